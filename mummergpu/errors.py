@@ -1,0 +1,111 @@
+"""The one family of exceptions that a user can cause.
+
+Each exception carries its data in attributes and formats itself as one line; nothing but
+the command line catches them, prints them and chooses the exit code.
+"""
+
+from __future__ import annotations
+
+
+class MummergpuError(Exception):
+    """Base of all errors that are reported in one line, without a traceback.
+
+    Attributes
+    ----------
+    exit_code : int
+        What the process ends with: 1, or 2 for wrong usage.
+    """
+
+    exit_code = 1
+
+
+class InputError(MummergpuError):
+    """A file that cannot be read, or does not hold what it should.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, without the place.
+    path : str
+        The file as the user named it ("-" is standard input).
+    line : int, optional
+        The line, counted from 1, where the parser knows it.
+    record : str, optional
+        The name of the record, where it is known.
+    """
+
+    def __init__(
+        self, message: str, path: str, line: int | None = None, record: str | None = None
+    ) -> None:
+        super().__init__(message, path, line, record)
+        self.message = message
+        self.path = path
+        self.line = line
+        self.record = record
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        record = "" if self.record is None else f" (record '{self.record}')"
+        return f"{place}: {self.message}{record}"
+
+
+class OutputError(MummergpuError):
+    """An output that cannot be opened, written, flushed or renamed.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, without the place.
+    path : str
+        The output as the user named it ("-" is standard output).
+    """
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message, path)
+        self.message = message
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+class OptionError(MummergpuError):
+    """An option, or a combination of options, that has no meaning.
+
+    Parameters
+    ----------
+    option : str
+        The option as it is written on the command line.
+    message : str
+        What is wrong with it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(option, message)
+        self.option = option
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.option}: {self.message}"
+
+
+class BackendError(MummergpuError):
+    """A backend that was asked for and cannot be had.
+
+    Parameters
+    ----------
+    backend : str
+        Its name, as in ``--backend``.
+    message : str
+        What is missing and how to get it.
+    """
+
+    def __init__(self, backend: str, message: str) -> None:
+        super().__init__(backend, message)
+        self.backend = backend
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"backend '{self.backend}': {self.message}"
