@@ -1,4 +1,4 @@
-"""Columns of maximal exact matches: their order, their merging, and which are unique."""
+"""What every backend takes and gives: a page and a block of queries in, match columns out."""
 
 from __future__ import annotations
 

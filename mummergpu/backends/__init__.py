@@ -1,0 +1,1 @@
+"""What finds the matches: the ``cpu`` backend, and ``cuda`` where a device answers."""

@@ -1,0 +1,1 @@
+"""Suffix trees of reference pages: construction, node order, flattening."""
