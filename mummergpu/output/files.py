@@ -1,0 +1,194 @@
+"""Files that appear under their name only when they are complete.
+
+A real file is written under a temporary name in the same folder and renamed at the end;
+whatever goes wrong before, the temporary file is removed and an older file of that name
+stays as it was. Pipes and devices are written as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import select
+import stat
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, cast
+
+from mummergpu.errors import OutputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+STANDARD_OUTPUT: Final = "-"
+
+_DESCRIPTORS_BY_NAME: Final = {"/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR_PATH: Final = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+_unfinished: Final[set[str]] = set()
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files of all outputs that are still being written.
+
+    For a process that is about to be ended from outside the thread that writes.
+    """
+    for path in tuple(_unfinished):
+        _remove(path)
+
+
+class OutputFile:
+    """A stream of bytes into a file, a pipe, a device or standard output.
+
+    As a context manager it completes the file at the end of the block, or abandons it if
+    the block ends in an exception.
+
+    Parameters
+    ----------
+    path : str
+        The file; "-" is standard output.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._target = ""
+        self._temporary = ""
+        self._owns_descriptor = True
+        try:
+            self._descriptor = self._open()
+        except OSError as error:
+            raise self._failure("cannot be opened for writing", error) from error
+
+    def _open(self) -> int:
+        shared = _descriptor_named(self.path)
+        if shared is not None:
+            os.fstat(shared)
+            self._owns_descriptor = False
+            return shared
+        target = os.path.realpath(self.path)
+        mode = None
+        try:
+            found = os.stat(target)
+        except FileNotFoundError:
+            if self.path.endswith("/"):
+                raise
+        else:
+            mode = stat.S_IMODE(found.st_mode)
+            if not stat.S_ISREG(found.st_mode):
+                return os.open(target, os.O_WRONLY | os.O_CLOEXEC)
+            # A rename would replace even a file that may not be written.
+            os.close(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
+        name = f".mummergpu-{os.getpid()}-{secrets.token_hex(4)}.part"
+        temporary = os.path.join(os.path.dirname(target), name)
+        _unfinished.add(temporary)
+        self._target, self._temporary = target, temporary
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, 0o666)
+        except OSError:
+            _unfinished.discard(temporary)
+            raise
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        return descriptor
+
+    def write(self, data: bytes | bytearray | memoryview | npt.NDArray[np.uint8]) -> None:
+        """Write all of `data`.
+
+        Parameters
+        ----------
+        data : bytes-like, or ndarray, dtype=uint8
+            Contiguous bytes.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot take them.
+        BrokenPipeError
+            If the reader of a pipe has gone.
+        """
+        rest = memoryview(cast(bytes, data))
+        while rest:
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:
+                # Whoever shares the pipe may have made it non-blocking.
+                select.select([], [self._descriptor], [])
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise self._failure("cannot be written", error) from error
+
+    def complete(self) -> None:
+        """Close the file and give it its name.
+
+        Raises
+        ------
+        OutputError
+            If the file system reports a failure only now.
+        """
+        try:
+            if self._owns_descriptor:
+                self._close()
+            else:
+                # Closing a copy lets the file system report what it has put off.
+                os.close(os.dup(self._descriptor))
+            if self._temporary:
+                os.replace(self._temporary, self._target)
+                _unfinished.discard(self._temporary)
+        except OSError as error:
+            self.abandon()
+            raise self._failure("cannot be completed", error) from error
+
+    def abandon(self) -> None:
+        """Close and remove what has been written, if it is not the user's to keep."""
+        # The failure that led here is the one to report.
+        with suppress(OSError):
+            self._close()
+        if self._temporary:
+            _remove(self._temporary)
+            _unfinished.discard(self._temporary)
+
+    def _close(self) -> None:
+        if self._owns_descriptor:
+            self._owns_descriptor = False
+            os.close(self._descriptor)
+
+    def _failure(self, what: str, error: OSError) -> OutputError:
+        name = "standard output" if self.path == STANDARD_OUTPUT else self.path
+        return OutputError(f"{what}: {error.strerror}", name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.complete()
+        else:
+            self.abandon()
+
+
+def _descriptor_named(path: str) -> int | None:
+    """Return the open descriptor that a path stands for, if it does."""
+    if path == STANDARD_OUTPUT:
+        return 1
+    absolute = os.path.abspath(path)
+    match = _DESCRIPTOR_PATH.fullmatch(absolute)
+    return int(match[1]) if match else _DESCRIPTORS_BY_NAME.get(absolute)
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)

@@ -1,0 +1,179 @@
+"""Counters and stage timers of a run, shared by its threads.
+
+The stages bear MUMmerGPU 2.0's names where it had the same stage. Seconds are summed over
+threads, so that stages that overlap can add up to more than ``end_to_end``.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+SCHEMA_VERSION: Final = 1
+"""Raised when a key of the report changes its name or meaning."""
+
+STAGES: Final = (
+    "ref_from_disk",
+    "tree_construction",
+    "tree_reorder",
+    "tree_flatten",
+    "queries_from_disk",
+    "match_kernel",
+    "print_kernel",
+    "coords_to_buffers",
+    "format",
+    "results_to_disk",
+    "end_to_end",
+)
+"""The stages, in the order of the work. ``coords_to_buffers`` orders and merges matches,
+``format`` turns them into text, ``end_to_end`` is the whole run."""
+
+
+@dataclass
+class Stage:
+    """What one stage has cost.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall-clock seconds, summed over the threads that worked on the stage.
+    count : int
+        How often the stage was run.
+    peak_memory_bytes : int
+        The most resident memory that the process had had when the stage last ended.
+    """
+
+    seconds: float = 0.0
+    count: int = 0
+    peak_memory_bytes: int = 0
+
+
+class Stats:
+    """Collects what a run did and what it cost; every method may be called by any thread.
+
+    Attributes
+    ----------
+    stages : dict of str to Stage
+        One for each of `STAGES`.
+    counts : dict of str to int
+        How many of what: ``queries``, ``query_bases``, ``matches``, ...
+    bytes : dict of str to int
+        How many bytes of what.
+    settings : dict
+        How the run was set up: versions, backend, policy, sizes.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.stages = {name: Stage() for name in STAGES}
+        self.counts: dict[str, int] = {}
+        self.bytes: dict[str, int] = {}
+        self.settings: dict[str, Any] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time the block of a ``with`` statement as part of a stage.
+
+        Parameters
+        ----------
+        name : str
+            One of `STAGES`.
+
+        Raises
+        ------
+        KeyError
+            If there is no such stage.
+        """
+        stage = self.stages[name]
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - begin
+            peak = peak_memory()
+            with self._lock:
+                stage.seconds += seconds
+                stage.count += 1
+                stage.peak_memory_bytes = max(stage.peak_memory_bytes, peak)
+
+    def add(self, **numbers: int) -> None:
+        """Add to counts, for example ``stats.add(queries=100, matches=7)``."""
+        with self._lock:
+            _add(self.counts, numbers)
+
+    def add_bytes(self, **numbers: int) -> None:
+        """Add to bytes, for example ``stats.add_bytes(output=4096)``."""
+        with self._lock:
+            _add(self.bytes, numbers)
+
+    def set(self, **settings: Any) -> None:
+        """Note how the run was set up, for example ``stats.set(backend="cpu")``."""
+        with self._lock:
+            self.settings.update(settings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything collected so far, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Keys ``schema_version``, ``settings``, ``counts``, ``bytes``, ``stages`` and
+            ``peak_memory_bytes``.
+        """
+        with self._lock:
+            return {
+                "schema_version": SCHEMA_VERSION,
+                "settings": dict(self.settings),
+                "counts": dict(self.counts),
+                "bytes": dict(self.bytes),
+                "stages": {name: dict(vars(stage)) for name, stage in self.stages.items()},
+                "peak_memory_bytes": peak_memory(),
+            }
+
+    def as_json(self) -> bytes:
+        """Return `as_dict` as indented JSON text with a line end.
+
+        Returns
+        -------
+        bytes
+            ASCII text.
+        """
+        return json.dumps(self.as_dict(), indent=2).encode() + b"\n"
+
+    def summary(self) -> list[str]:
+        """Return a line of text for each stage that was run, for people.
+
+        Returns
+        -------
+        list of str
+            Name, seconds, number of runs and peak memory.
+        """
+        return [
+            f"{name:<18} {stage.seconds:10.3f} s in {stage.count:,} runs, "
+            f"peak {stage.peak_memory_bytes / 2**20:,.0f} MiB"
+            for name, stage in self.stages.items()
+            if stage.count
+        ]
+
+
+def peak_memory() -> int:
+    """Return the most resident memory that the process has had so far.
+
+    Returns
+    -------
+    int
+        In bytes.
+    """
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _add(totals: dict[str, int], numbers: dict[str, int]) -> None:
+    for name, number in numbers.items():
+        # numpy's integers are not JSON's.
+        totals[name] = totals.get(name, 0) + int(number)
