@@ -1,0 +1,100 @@
+"""The ``cpu`` backend: both kernels of the paper, compiled by numba."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mummergpu.backends.cpu.match import match_kernel
+from mummergpu.backends.cpu.print import print_kernel
+from mummergpu.backends.interface import MemColumns
+from mummergpu.index import IndexedPage
+from mummergpu.reads import QueryBlock
+from mummergpu.sequence import CodeArray
+from mummergpu.stats import Stats
+
+
+class CpuBackend:
+    """Matches blocks of queries on the processor; may be called by many threads at once.
+
+    Parameters
+    ----------
+    minimum_length : int
+        The fewest bases of a MEM.
+    stats : Stats
+        Takes the times of the kernels and the number of candidates.
+    """
+
+    name = "cpu"
+
+    def __init__(self, minimum_length: int, stats: Stats) -> None:
+        self.minimum_length = minimum_length
+        self.stats = stats
+
+    def find_mems(self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray) -> MemColumns:
+        """Return the MEMs between one page and a block of queries on one strand.
+
+        Parameters
+        ----------
+        indexed : IndexedPage
+            The page to search.
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched, at the block's offsets.
+
+        Returns
+        -------
+        MemColumns
+            The MEMs that start in the owned part of the page.
+        """
+        tree, page = indexed.tree, indexed.page
+        stride = tree.layout.node_stride
+        lengths = np.diff(block.offsets)
+        room = int(np.maximum(lengths - self.minimum_length + 1, 0).sum())
+        positions = np.empty(room, dtype=np.int32)
+        lowest_nodes = np.empty(room, dtype=np.int32)
+        edge_lengths = np.empty(room, dtype=np.int32)
+        candidate_offsets = np.empty(block.query_count + 1, dtype=np.int64)
+        with self.stats.stage("match_kernel"):
+            found = match_kernel(
+                tree.nodes,
+                tree.children,
+                stride,
+                tree.reference,
+                tree.layout.reference_strip_bits,
+                codes,
+                block.offsets,
+                self.minimum_length,
+                positions,
+                lowest_nodes,
+                edge_lengths,
+                candidate_offsets,
+            )
+        self.stats.add(candidate_matches=found)
+        mem_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
+        nothing = np.empty(0, dtype=np.int64)
+        columns = (nothing, nothing, nothing)
+        with self.stats.stage("print_kernel"):
+            for counting in (True, False):
+                if not counting:
+                    columns = tuple(np.empty(mem_offsets[-1], dtype=np.int64) for _ in range(3))
+                if counting or mem_offsets[-1] > 0:
+                    print_kernel(
+                        tree.nodes,
+                        tree.children,
+                        stride,
+                        tree.base_count,
+                        page.begin,
+                        page.owned_end - page.begin,
+                        indexed.joined_reference,
+                        codes,
+                        block.offsets,
+                        self.minimum_length,
+                        positions,
+                        lowest_nodes,
+                        edge_lengths,
+                        candidate_offsets,
+                        mem_offsets,
+                        *columns,
+                    )
+        return MemColumns(mem_offsets, *columns)

@@ -1,0 +1,264 @@
+"""The print kernel: from candidate matches to MEMs (paper, section 2.4).
+
+A depth-first search without a stack, by parent pointers alone, visits the leaves below P,
+the highest ancestor of the lowest node L whose string depth is at least the minimum
+length. Each leaf is an occurrence; its match is as long as the lowest common ancestor of
+leaf and L is deep, and it is a MEM if the base before it differs.
+"""
+
+from __future__ import annotations
+
+from mummergpu.backends.cpu.match import NumberArray, OffsetArray
+from mummergpu.backends.cpu.tree_access import (
+    child_of,
+    is_leaf,
+    leaf_id_of,
+    next_leaf_of,
+    parent_depth_of,
+    parent_of,
+    preceding_base_of,
+    string_depth_of,
+)
+from mummergpu.compiled import compiled, inlined, unsigned, widened
+from mummergpu.layout import NO_NODE
+from mummergpu.sequence import BREAK, CodeArray
+from mummergpu.tree.flatten import ByteArray
+
+SHORT_LIST = 16
+"""Up to so many rows are sorted by insertion."""
+
+@compiled
+def print_kernel(
+    nodes: ByteArray,
+    children: ByteArray,
+    stride: int,
+    base_count: int,
+    page_begin: int,
+    owned_count: int,
+    joined_reference: CodeArray,
+    codes: CodeArray,
+    offsets: OffsetArray,
+    minimum_length: int,
+    positions: NumberArray,
+    lowest_nodes: NumberArray,
+    edge_lengths: NumberArray,
+    candidate_offsets: OffsetArray,
+    mem_offsets: OffsetArray,
+    query_starts: OffsetArray,
+    reference_starts: OffsetArray,
+    lengths: OffsetArray,
+) -> None:
+    """Count the MEMs of each query, or write them where they have been counted.
+
+    Parameters
+    ----------
+    nodes, children, stride
+        The tree, as `flatten.FlatTree` and its layout describe it.
+    base_count, page_begin, owned_count : int
+        The bases of the page, where it begins in the joined reference, and how many of its
+        suffixes it reports.
+    joined_reference : ndarray, dtype=uint8
+        The codes of all pages, to follow a match that reaches the end of this one.
+    codes, offsets
+        The queries, as in `reads.QueryBlock`.
+    minimum_length : int
+        The fewest bases of a MEM.
+    positions, lowest_nodes, edge_lengths, candidate_offsets
+        The candidates, as `match.match_kernel` writes them.
+    mem_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Output of the counting run, input of the writing run: where the MEMs of each query
+        begin.
+    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
+        Output of the writing run; without room for any row, this run counts. Rows of a
+        query ascend by query start, then by reference start.
+    """
+    counting = lengths.size == 0
+    filled = 0
+    for query in range(offsets.size - 1):
+        begin = offsets[query]
+        end = offsets[query + 1]
+        for candidate in range(candidate_offsets[query], candidate_offsets[query + 1]):
+            start = begin + positions[candidate]
+            before = filled
+            filled = search_below(
+                nodes,
+                children,
+                stride,
+                base_count,
+                owned_count,
+                codes,
+                begin,
+                start,
+                minimum_length,
+                lowest_nodes[candidate],
+                edge_lengths[candidate],
+                reference_starts,
+                lengths,
+                filled,
+            )
+            if counting:
+                continue
+            for row in range(before, filled):
+                query_starts[row] = positions[candidate]
+                reference_starts[row] += page_begin
+                if reference_starts[row] + lengths[row] == page_begin + base_count:
+                    lengths[row] = extend_match(
+                        joined_reference, codes, start, end, reference_starts[row], lengths[row]
+                    )
+            sort_rows(reference_starts, lengths, before, filled)
+        if counting:
+            mem_offsets[query + 1] = filled
+
+
+@inlined
+def search_below(
+    nodes: ByteArray,
+    children: ByteArray,
+    stride: int,
+    base_count: int,
+    owned_count: int,
+    codes: CodeArray,
+    begin: int,
+    start: int,
+    minimum_length: int,
+    lowest: int,
+    edge_length: int,
+    reference_starts: OffsetArray,
+    lengths: OffsetArray,
+    filled: int,
+) -> int:
+    """Search the leaves below P; write page positions and lengths if there is room for them.
+
+    Returns `filled` plus the number of MEMs.
+
+    Notes
+    -----
+    The query path leads from P to L. `distance` counts the edges between the current node
+    and the path, `length` is the match at the last node of the path that was passed. A
+    node is left upwards when all its children have been visited, and which child it was
+    is known by comparing addresses; a ``$`` chain is passed from leaf to leaf.
+    """
+    match_length = parent_depth_of(nodes, stride, lowest) + edge_length
+    preceding = codes[unsigned(start - 1)] if start > begin else BREAK
+    node = lowest
+    while parent_depth_of(nodes, stride, node) >= minimum_length:
+        node = parent_of(nodes, stride, node)
+    above = parent_of(nodes, stride, node)
+    distance = 0
+    length = match_length if node == lowest else string_depth_of(nodes, stride, node)
+    while True:
+        if is_leaf(nodes, stride, node):
+            leaf = node
+            while leaf != NO_NODE:
+                suffix = leaf_id_of(children, stride, leaf)
+                base_before = preceding_base_of(children, stride, leaf)
+                if suffix < owned_count and (base_before != preceding or preceding == BREAK):
+                    if lengths.size > 0:
+                        reference_starts[filled] = suffix
+                        lengths[filled] = length
+                    filled += 1
+                leaf = next_leaf_of(children, stride, leaf)
+            slot = BREAK + 1
+        else:
+            slot = 0
+        # Up from every node whose children are done, then down to the next child.
+        child = NO_NODE
+        while child == NO_NODE:
+            while slot <= BREAK and child == NO_NODE:
+                child = child_of(children, stride, node, slot)
+                slot += 1
+            if child != NO_NODE:
+                break
+            came_from = node
+            node = parent_of(nodes, stride, node)
+            if node == above:
+                return filled
+            if distance > 0:
+                distance -= 1
+            else:
+                length = string_depth_of(nodes, stride, node)
+            slot = 0
+            while slot <= BREAK and child_of(children, stride, node, slot) != came_from:
+                slot += 1
+            slot += 1
+        if distance == 0 and node != lowest and slot - 1 == query_code(
+            nodes, stride, codes, start, match_length, node
+        ):
+            length = match_length if child == lowest else string_depth_of(nodes, stride, child)
+        else:
+            distance += 1
+        node = child
+
+
+@inlined
+def query_code(
+    nodes: ByteArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
+) -> int:
+    """Return the code by which the query path leaves a node that lies on it above L."""
+    depth = string_depth_of(nodes, stride, node)
+    return widened(codes[unsigned(start + depth)]) if depth < match_length else -1
+
+
+@inlined
+def extend_match(
+    joined_reference: CodeArray,
+    codes: CodeArray,
+    start: int,
+    end: int,
+    reference_start: int,
+    length: int,
+) -> int:
+    """Return how long a match is that reaches the end of its page, and maybe goes on."""
+    while (
+        start + length < end
+        and reference_start + length < joined_reference.size
+        and codes[start + length] != BREAK
+        and codes[start + length] == joined_reference[reference_start + length]
+    ):
+        length += 1
+    return length
+
+
+@inlined
+def sort_rows(starts: OffsetArray, lengths: OffsetArray, begin: int, end: int) -> None:
+    """Sort the rows of one candidate by reference start: insertion, or a heap if many."""
+    count = end - begin
+    if count <= SHORT_LIST:
+        for row in range(begin + 1, end):
+            start = starts[row]
+            length = lengths[row]
+            place = row
+            while place > begin and starts[place - 1] > start:
+                starts[place] = starts[place - 1]
+                lengths[place] = lengths[place - 1]
+                place -= 1
+            starts[place] = start
+            lengths[place] = length
+        return
+    for root in range(count // 2 - 1, -1, -1):
+        sift_down(starts, lengths, begin, root, count)
+    for last in range(count - 1, 0, -1):
+        swap_rows(starts, lengths, begin, begin + last)
+        sift_down(starts, lengths, begin, 0, last)
+
+
+@inlined
+def swap_rows(starts: OffsetArray, lengths: OffsetArray, one: int, other: int) -> None:
+    """Exchange two rows."""
+    starts[one], starts[other] = starts[other], starts[one]
+    lengths[one], lengths[other] = lengths[other], lengths[one]
+
+
+@inlined
+def sift_down(
+    starts: OffsetArray, lengths: OffsetArray, begin: int, root: int, count: int
+) -> None:
+    """Let a row sink in a heap of `count` rows until no larger one is below it."""
+    while 2 * root + 1 < count:
+        largest = 2 * root + 1
+        if largest + 1 < count and starts[begin + largest] < starts[begin + largest + 1]:
+            largest += 1
+        if starts[begin + root] >= starts[begin + largest]:
+            return
+        swap_rows(starts, lengths, begin + root, begin + largest)
+        root = largest

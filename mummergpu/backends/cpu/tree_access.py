@@ -1,0 +1,96 @@
+"""How the kernels read a flat tree: every layout behind the same small functions.
+
+An address is the index of a record in every layout, so that only the distance between two
+records (`stride`) differs. A base of a reference in strips is elsewhere than its position
+says.
+"""
+
+from __future__ import annotations
+
+from mummergpu.compiled import inlined, load_24_bits, unsigned, widened
+from mummergpu.layout import (
+    CHILD_BYTES,
+    EDGE_END,
+    EDGE_START,
+    FLAGS,
+    IS_LEAF,
+    LEAF_ID,
+    NEXT_LEAF,
+    PARENT,
+    PRECEDING_BASE_MASK,
+    REFERENCE_WIDTH_BITS,
+    STRING_DEPTH,
+    SUFFIX_LINK,
+    place_in_strips,
+)
+from mummergpu.tree.flatten import ByteArray
+
+
+@inlined
+def string_depth_of(nodes: ByteArray, stride: int, node: int) -> int:
+    """Return the number of bases from the root to a node."""
+    return load_24_bits(nodes, node * stride + STRING_DEPTH)
+
+
+@inlined
+def path_start_of(nodes: ByteArray, stride: int, node: int) -> int:
+    """Return where in the page an occurrence of a node's path begins."""
+    half = node * stride
+    return load_24_bits(nodes, half + EDGE_END) - load_24_bits(nodes, half + STRING_DEPTH)
+
+
+@inlined
+def parent_depth_of(nodes: ByteArray, stride: int, node: int) -> int:
+    """Return the string depth of a node's parent, without reading the parent."""
+    half = node * stride
+    edge_length = load_24_bits(nodes, half + EDGE_END) - load_24_bits(nodes, half + EDGE_START)
+    return load_24_bits(nodes, half + STRING_DEPTH) - edge_length
+
+
+@inlined
+def parent_of(nodes: ByteArray, stride: int, node: int) -> int:
+    """Return the address of a node's parent."""
+    return load_24_bits(nodes, node * stride + PARENT)
+
+
+@inlined
+def suffix_link_of(nodes: ByteArray, stride: int, node: int) -> int:
+    """Return the address of the node whose path is one base shorter at its beginning."""
+    return load_24_bits(nodes, node * stride + SUFFIX_LINK)
+
+
+@inlined
+def is_leaf(nodes: ByteArray, stride: int, node: int) -> bool:
+    """Return whether a node is a leaf."""
+    return nodes[unsigned(node * stride + IS_LEAF)] != 0
+
+
+@inlined
+def child_of(children: ByteArray, stride: int, node: int, code: int) -> int:
+    """Return the child of an inner node by the first code of its edge, or `NO_NODE`."""
+    return load_24_bits(children, node * stride + CHILD_BYTES * code)
+
+
+@inlined
+def leaf_id_of(children: ByteArray, stride: int, leaf: int) -> int:
+    """Return where in the page the suffix of a leaf begins."""
+    return load_24_bits(children, leaf * stride + LEAF_ID)
+
+
+@inlined
+def next_leaf_of(children: ByteArray, stride: int, leaf: int) -> int:
+    """Return the next leaf that ends behind the same bases, or `NO_NODE`."""
+    return load_24_bits(children, leaf * stride + NEXT_LEAF)
+
+
+@inlined
+def preceding_base_of(children: ByteArray, stride: int, leaf: int) -> int:
+    """Return the code of the base before the suffix of a leaf."""
+    return widened(children[unsigned(leaf * stride + FLAGS)]) & PRECEDING_BASE_MASK
+
+
+@inlined
+def reference_base(reference: ByteArray, strip_bits: int, position: int) -> int:
+    """Return the code at a position of the page."""
+    place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
+    return widened(reference[unsigned(place)])

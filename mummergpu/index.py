@@ -1,0 +1,135 @@
+"""The index of a reference: its pages, each with its flat suffix tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from mummergpu.layout import Layout
+from mummergpu.reference import Page, Reference
+from mummergpu.sequence import BREAK, CodeArray
+from mummergpu.stats import Stats
+from mummergpu.tree.flatten import FlatTree, flatten_tree
+from mummergpu.tree.order import order_nodes
+from mummergpu.tree.ukkonen import grow_tree
+
+TREE_BYTES_PER_BASE = 60
+"""Upper estimate of a flat tree, for planning: 53 in random sequence, 65 at most."""
+
+BUILD_BYTES_PER_BASE = 110
+"""Upper estimate of what building one page takes at its peak, its flat tree included."""
+
+
+@dataclass(frozen=True)
+class IndexedPage:
+    """A page of a reference and its tree: what a backend is given to search.
+
+    Attributes
+    ----------
+    page : Page
+        Where the page lies in the joined reference.
+    tree : FlatTree
+        Its suffix tree.
+    joined_reference : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the whole reference, shared by all pages: matches that reach the end
+        of their page are followed there.
+    """
+
+    page: Page
+    tree: FlatTree
+    joined_reference: CodeArray
+
+
+def page_codes(reference: Reference, page: Page) -> CodeArray:
+    """Return the codes of a page with a break behind the last.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    page : Page
+        One of its pages.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(page.end - page.begin + 1,)
+        A copy.
+    """
+    return np.append(reference.codes[page.begin : page.end], np.uint8(BREAK))
+
+
+def build_page(reference: Reference, page: Page, layout: Layout, stats: Stats) -> IndexedPage:
+    """Grow, order and flatten the suffix tree of one page.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    page : Page
+        One of its pages.
+    layout : Layout
+        How the tree is to lie in memory.
+    stats : Stats
+        Takes the time of the three stages.
+
+    Returns
+    -------
+    IndexedPage
+        The page, ready to be searched.
+    """
+    with stats.stage("tree_construction"):
+        grown = grow_tree(page_codes(reference, page))
+    with stats.stage("tree_reorder"):
+        order = order_nodes(grown, layout.node_reordering)
+    base_before = int(reference.codes[page.begin - 1]) if page.begin > 0 else BREAK
+    with stats.stage("tree_flatten"):
+        tree = flatten_tree(grown, order, layout, base_before)
+    return IndexedPage(page, tree, reference.codes)
+
+
+def build_pages(
+    reference: Reference,
+    pages: Sequence[Page],
+    layout: Layout,
+    stats: Stats,
+    executor: Executor,
+    built: Callable[[], None],
+) -> list[IndexedPage]:
+    """Build the trees of several pages side by side.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    pages : sequence of Page
+        Which of its pages to build.
+    layout : Layout
+        How the trees are to lie in memory.
+    stats : Stats
+        Takes the times, and the numbers of nodes and bytes.
+    executor : concurrent.futures.Executor
+        Runs the work, a page a task.
+    built : callable
+        Called after each page.
+
+    Returns
+    -------
+    list of IndexedPage
+        In the order of `pages`.
+    """
+    futures = [executor.submit(build_page, reference, page, layout, stats) for page in pages]
+    indexed = []
+    try:
+        for future in futures:
+            indexed.append(future.result())
+            built()
+    finally:
+        for future in futures:
+            future.cancel()
+    for page in indexed:
+        stats.add(tree_nodes=page.tree.node_count, tree_leaves=page.tree.leaf_count)
+        stats.add_bytes(trees=page.tree.byte_count)
+    return indexed
