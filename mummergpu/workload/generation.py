@@ -1,0 +1,199 @@
+"""From a declaration to a folder of files: reference, reads, and what they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from mummergpu.errors import OptionError, OutputError
+from mummergpu.output.files import OutputFile
+from mummergpu.reference import Reference
+from mummergpu.sequence import BREAK, CodeArray, decode
+from mummergpu.workload.declaration import Workload, load_declaration
+from mummergpu.workload.genome import synthesize
+from mummergpu.workload.sequencing import Tally, sequence_reads
+
+FORMAT: Final = 1
+"""Grows when the same declaration and seed begin to give other bytes."""
+
+LINE_BASES: Final = 60
+"""The bases of a line of ``reference.fa``."""
+
+MAXIMUM_READS: Final = 1 << 32
+
+_BLOCK_LINES: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class WorkloadFiles:
+    """The files of a generated workload.
+
+    Attributes
+    ----------
+    reference : Path
+        FASTA.
+    reads : Path
+        FASTQ.
+    description : Path
+        JSON: the parameters, what was made, and the SHA-256 of the two others.
+    """
+
+    reference: Path
+    reads: Path
+    description: Path
+
+
+def generate(
+    name: str,
+    folder: Path,
+    scale: float = 1.0,
+    reference: Path | None = None,
+    seed: int | None = None,
+) -> WorkloadFiles:
+    """Write a workload's reference and reads.
+
+    Parameters
+    ----------
+    name : str
+        One of `declaration.workload_names`.
+    folder : Path
+        Where the files go; made if it is missing. Each file appears when it is complete,
+        ``workload.json`` last, and replaces an older one.
+    scale : float
+        Multiplies the number of reads; the reference always has its full length.
+    reference : Path, optional
+        FASTA file to take the reads from, instead of a synthetic genome. It is written
+        anew: all letters but ACGT as N, names cut at the first white space.
+    seed : int, optional
+        Instead of the declared seed.
+
+    Returns
+    -------
+    WorkloadFiles
+        What was written.
+
+    Raises
+    ------
+    OptionError
+        If there is no such workload, or no read or too many at this scale.
+    InputError
+        If the reference cannot be read or no read fits into it.
+    OutputError
+        If a file cannot be written.
+    """
+    workload = load_declaration(name)
+    count = _scaled(workload.reads.count, scale)
+    seed = workload.seed if seed is None else seed
+    source = _reference(workload, reference, seed)
+    files = WorkloadFiles(folder / "reference.fa", folder / "reads.fq", folder / "workload.json")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(error.strerror or str(error), str(folder)) from error
+    tally = Tally()
+    reference_digest = _write(files.reference, fasta_text(source))
+    texts = sequence_reads(source, workload.reads, count, workload.name, seed, tally)
+    reads_digest = _write(files.reads, texts)
+    description = _describe(workload, source, reference, seed, scale, count, tally)
+    description["reference"]["sha256"] = reference_digest
+    description["reads"]["sha256"] = reads_digest
+    _write(files.description, [(json.dumps(description, indent=2) + "\n").encode()])
+    return files
+
+
+def _scaled(count: int, scale: float) -> int:
+    if not math.isfinite(scale) or scale <= 0:
+        raise OptionError("--scale", f"must be a number above 0, not {scale}")
+    scaled = int(count * scale + 0.5)
+    if not 1 <= scaled <= MAXIMUM_READS:
+        raise OptionError("--scale", f"{scale} makes {scaled} reads of {count}")
+    return scaled
+
+
+def _reference(workload: Workload, path: Path | None, seed: int) -> Reference:
+    if path is not None:
+        from mummergpu.reference import read_reference
+
+        return read_reference(str(path))
+    codes = synthesize(workload.genome, seed, workload.name)
+    starts, lengths = (np.array([number], dtype=np.int64) for number in (0, codes.size))
+    return Reference("reference.fa", codes, starts, lengths, (workload.name.encode(),))
+
+
+def fasta_text(reference: Reference) -> Iterator[bytes]:
+    """Write a reference as FASTA, `LINE_BASES` bases a line.
+
+    Parameters
+    ----------
+    reference : Reference
+        What to write; breaks become N.
+
+    Yields
+    ------
+    bytes
+        The text, piece by piece.
+    """
+    block = _BLOCK_LINES * LINE_BASES
+    records = zip(reference.names, reference.record_starts, reference.record_lengths, strict=True)
+    for name, start, length in records:
+        yield b">" + name + b"\n"
+        for begin in range(int(start), int(start + length), block):
+            yield _lines(reference.codes[begin : min(begin + block, int(start + length))])
+
+
+def _lines(codes: CodeArray) -> bytes:
+    whole = codes.size // LINE_BASES * LINE_BASES
+    lines = np.full((whole // LINE_BASES, LINE_BASES + 1), ord("\n"), dtype=np.uint8)
+    letters = np.frombuffer(decode(codes), dtype=np.uint8)
+    lines[:, :LINE_BASES] = letters[:whole].reshape(-1, LINE_BASES)
+    rest = letters[whole:].tobytes()
+    return lines.tobytes() + (rest + b"\n" if rest else b"")
+
+
+def _describe(
+    workload: Workload,
+    source: Reference,
+    path: Path | None,
+    seed: int,
+    scale: float,
+    count: int,
+    tally: Tally,
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "name": workload.name,
+        "organism": workload.organism,
+        "minimum_length": workload.minimum_length,
+        "seed": seed,
+        "scale": scale,
+        "reference": {
+            "file": "reference.fa",
+            "source": "synthetic" if path is None else path.name,
+            "records": len(source.names),
+            "bases": int(source.record_lengths.sum()),
+            "unknown_bases": int(np.count_nonzero(source.codes == BREAK)) - len(source.names) + 1,
+        },
+        "reads": {
+            "file": "reads.fq",
+            "platform": workload.reads.platform,
+            "count": count,
+            **tally.as_dict(),
+        },
+    }
+
+
+def _write(path: Path, texts: Iterable[bytes | memoryview]) -> str:
+    """Write pieces of text to a file; return their SHA-256."""
+    digest = hashlib.sha256()
+    with OutputFile(str(path)) as file:
+        for text in texts:
+            digest.update(text)
+            file.write(text)
+    return digest.hexdigest()
