@@ -1,0 +1,410 @@
+"""The command line: the one place that prints for people and chooses exit codes.
+
+Nothing heavy is imported before there is work to do, so that ``--version`` and ``--help``
+answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import stat
+import sys
+import threading
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mummergpu import __version__
+from mummergpu.errors import MummergpuError, OptionError, OutputError
+from mummergpu.options import (
+    MATCH_EPILOG,
+    MATCH_HELP,
+    PROGRAM,
+    SECTIONS,
+    MainGroup,
+    MatchCommand,
+)
+from mummergpu.output.files import STANDARD_OUTPUT, OutputFile, remove_unfinished
+from mummergpu.policy import LETTERS, Policy
+
+if TYPE_CHECKING:
+    from mummergpu.pipeline import MatchOptions
+    from mummergpu.progress import NullProgress
+
+EXIT_USAGE: Final = 2
+EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
+EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
+
+_ENDINGS: Final = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminal closed",
+}
+
+
+@dataclass
+class Session:
+    """What the end of the process needs to know about the command line."""
+
+    arguments: list[str]
+    verbose: bool = False
+
+
+def _run_match(**given: Any) -> None:
+    session = click.get_current_context().find_object(Session)
+    assert session is not None
+    session.verbose = given["verbose"]
+    _refuse_combinations(given)
+    policy = _policy(given)
+    _refuse_clashing_files(given)
+
+    from mummergpu import pipeline
+    from mummergpu.stats import Stats
+
+    options = _match_options(given, policy)
+    stats = Stats()
+    stats.set(version=__version__, command=shlex.join([PROGRAM, *session.arguments]))
+    if not given["quiet"]:
+        _announce_compilation()
+    with ExitStack() as stack:
+        report = stack.enter_context(OutputFile(given["stats"])) if given["stats"] else None
+        progress = stack.enter_context(_progress(given["quiet"] or given["no_progress"]))
+
+        def notice(text: str) -> None:
+            if session.verbose:
+                progress.write_line(f"{PROGRAM}: {text}")
+
+        with stats.stage("end_to_end"):
+            pipeline.run(options, stats, progress, notice)
+        for line in stats.summary():
+            notice(line)
+        if report:
+            report.write(stats.as_json())
+
+
+def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
+    from mummergpu.pipeline import MatchOptions, Uniqueness
+    from mummergpu.sequence import Strand
+
+    strands: tuple[Strand, ...] = (Strand.FORWARD,)
+    if given["reverse"]:
+        strands = (Strand.REVERSE,)
+    elif given["both"]:
+        strands = (Strand.FORWARD, Strand.REVERSE)
+    uniqueness = Uniqueness.ALL
+    if given["mumreference"]:
+        uniqueness = Uniqueness.IN_REFERENCE
+    elif given["mum"]:
+        uniqueness = Uniqueness.IN_BOTH
+    return MatchOptions(
+        reference_path=given["reference"],
+        query_paths=given["query"],
+        output_path=given["output"],
+        minimum_length=given["min_length"],
+        strands=strands,
+        uniqueness=uniqueness,
+        forward_coordinates=given["forward_coordinates"],
+        four_columns=given["four_columns"],
+        show_query_lengths=given["show_lengths"],
+        show_sequences=given["show_sequences"],
+        threads=given["threads"],
+        backend="cpu" if given["cpu"] else given["backend"],
+        page_size=given["page_size"],
+        policy=policy,
+        block_size=given["block_size"],
+        dot_path=given["dot"],
+        dump_tree_path=given["dump_tree"],
+    )
+
+
+def _refuse_combinations(given: dict[str, Any]) -> None:
+    """Refuse the options that MUMmer refuses to take together, and our own such."""
+    exclusive = (
+        ("maxmatch", "mumreference", "mum"),
+        ("both", "reverse"),
+        ("verbose", "quiet"),
+    )
+    written = {"both": "-b", "reverse": "-r", "verbose": "-v", "quiet": "-q"}
+    for group in exclusive:
+        chosen = [written.get(name, f"-{name}") for name in group if given[name]]
+        if len(chosen) > 1:
+            raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
+    if given["forward_coordinates"] and not (given["both"] or given["reverse"]):
+        raise click.UsageError("-c requires -b or -r")
+    if given["cpu"] and given["backend"] == "cuda":
+        raise click.UsageError("-C and --backend cuda exclude each other")
+
+
+def _policy(given: dict[str, Any]) -> Policy:
+    policy = Policy.from_code(given["policy"])
+    flags = {name: getattr(policy, name) for name in LETTERS}
+    flags.update({name: given[name] for name in LETTERS if given[name] is not None})
+    return Policy(**flags)
+
+
+def _refuse_clashing_files(given: dict[str, Any]) -> None:
+    """Refuse to write over an input, or two outputs to the same place."""
+    inputs = [given["reference"], *given["query"]]
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input ('-') can be read only once")
+    read = {identity: path for path in inputs if (identity := _regular_file(path))}
+    seen: set[str] = set()
+    for option in ("output", "stats", "dot", "dump_tree"):
+        path = given[option]
+        if path is None:
+            continue
+        name = "--" + option.replace("_", "-")
+        if _regular_file(path) in read:
+            raise OptionError(name, f"'{path}' is also an input")
+        place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
+        if place in seen and place != os.devnull:
+            raise OptionError(name, f"'{path}' is also another output")
+        seen.add(place)
+
+
+def _regular_file(path: str) -> tuple[int, int] | None:
+    with suppress(OSError, ValueError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode):
+            return found.st_dev, found.st_ino
+    return None
+
+
+@contextmanager
+def _progress(hidden: bool) -> Iterator[NullProgress]:
+    from mummergpu.progress import NullProgress, Progress
+
+    stream = sys.stderr
+    progress = NullProgress(stream) if hidden or not stream.isatty() else Progress(stream)
+    try:
+        yield progress
+    finally:
+        progress.close()
+
+
+@cache
+def _announce_compilation() -> None:
+    """Say when the first compilation begins; at most once in a process."""
+    from mummergpu.compiled import on_first_compilation
+
+    text = f"{PROGRAM}: compiling for this machine, once (about 20 s)"
+    on_first_compilation(lambda: click.echo(text, err=True))
+
+
+@click.group(cls=MainGroup, default="match", add_help_option=False)
+def commands() -> None:
+    """Find maximal exact matches."""
+
+
+_HELP_OPTIONS: Final = {"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100}
+
+commands.add_command(
+    MatchCommand(
+        "match",
+        callback=_run_match,
+        params=[
+            click.Argument(["reference"]),
+            click.Argument(["query"], nargs=-1, required=True),
+            *(option for options in SECTIONS.values() for option in options),
+        ],
+        help=MATCH_HELP,
+        epilog=MATCH_EPILOG,
+        options_metavar="[OPTIONS]",
+        context_settings=_HELP_OPTIONS,
+    )
+)
+
+
+@click.command("workload", context_settings=_HELP_OPTIONS)
+@click.argument("name")
+@click.option(
+    "-o", "--output", "folder", metavar="DIR", required=True, help="Folder for the files."
+)
+@click.option(
+    "--scale",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Multiply the number of reads.",
+)
+@click.option(
+    "--reference", metavar="FILE", help="Take the reads from FILE.  [default: a synthetic genome]"
+)
+@click.option("--seed", type=int, metavar="N", help="[default: the workload's own]")
+def _run_workload(
+    name: str, folder: str, scale: float, reference: str | None, seed: int | None
+) -> None:
+    """Make the reference and the reads of a workload.
+
+    NAME is one of the four of MUMmerGPU's paper: HSILL, CBRIGG, LMONO or SSUIS. The same
+    seed makes the same files on every machine.
+    """
+    from mummergpu.workload import generate, load_declaration
+
+    given_reference = Path(reference) if reference else None
+    files = generate(name, Path(folder), scale, given_reference, seed)
+    length = load_declaration(name).minimum_length
+    command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.reads)])
+    click.echo(f"{PROGRAM}: made {files.reference} and {files.reads}; to match them:", err=True)
+    click.echo(command, err=True)
+
+
+commands.add_command(_run_workload)
+
+
+class SignalWatch:
+    """Ends the process within a moment of Ctrl-C, SIGTERM or SIGHUP.
+
+    Python's own handlers run only between two steps of the main thread, and the main
+    thread may be inside compiled code for minutes; a thread that waits on a pipe is told
+    at once. Signals that the parent process ignores stay ignored.
+    """
+
+    def __enter__(self) -> None:
+        self._previous: dict[int, Any] = {}
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        self._previous_descriptor = signal.set_wakeup_fd(self._writing)
+        self._previous = {
+            number: signal.signal(number, _leave_to_the_watch)
+            for number in _ENDINGS
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+        self._thread = threading.Thread(target=self._watch, name="signals", daemon=True)
+        self._thread.start()
+
+    def __exit__(self, *_error: object) -> None:
+        if not self._previous:
+            return
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._previous_descriptor)
+        os.close(self._writing)
+        self._thread.join()
+        os.close(self._reading)
+
+    def _watch(self) -> None:
+        while data := os.read(self._reading, 1):
+            if data[0] in self._previous:
+                _end_now(signal.Signals(data[0]))
+
+
+def _leave_to_the_watch(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing, so that the main thread goes on until the process ends."""
+
+
+def _end_now(number: signal.Signals) -> None:
+    remove_unfinished()
+    start = "\r\x1b[K" if os.isatty(2) else ""
+    with suppress(OSError):
+        os.write(2, f"{start}{PROGRAM}: {_ENDINGS[number]}\n".encode())
+    os._exit(128 + number)
+
+
+def _occupy_closed_descriptors() -> None:
+    """Let no file that is opened later become standard input, output or error.
+
+    Where the parent process has closed one of them, the lowest number goes to the next
+    file that is opened: matches could end in an input.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # What is neither to be read nor written here fails when it is used.
+            access = os.O_WRONLY if descriptor in (0, 2) else os.O_RDONLY
+            os.open(os.devnull, access)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)
+
+
+def _invoke(session: Session) -> int:
+    """Run a command and return the exit code, if no exception says otherwise."""
+    if not session.arguments:
+        click.echo(f"Usage: {PROGRAM} [OPTIONS] REFERENCE QUERY...", err=True)
+        click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)
+        return EXIT_USAGE
+    try:
+        # Not Command.main, which has its own mind about broken pipes and exit codes.
+        with commands.make_context(PROGRAM, list(session.arguments), obj=session) as context:
+            commands.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    finally:
+        _flush_standard_output()
+    return 0
+
+
+def _flush_standard_output() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Else the interpreter would try once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OutputError(f"cannot be written: {error.strerror}", "standard output") from error
+
+
+def _fail(message: str, exit_code: int, session: Session) -> int:
+    """Write an error as one line, whatever is in it, and return the exit code."""
+    line = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in message
+    )
+    with suppress(OSError):
+        if session.verbose:
+            traceback.print_exc()
+        click.echo(f"{PROGRAM}: error: {line}", err=True)
+    return exit_code
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : iterable of str, optional
+        What follows the name of the program; by default this process's own.
+
+    Returns
+    -------
+    int
+        The exit code. A signal ends the process at once instead.
+    """
+    _occupy_closed_descriptors()
+    session = Session(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        with SignalWatch():
+            return _invoke(session)
+    except click.ClickException as error:
+        message = error.format_message().rstrip(".")
+        return _fail(f"{message} (see {PROGRAM} --help)", EXIT_USAGE, session)
+    except MummergpuError as error:
+        return _fail(str(error), error.exit_code, session)
+    except BrokenPipeError:
+        # The reader has what it wanted.
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return _fail(f"{place}{error.strerror or error}", 1, session)
+    except KeyboardInterrupt:
+        return _fail(_ENDINGS[signal.SIGINT], EXIT_INTERRUPTED, session)
+    except MemoryError:
+        text = "out of memory; a smaller --page-size or fewer --threads need less"
+        return _fail(text, 1, session)
+    except Exception as error:
+        return _fail(f"internal: {type(error).__name__}: {error}", 1, session)
