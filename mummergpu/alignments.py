@@ -1,0 +1,134 @@
+"""Reads from SAM, BAM and CRAM, as the sequencer gave them, through htslib."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.inputs import STANDARD_INPUT, Input, open_binary, reading
+from mummergpu.records import Limits, Records
+from mummergpu.sequence import encode
+
+_NOT_PRIMARY: Final = 0x100 | 0x800
+
+
+class AlignmentReader:
+    """Reads the primary records of SAM, BAM or CRAM, block by block.
+
+    Parameters
+    ----------
+    file : Input
+        The open file.
+    limits : Limits
+        What fills a block.
+
+    Notes
+    -----
+    htslib wants a file to read from, so what comes from a pipe goes through a temporary one
+    without a name.
+
+    Raises
+    ------
+    InputError
+        If htslib cannot open the file.
+    """
+
+    def __init__(self, file: Input, limits: Limits) -> None:
+        import pysam
+
+        self._pysam: Any = pysam
+        self._path = file.path
+        self._format = file.format.value
+        self._limits = limits
+        self._source = file.source
+        self._is_spooled = file.path == STANDARD_INPUT or file.size is None
+        self._file = _spool(file) if self._is_spooled else open_binary(file.path)
+        try:
+            with self._faults():
+                self._alignments: Any = self._pysam.AlignmentFile(
+                    self._file, "r", check_sq=False, check_header=False
+                )
+                self._records = self._alignments.fetch(until_eof=True)
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file has been read, compressed as it is."""
+        if self._is_spooled:
+            return self._source.bytes_read
+        return os.lseek(self._file.fileno(), 0, os.SEEK_CUR)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._faults():
+            self._alignments.close()
+        self._file.close()
+
+    def next_block(self) -> Records | None:
+        """Return the records of the next block, None behind the last.
+
+        Returns
+        -------
+        Records or None
+            At least one record, in arrays that belong to the caller.
+
+        Raises
+        ------
+        InputError
+            If the file is truncated or corrupt.
+        """
+        bases, names = bytearray(), bytearray()
+        offsets, name_offsets = [0], [0]
+        limits = self._limits
+        with self._faults():
+            for record in self._records:
+                if record.flag & _NOT_PRIMARY:
+                    continue
+                bases += (record.get_forward_sequence() or "").encode()
+                names += (record.query_name or "").encode()
+                offsets.append(len(bases))
+                name_offsets.append(len(names))
+                if (
+                    len(bases) >= limits.bases
+                    or len(offsets) > limits.records
+                    or len(names) >= limits.name_bytes
+                ):
+                    break
+        if len(offsets) == 1:
+            return None
+        return Records(
+            encode(bytes(bases)),
+            np.array(offsets, dtype=np.int64),
+            np.frombuffer(bytes(names), dtype=np.uint8),
+            np.array(name_offsets, dtype=np.int64),
+        )
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Silence htslib and turn its faults into ours."""
+        verbosity = self._pysam.set_verbosity(0)
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            message = f"the {self._format} data are truncated or corrupt ({error})"
+            raise InputError(message, self._path) from None
+        finally:
+            self._pysam.set_verbosity(verbosity)
+
+
+def _spool(file: Input) -> BinaryIO:
+    """Return a copy of what is to be read from `file`, in a file without a name."""
+    with reading(file.path):
+        copy = tempfile.TemporaryFile(buffering=0)
+        shutil.copyfileobj(file.source, copy, 1 << 20)
+        copy.seek(0)
+        return copy
