@@ -7,7 +7,7 @@ that compiled functions run side by side in a pool of Python threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 import numpy as np
@@ -17,6 +17,8 @@ from numba.core import event, types
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_BORROWER: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
 
 
 def compiled(function: Function) -> Function:
@@ -49,6 +51,42 @@ def inlined(function: Function) -> Function:
         The dispatcher; typed as `function` itself.
     """
     return cast(Function, numba.njit(error_model="numpy", forceinline=True)(function))
+
+
+def compiled_borrower(function: Function) -> Function:
+    """As `compiled`, for functions that create no array and slice none.
+
+    Their arrays are lent by the caller, so nobody needs to count references to them. Numba
+    counts with atomic operations wherever an array goes into an inlined function; where that
+    happens every few nanoseconds it costs three quarters of the time.
+
+    Parameters
+    ----------
+    function : callable
+        A function in numba's subset of Python that uses just the arrays it is given.
+
+    Returns
+    -------
+    callable
+        The dispatcher; typed as `function` itself.
+    """
+    return cast(Function, numba.njit(cache=True, nogil=True, **_BORROWER)(function))
+
+
+def inlined_borrower(function: Function) -> Function:
+    """As `inlined`, for functions that create no array and slice none.
+
+    Parameters
+    ----------
+    function : callable
+        A small function in numba's subset of Python that uses just the arrays it is given.
+
+    Returns
+    -------
+    callable
+        The dispatcher; typed as `function` itself.
+    """
+    return cast(Function, numba.njit(forceinline=True, **_BORROWER)(function))
 
 
 @inlined

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import compiled, inlined
+from mummergpu.compiled import compiled_borrower, inlined_borrower
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.spans import Text, copy_name, encode_letters, skip_quality, skip_text
 
@@ -77,13 +77,13 @@ _GREATER: Final = ord(">")
 _AT: Final = ord("@")
 
 
-@inlined
+@inlined_borrower
 def _is_space(byte: int) -> bool:
     """As ``isspace`` of C: blank, tab, line feed, vertical tab, form feed, return."""
     return byte == _BLANK or 9 <= byte <= 13
 
 
-@inlined
+@inlined_borrower
 def _end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
     """Step over the end of a line, if there is one at `at`, into `mode`."""
     if text[at] == _CARRIAGE_RETURN:
@@ -101,7 +101,7 @@ def _end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
     return at + 1
 
 
-@inlined
+@inlined_borrower
 def _begin_record(
     at: int, state: State, codes: CodeArray, offsets: Offsets, name_offsets: Offsets
 ) -> int:
@@ -127,7 +127,7 @@ def _begin_record(
     return at + 1
 
 
-@inlined
+@inlined_borrower
 def _read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
     begin = at
     to = state[NAME_BYTES]
@@ -141,7 +141,7 @@ def _read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
     return at
 
 
-@inlined
+@inlined_borrower
 def _skip_description(text: Text, at: int, end: int, state: State, mode: int) -> int:
     at = skip_text(text, at)
     if at == end:
@@ -152,7 +152,7 @@ def _skip_description(text: Text, at: int, end: int, state: State, mode: int) ->
     return after
 
 
-@inlined
+@inlined_borrower
 def _read_bases(
     text: Text, at: int, end: int, state: State, codes: CodeArray, mode: int, with_spaces: bool
 ) -> int:
@@ -177,7 +177,7 @@ def _read_bases(
     return at + 1
 
 
-@compiled
+@compiled_borrower
 def parse_fasta(
     text: Text,
     at: int,
@@ -209,7 +209,7 @@ def parse_fasta(
     return at
 
 
-@inlined
+@inlined_borrower
 def _begin_sequence_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
     """Tell a line of bases, a blank line and the line with '+' from each other.
 
@@ -234,7 +234,7 @@ def _begin_sequence_line(text: Text, at: int, end: int, state: State, begin: int
     return after
 
 
-@inlined
+@inlined_borrower
 def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name_begin: int) -> int:
     """Hold what stands behind '+' against the name of the record."""
     length = state[NAME_BYTES] - name_begin
@@ -253,7 +253,7 @@ def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name
     return at
 
 
-@inlined
+@inlined_borrower
 def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
     """Note a line that could be the next record's; a blank line is none of quality."""
     if state[BASES] == begin:
@@ -271,7 +271,7 @@ def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int)
     return after
 
 
-@inlined
+@inlined_borrower
 def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> int:
     """Count quality characters; the record ends with the line that completes them."""
     after = skip_quality(text, at)
@@ -293,7 +293,7 @@ def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> in
     return after
 
 
-@inlined
+@inlined_borrower
 def _begin_fastq_record(
     text: Text,
     at: int,
@@ -314,7 +314,7 @@ def _begin_fastq_record(
     return after
 
 
-@inlined
+@inlined_borrower
 def _read_bases_part(
     text: Text,
     at: int,
@@ -338,7 +338,7 @@ def _read_bases_part(
     return _begin_fastq_record(text, at, end, state, codes, offsets, name_offsets)
 
 
-@compiled
+@compiled_borrower
 def parse_fastq(
     text: Text,
     at: int,

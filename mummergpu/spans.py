@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from mummergpu.compiled import inlined
+from mummergpu.compiled import inlined_borrower
 from mummergpu.sequence import BREAK
 
 STEP: Final = 32
@@ -113,7 +113,7 @@ _copy_run_of_name = cast(RunFromTo, intrinsic(_generate_copy_run))
 _encode_run_of_letters = cast(RunFromTo, intrinsic(_generate_encode_run))
 
 
-@inlined
+@inlined_borrower
 def encode_letters(text: Text, at: int, codes: Text, to: int) -> int:
     """Write the codes of a run of letters to ``codes[to:]``; return where the run ends.
 
@@ -127,7 +127,7 @@ def encode_letters(text: Text, at: int, codes: Text, to: int) -> int:
             return at
 
 
-@inlined
+@inlined_borrower
 def copy_name(text: Text, at: int, names: Text, to: int) -> int:
     """Copy a run without blanks and control bytes; return where the run ends.
 
@@ -141,7 +141,7 @@ def copy_name(text: Text, at: int, names: Text, to: int) -> int:
             return at
 
 
-@inlined
+@inlined_borrower
 def skip_quality(text: Text, at: int) -> int:
     """Return where a run of quality characters (33 to 126) ends."""
     while True:
@@ -151,7 +151,7 @@ def skip_quality(text: Text, at: int) -> int:
             return at
 
 
-@inlined
+@inlined_borrower
 def skip_text(text: Text, at: int) -> int:
     """Return where a run without control bytes ends."""
     while True:
