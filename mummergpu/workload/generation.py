@@ -14,7 +14,7 @@ import numpy as np
 
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.output.files import OutputFile
-from mummergpu.reference import Reference
+from mummergpu.reference import Reference, read_reference
 from mummergpu.sequence import BREAK, CodeArray, decode
 from mummergpu.workload.declaration import Workload, load_declaration
 from mummergpu.workload.genome import synthesize
@@ -119,8 +119,6 @@ def _scaled(count: int, scale: float) -> int:
 
 def _reference(workload: Workload, path: Path | None, seed: int) -> Reference:
     if path is not None:
-        from mummergpu.reference import read_reference
-
         return read_reference(str(path))
     codes = synthesize(workload.genome, seed, workload.name)
     starts, lengths = (np.array([number], dtype=np.int64) for number in (0, codes.size))

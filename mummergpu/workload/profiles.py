@@ -55,11 +55,12 @@ def error_table(reads: Reads) -> BitArray:
 
 
 def _interpolate(points: list[tuple[float, int]], part: int) -> int:
-    """Return the height, in the middle of a part, of the line through some points."""
+    """Return the rounded height of a line through points, in the middle of a part."""
     place = (2 * part + 1) << 15
     scaled = [(round(x * (BINS << 16)), height) for x, height in points]
     left, right = next(pair for pair in pairwise(scaled) if place <= pair[1][0])
-    return left[1] + (right[1] - left[1]) * (place - left[0]) // (right[0] - left[0])
+    run, rise = right[0] - left[0], right[1] - left[1]
+    return left[1] + (2 * rise * (place - left[0]) + run) // (2 * run)
 
 
 def homopolymer_table(reads: Reads) -> BitArray:

@@ -1,0 +1,67 @@
+"""Generated reads, and where they say that they come from."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class Read:
+    name: str
+    record: str
+    position: int
+    span: int
+    strand: str
+    bases: str
+    quality: str
+
+
+def parse(text: bytes) -> list[Read]:
+    lines = text.decode().splitlines()
+    reads = []
+    for title, bases, plus, quality in zip(*[iter(lines)] * 4, strict=True):
+        assert title[0] == "@" and plus == "+"
+        name, *words = title[1:].split(" ")
+        truth = dict(word.split("=", 1) for word in words)
+        assert list(truth) == ["record", "pos", "span", "strand"]
+        reads.append(
+            Read(
+                name,
+                truth["record"],
+                int(truth["pos"]),
+                int(truth["span"]),
+                truth["strand"],
+                bases,
+                quality,
+            )
+        )
+    return reads
+
+
+def read_fasta(path: Path) -> dict[str, str]:
+    records = {}
+    for text in path.read_text().split(">")[1:]:
+        name, *lines = text.splitlines()
+        records[name] = "".join(lines)
+    return records
+
+
+def fragment(records: dict[str, str], read: Read) -> str:
+    """The bases of the reference that a read says it was read from, in its direction."""
+    begin = read.position - 1
+    bases = records[read.record][begin : begin + read.span]
+    assert len(bases) == read.span
+    if read.strand == "+":
+        return bases
+    return bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
+
+
+def edit_distance(one: str, other: str) -> int:
+    previous = list(range(len(other) + 1))
+    for i, left in enumerate(one, 1):
+        row = [i]
+        for j, right in enumerate(other, 1):
+            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (left != right)))
+        previous = row
+    return previous[-1]
