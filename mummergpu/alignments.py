@@ -6,17 +6,19 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import BufferedReader
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.inputs import STANDARD_INPUT, Input, open_binary, reading
+from mummergpu.inputs import STANDARD_INPUT, Format, Input, open_binary, reading
 from mummergpu.records import Limits, Records
 from mummergpu.sequence import encode
 
 _NOT_PRIMARY: Final = 0x100 | 0x800
+_COPY_SIZE: Final = 1 << 20
 
 
 class AlignmentReader:
@@ -31,8 +33,8 @@ class AlignmentReader:
 
     Notes
     -----
-    htslib wants a file to read from, so what comes from a pipe goes through a temporary one
-    without a name.
+    htslib wants a file to read from, and a header. So what comes from a pipe, or has no
+    header, goes through a temporary file without a name.
 
     Raises
     ------
@@ -48,16 +50,18 @@ class AlignmentReader:
         self._format = file.format.value
         self._limits = limits
         self._source = file.source
-        self._is_spooled = file.path == STANDARD_INPUT or file.size is None
-        self._file = _spool(file) if self._is_spooled else open_binary(file.path)
+        has_positions = file.format is not Format.SAM or file.text.peek().startswith(b"@")
+        self._is_spooled = file.path == STANDARD_INPUT or file.size is None or not has_positions
+        self._file = _spool(file, has_positions) if self._is_spooled else open_binary(file.path)
+        self._alignments: Any = None
         try:
             with self._faults():
-                self._alignments: Any = self._pysam.AlignmentFile(
+                self._alignments = self._pysam.AlignmentFile(
                     self._file, "r", check_sq=False, check_header=False
                 )
                 self._records = self._alignments.fetch(until_eof=True)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     @property
@@ -69,9 +73,9 @@ class AlignmentReader:
 
     def close(self) -> None:
         """Close the file."""
-        with self._faults():
-            self._alignments.close()
-        self._file.close()
+        with self._file, suppress(OSError):  # What htslib says now, it has said before.
+            if self._alignments is not None:
+                self._alignments.close()
 
     def next_block(self) -> Records | None:
         """Return the records of the next block, None behind the last.
@@ -119,16 +123,37 @@ class AlignmentReader:
         try:
             yield
         except (OSError, ValueError) as error:
-            message = f"the {self._format} data are truncated or corrupt ({error})"
+            reason = "" if str(error) == "truncated file" else f" ({error})"
+            message = f"the {self._format} data are truncated or corrupt{reason}"
             raise InputError(message, self._path) from None
         finally:
             self._pysam.set_verbosity(verbosity)
 
 
-def _spool(file: Input) -> BinaryIO:
-    """Return a copy of what is to be read from `file`, in a file without a name."""
+def _spool(file: Input, has_positions: bool) -> BinaryIO:
+    """Return what is to be read from `file`, copied into a file without a name."""
     with reading(file.path):
-        copy = tempfile.TemporaryFile(buffering=0)
-        shutil.copyfileobj(file.source, copy, 1 << 20)
-        copy.seek(0)
+        copy = tempfile.TemporaryFile()
+        try:
+            if not has_positions:
+                copy.writelines(map(_without_position, BufferedReader(file.text)))
+            elif file.format is Format.SAM:
+                shutil.copyfileobj(file.text, copy, _COPY_SIZE)
+            else:
+                shutil.copyfileobj(file.source, copy, _COPY_SIZE)
+            copy.seek(0)
+        except BaseException:
+            copy.close()
+            raise
         return copy
+
+
+def _without_position(line: bytes) -> bytes:
+    """Return a line of SAM as that of an unmapped read, but for its flag.
+
+    Without a header htslib knows no references, and takes no line that names one.
+    """
+    fields = line.split(b"\t", 8)
+    if len(fields) == 9:
+        fields[2:8] = [b"*", b"0", b"0", b"*", b"*", b"0"]
+    return b"\t".join(fields)

@@ -83,8 +83,7 @@ def _run_match(**given: Any) -> None:
             if session.verbose:
                 progress.write_line(f"{PROGRAM}: {text}")
 
-        with stats.stage("end_to_end"):
-            pipeline.run(options, stats, progress, notice)
+        pipeline.run(options, stats, progress, notice)
         for line in stats.summary():
             notice(line)
         if report:
@@ -366,7 +365,7 @@ def _fail(message: str, exit_code: int, session: Session) -> int:
         for character in message
     )
     with suppress(OSError):
-        if session.verbose:
+        if session.verbose and exit_code != EXIT_USAGE:
             traceback.print_exc()
         click.echo(f"{PROGRAM}: error: {line}", err=True)
     return exit_code

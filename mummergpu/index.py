@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,11 +18,11 @@ from mummergpu.tree.flatten import FlatTree, flatten_tree
 from mummergpu.tree.order import order_nodes
 from mummergpu.tree.ukkonen import grow_tree
 
-TREE_BYTES_PER_BASE = 60
-"""Upper estimate of a flat tree, for planning: 53 in random sequence, 65 at most."""
+TREE_BYTES_PER_BASE: Final = 65
+"""A flat tree, for planning: 53 bytes a base in random sequence, and never more than 65."""
 
-BUILD_BYTES_PER_BASE = 110
-"""Upper estimate of what building one page takes at its peak, its flat tree included."""
+BUILD_BYTES_PER_BASE: Final = 65
+"""What building a page takes besides its flat tree: at most two nodes a base again."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,55 @@ class IndexedPage:
     page: Page
     tree: FlatTree
     joined_reference: CodeArray
+
+
+def free_memory() -> int:
+    """Return how much memory can be taken without pushing out what is in use.
+
+    Returns
+    -------
+    int
+        In bytes; what the kernel calls available, or half of all where it does not say.
+    """
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            for line in file:
+                if line.startswith(b"MemAvailable:"):
+                    return 1024 * int(line.split()[1])
+    except OSError:
+        pass
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def group_pages(pages: Sequence[Page], memory: int | None, threads: int) -> list[list[Page]]:
+    """Divide the pages into groups whose trees fit the memory together.
+
+    Parameters
+    ----------
+    pages : sequence of Page
+        All pages of a reference.
+    memory : int or None
+        About how many bytes the trees of a group may take; None for half of what is free.
+    threads : int
+        How many pages are built at the same time.
+
+    Returns
+    -------
+    list of list of Page
+        At least one page each, in the order of the reference.
+    """
+    budget = free_memory() // 2 if memory is None else memory
+    groups: list[list[Page]] = []
+    left = 0
+    for page in pages:
+        size = (page.end - page.begin) * TREE_BYTES_PER_BASE
+        if not groups or size > left:
+            building = min(threads, len(pages)) * (page.end - page.begin) * BUILD_BYTES_PER_BASE
+            groups.append([])
+            left = budget - building
+        groups[-1].append(page)
+        left -= size
+    return groups
 
 
 def page_codes(reference: Reference, page: Page) -> CodeArray:

@@ -136,7 +136,7 @@ class Source(RawIOBase):
         self._kept = None
 
 
-class TextStream:
+class TextStream(RawIOBase):
     """Text that can be looked at before it is read.
 
     Parameters
@@ -148,16 +148,21 @@ class TextStream:
     """
 
     def __init__(self, file: Readable, path: str) -> None:
+        super().__init__()
         self._file = file
         self._path = path
         self._head = b""
 
-    def readinto(self, buffer: memoryview) -> int:
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fill some of a buffer of bytes.
 
         Parameters
         ----------
-        buffer : memoryview
+        buffer : bytes-like
             Bytes to fill from the front.
 
         Returns
@@ -171,8 +176,9 @@ class TextStream:
             If the file cannot be read, or its compressed data are truncated or corrupt.
         """
         if self._head:
-            count = min(len(self._head), len(buffer))
-            buffer[:count] = self._head[:count]
+            view = memoryview(buffer)
+            count = min(len(self._head), len(view))
+            view[:count] = self._head[:count]
             self._head = self._head[count:]
             return count
         with reading(self._path):
@@ -217,9 +223,9 @@ class Input:
     file : file
         What was opened.
     source : Source
-        The bytes of the file; from the first one on, if htslib reads the format.
+        The bytes of the file; from the first one on, if it is BAM or CRAM.
     text : TextStream
-        The text of the file, if it is FASTA or FASTQ.
+        The text of the file from its first byte on, if it is FASTA, FASTQ or SAM.
     is_compressed : bool
         Whether `text` is more than the file.
 
@@ -238,7 +244,7 @@ class Input:
             self.is_compressed = magic.startswith(_GZIP)
             self.text = TextStream(self._text(), path)
             self.format = Format.CRAM if magic.startswith(b"CRAM") else self._detect()
-            if self.format.is_alignment:
+            if self.format in (Format.BAM, Format.CRAM):
                 self.source.rewind()
             self.source.commit()
         except BaseException:

@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import inlined
+from mummergpu.compiled import inlined_borrower as inlined
 from mummergpu.policy import Policy
 
 HALF_BYTES: Final = 16

@@ -1,15 +1,47 @@
 """The main job: read, match, print, write.
 
-For each group of pages that fits the memory, for each block of queries.
+A reference is cut into pages, and every page gets a suffix tree. Queries are read in
+blocks; each block is matched against every page by one thread of a pool, its matches are
+merged, filtered and turned into text, and the main thread writes the blocks in the order
+in which it read them. As many pages stand in memory as fit; if not all do, the queries
+pass over one group of pages after the other (paper, section 2.2), and the matches on all
+groups but the last wait in temporary files.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 
+from mummergpu.backends import choose_backend
+from mummergpu.backends.interface import Backend, MemColumns
+from mummergpu.errors import OptionError
+from mummergpu.index import IndexedPage, build_pages, group_pages
+from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.mems import keep_unique, merge_pages
+from mummergpu.ordered import work_in_order
+from mummergpu.output.files import OutputFile
+from mummergpu.output.mummer import MummerFormatter, TextArray, TextStyle
+from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
 from mummergpu.policy import DEFAULT_POLICY, Policy
-from mummergpu.sequence import Strand
+from mummergpu.progress import NullProgress
+from mummergpu.reads import QueryBlock, QueryReader
+from mummergpu.reference import Page, Reference, plan_pages, read_reference
+from mummergpu.sequence import Strand, reverse_complement_each
+from mummergpu.spill import SpilledMems, SpilledQueries
+from mummergpu.stats import Stats
+
+BLOCKS_AHEAD = 2
+"""How many blocks more than there are threads are under way at once."""
+
+MOST_ROWS = 1 << 21
+"""A block with more matches than this is cut in two, to bound the memory."""
+
+UNBOUNDED = 1 << 62
+"""More rows than can be."""
 
 
 class Uniqueness(Enum):
@@ -56,6 +88,10 @@ class MatchOptions:
         The data policies.
     block_size : int
         About how many query bases are worked on together.
+    memory : int or None
+        About how many bytes the trees may take together; None for half of what is free.
+    dot_path, dump_tree_path : str or None
+        Where the tree goes, for Graphviz and as a table.
     """
 
     reference_path: str
@@ -73,3 +109,267 @@ class MatchOptions:
     page_size: int = 1 << 23
     policy: Policy = DEFAULT_POLICY
     block_size: int = 1 << 20
+    memory: int | None = None
+    dot_path: str | None = None
+    dump_tree_path: str | None = None
+
+
+BlockMems = dict[Strand, MemColumns]
+Task = tuple[QueryBlock, list[BlockMems]]
+"""A block, and its matches on earlier groups of pages."""
+
+
+def run(
+    options: MatchOptions,
+    stats: Stats,
+    progress: NullProgress,
+    notice: Callable[[str], None],
+) -> None:
+    """Do the main job.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        What to do.
+    stats : Stats
+        Takes counts, bytes and times.
+    progress : Progress or NullProgress
+        Is told about pages and reads.
+    notice : callable
+        Takes lines for people who want to know more.
+
+    Raises
+    ------
+    MummergpuError
+        For whatever the user can mend.
+    """
+    with stats.stage("end_to_end"), OutputFile(options.output_path) as output:
+        with stats.stage("ref_from_disk"):
+            reference = read_reference(options.reference_path)
+        pages = _plan(options, reference)
+        backend = choose_backend(options.backend, options.minimum_length, stats)
+        groups = group_pages(pages, options.memory, options.threads)
+        _describe(options, reference, pages, groups, backend, stats, notice)
+        with ExitStack() as stack:
+            executor = ThreadPoolExecutor(options.threads, thread_name_prefix="match")
+            # Running tasks are left to end by themselves after a failure.
+            stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+            job = _Job(options, reference, backend, executor, stats, progress)
+            job.search_all(groups, output, stack)
+
+
+def _plan(options: MatchOptions, reference: Reference) -> list[Page]:
+    if options.page_size > MAXIMUM_PAGE_BASES:
+        raise OptionError(
+            "--page-size", f"24-bit addresses allow at most {MAXIMUM_PAGE_BASES} bases (8M)"
+        )
+    if options.page_size < options.minimum_length:
+        raise OptionError(
+            "--page-size", f"pages must hold a match of -l {options.minimum_length} bases"
+        )
+    if options.dot_path is not None:
+        check_dot_size(reference)
+    return plan_pages(reference.codes.size, options.page_size, options.minimum_length - 1)
+
+
+def _describe(
+    options: MatchOptions,
+    reference: Reference,
+    pages: Sequence[Page],
+    groups: Sequence[Sequence[Page]],
+    backend: Backend,
+    stats: Stats,
+    notice: Callable[[str], None],
+) -> None:
+    records = len(reference.names)
+    bases = int(reference.record_lengths.sum())
+    stats.add(reference_records=records, reference_bases=bases, pages=len(pages))
+    stats.set(
+        backend=backend.name,
+        policy=options.policy.code,
+        minimum_length=options.minimum_length,
+        threads=options.threads,
+        page_size=options.page_size,
+        page_groups=len(groups),
+    )
+    notice(
+        f"reference of {bases:,} bases in {records:,} records, {len(pages)} pages in "
+        f"{len(groups)} groups; backend {backend.name}, policy {options.policy.code}, "
+        f"{options.threads} threads"
+    )
+
+
+class _Job:
+    """The state of one run that its steps share."""
+
+    def __init__(
+        self,
+        options: MatchOptions,
+        reference: Reference,
+        backend: Backend,
+        executor: ThreadPoolExecutor,
+        stats: Stats,
+        progress: NullProgress,
+    ) -> None:
+        self.options = options
+        self.reference = reference
+        self.backend = backend
+        self.executor = executor
+        self.stats = stats
+        self.progress = progress
+        style = TextStyle(
+            options.forward_coordinates,
+            options.four_columns,
+            options.show_query_lengths,
+            options.show_sequences,
+        )
+        self.formatter = MummerFormatter(reference, style)
+        self.window = options.threads + BLOCKS_AHEAD
+        self.pages_built = 0
+        self.queries_done = 0
+
+    def search_all(
+        self, groups: Sequence[Sequence[Page]], output: OutputFile, stack: ExitStack
+    ) -> None:
+        """Pass the queries over every group of pages; write during the last pass."""
+        options = self.options
+        tree_files = [
+            (stack.enter_context(OutputFile(path)), text)
+            for path, text in ((options.dot_path, dot_text), (options.dump_tree_path, table_text))
+            if path is not None
+        ]
+        reader = stack.enter_context(QueryReader(options.query_paths, options.block_size))
+        queries: SpilledQueries | None = None
+        spilled: list[SpilledMems] = []
+        for number, group in enumerate(groups):
+            indexed = self.build(group, sum(map(len, groups)))
+            for tree_file, text in tree_files:
+                for piece in text(indexed):
+                    tree_file.write(piece)
+            blocks = self.read_blocks(reader) if queries is None else queries.read_blocks()
+            if number == len(groups) - 1:
+                self.write_last(indexed, blocks, spilled, output)
+                return
+            if queries is None:
+                queries = stack.enter_context(SpilledQueries())
+                blocks = self.spill_blocks(blocks, queries)
+            spilled.append(stack.enter_context(SpilledMems()))
+            self.spill(indexed, blocks, spilled[-1])
+
+    def build(self, group: Sequence[Page], total: int) -> list[IndexedPage]:
+        """Build the trees of a group of pages."""
+
+        def built() -> None:
+            self.pages_built += 1
+            self.progress.pages(self.pages_built, total)
+
+        layout = Layout.of(self.options.policy)
+        return build_pages(self.reference, group, layout, self.stats, self.executor, built)
+
+    def read_blocks(self, reader: QueryReader) -> Iterator[QueryBlock]:
+        """Read the queries, tell how far the reading is."""
+        blocks = iter(reader)
+        while True:
+            with self.stats.stage("queries_from_disk"):
+                block = next(blocks, None)
+            if block is None:
+                self.stats.add_bytes(queries=reader.bytes_read)
+                return
+            self.stats.add(queries=block.query_count, query_bases=block.base_count, blocks=1)
+            self.queries_done += block.query_count
+            total = reader.bytes_total
+            self.progress.reads(self.queries_done, reader.bytes_read / total if total else None)
+            yield block
+
+    def spill_blocks(
+        self, blocks: Iterator[QueryBlock], queries: SpilledQueries
+    ) -> Iterator[QueryBlock]:
+        """Pass blocks on, keeping a copy for the next pass."""
+        for block in blocks:
+            queries.write_block(block)
+            yield block
+
+    def spill(
+        self, indexed: Sequence[IndexedPage], blocks: Iterator[QueryBlock], file: SpilledMems
+    ) -> None:
+        """Match all blocks against one group of pages and keep the matches for later."""
+
+        def search(block: QueryBlock) -> BlockMems | None:
+            return self.find_mems(indexed, block, UNBOUNDED)
+
+        def keep(mems: BlockMems) -> None:
+            for strand in self.options.strands:
+                file.write_columns(mems[strand])
+
+        work_in_order(self.executor, self.window, blocks, search, keep)
+        file.rewind()
+
+    def write_last(
+        self,
+        indexed: Sequence[IndexedPage],
+        blocks: Iterator[QueryBlock],
+        spilled: Sequence[SpilledMems],
+        output: OutputFile,
+    ) -> None:
+        """Match all blocks against the last group, add the earlier matches, write."""
+
+        def with_earlier(block: QueryBlock) -> Task:
+            strands = self.options.strands
+            return block, [{s: file.read_columns() for s in strands} for file in spilled]
+
+        def search(task: Task) -> Iterator[TextArray] | None:
+            block, earlier = task
+            # Matches that have waited in a file belong to the whole block.
+            whole = bool(earlier) or block.query_count == 1
+            mems = self.find_mems(indexed, block, UNBOUNDED if whole else MOST_ROWS)
+            return None if mems is None else self.as_text(block, [*earlier, mems])
+
+        def halves(task: Task) -> list[Task]:
+            return [(half, []) for half in task[0].halves()]
+
+        def write(text: Iterator[TextArray]) -> None:
+            for piece in text:
+                with self.stats.stage("results_to_disk"):
+                    output.write(piece)
+                self.stats.add_bytes(output=piece.size)
+
+        tasks = map(with_earlier, blocks)
+        work_in_order(self.executor, self.window, tasks, search, write, halves)
+
+    def find_mems(
+        self, indexed: Sequence[IndexedPage], block: QueryBlock, most: int
+    ) -> BlockMems | None:
+        """Return the matches of a block on a group of pages, or None if they are too many."""
+        mems = {}
+        for strand in self.options.strands:
+            codes = block.codes
+            if strand is Strand.REVERSE:
+                codes = reverse_complement_each(block.codes, block.offsets)
+            pages = []
+            for page in indexed:
+                columns = self.backend.find_mems(page, block, codes, most)
+                if columns is None:
+                    return None
+                most -= columns.count
+                pages.append(columns)
+            with self.stats.stage("coords_to_buffers"):
+                mems[strand] = merge_pages(pages)
+        return mems
+
+    def as_text(self, block: QueryBlock, groups: Sequence[BlockMems]) -> Iterator[TextArray]:
+        """Return the text of a block's matches, made at once unless there are too many."""
+        uniqueness = self.options.uniqueness
+        mems = {}
+        with self.stats.stage("coords_to_buffers"):
+            for strand in self.options.strands:
+                columns = merge_pages([group[strand] for group in groups])
+                if uniqueness is not Uniqueness.ALL:
+                    columns = keep_unique(columns, uniqueness is Uniqueness.IN_BOTH)
+                mems[strand] = columns
+        matches = sum(columns.count for columns in mems.values())
+        self.stats.add(matches=matches)
+        text = self.formatter.format_block(block, mems)
+        if matches > MOST_ROWS:
+            return text
+        with self.stats.stage("format"):
+            return iter(list(text))

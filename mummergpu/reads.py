@@ -57,6 +57,22 @@ class QueryBlock:
         """The number of bases, breaks included."""
         return self.codes.size
 
+    def halves(self) -> tuple[QueryBlock, QueryBlock]:
+        """Return the first and the second half of the queries, as views of their arrays."""
+        middle = self.query_count // 2
+        return self._part(0, middle), self._part(middle, self.query_count)
+
+    def _part(self, first: int, behind: int) -> QueryBlock:
+        offsets = self.offsets[first : behind + 1]
+        name_offsets = self.name_offsets[first : behind + 1]
+        return QueryBlock(
+            self.index,
+            self.codes[offsets[0] : offsets[-1]],
+            offsets - offsets[0],
+            self.names[name_offsets[0] : name_offsets[-1]],
+            name_offsets - name_offsets[0],
+        )
+
 
 class QueryReader:
     """Reads queries from files, in blocks.

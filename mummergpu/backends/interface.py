@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from mummergpu.index import IndexedPage
+from mummergpu.reads import QueryBlock
+from mummergpu.sequence import CodeArray
 
 
 @dataclass(frozen=True)
@@ -35,3 +40,33 @@ class MemColumns:
     def count(self) -> int:
         """The number of matches."""
         return self.lengths.size
+
+
+class Backend(Protocol):
+    """What finds the MEMs of a block of queries on a page; shared by several threads."""
+
+    name: str
+
+    def find_mems(
+        self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Return the MEMs between one page and a block of queries on one strand.
+
+        Parameters
+        ----------
+        indexed : IndexedPage
+            The page to search.
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched, at the block's offsets.
+        most : int
+            The most rows to make room for.
+
+        Returns
+        -------
+        MemColumns or None
+            The MEMs that start in the owned part of the page, or None if there are more
+            than `most`: cut the block and ask again.
+        """
+        ...

@@ -30,7 +30,9 @@ class CpuBackend:
         self.minimum_length = minimum_length
         self.stats = stats
 
-    def find_mems(self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray) -> MemColumns:
+    def find_mems(
+        self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
         """Return the MEMs between one page and a block of queries on one strand.
 
         Parameters
@@ -41,11 +43,14 @@ class CpuBackend:
             The queries.
         codes : ndarray, dtype=uint8, shape=(block.base_count,)
             Their bases on the strand that is to be searched, at the block's offsets.
+        most : int
+            The most rows to make room for.
 
         Returns
         -------
-        MemColumns
-            The MEMs that start in the owned part of the page.
+        MemColumns or None
+            The MEMs that start in the owned part of the page, or None if there are more
+            than `most`: cut the block and ask again.
         """
         tree, page = indexed.tree, indexed.page
         stride = tree.layout.node_stride
@@ -97,4 +102,6 @@ class CpuBackend:
                         mem_offsets,
                         *columns,
                     )
+                if mem_offsets[-1] > most:
+                    return None
         return MemColumns(mem_offsets, *columns)

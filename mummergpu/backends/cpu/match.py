@@ -21,7 +21,7 @@ from mummergpu.backends.cpu.tree_access import (
     string_depth_of,
     suffix_link_of,
 )
-from mummergpu.compiled import compiled, inlined, unsigned
+from mummergpu.compiled import compiled_borrower as compiled, inlined_borrower as inlined, unsigned
 from mummergpu.layout import NO_NODE, ROOT
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.tree.flatten import ByteArray

@@ -19,13 +19,11 @@ from mummergpu.backends.cpu.tree_access import (
     preceding_base_of,
     string_depth_of,
 )
-from mummergpu.compiled import compiled, inlined, unsigned, widened
+from mummergpu.compiled import compiled_borrower as compiled, inlined_borrower as inlined, unsigned, widened
 from mummergpu.layout import NO_NODE
+from mummergpu.row_order import sort_rows
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.tree.flatten import ByteArray
-
-SHORT_LIST = 16
-"""Up to so many rows are sorted by insertion."""
 
 @compiled
 def print_kernel(
@@ -217,48 +215,3 @@ def extend_match(
     ):
         length += 1
     return length
-
-
-@inlined
-def sort_rows(starts: OffsetArray, lengths: OffsetArray, begin: int, end: int) -> None:
-    """Sort the rows of one candidate by reference start: insertion, or a heap if many."""
-    count = end - begin
-    if count <= SHORT_LIST:
-        for row in range(begin + 1, end):
-            start = starts[row]
-            length = lengths[row]
-            place = row
-            while place > begin and starts[place - 1] > start:
-                starts[place] = starts[place - 1]
-                lengths[place] = lengths[place - 1]
-                place -= 1
-            starts[place] = start
-            lengths[place] = length
-        return
-    for root in range(count // 2 - 1, -1, -1):
-        sift_down(starts, lengths, begin, root, count)
-    for last in range(count - 1, 0, -1):
-        swap_rows(starts, lengths, begin, begin + last)
-        sift_down(starts, lengths, begin, 0, last)
-
-
-@inlined
-def swap_rows(starts: OffsetArray, lengths: OffsetArray, one: int, other: int) -> None:
-    """Exchange two rows."""
-    starts[one], starts[other] = starts[other], starts[one]
-    lengths[one], lengths[other] = lengths[other], lengths[one]
-
-
-@inlined
-def sift_down(
-    starts: OffsetArray, lengths: OffsetArray, begin: int, root: int, count: int
-) -> None:
-    """Let a row sink in a heap of `count` rows until no larger one is below it."""
-    while 2 * root + 1 < count:
-        largest = 2 * root + 1
-        if largest + 1 < count and starts[begin + largest] < starts[begin + largest + 1]:
-            largest += 1
-        if starts[begin + root] >= starts[begin + largest]:
-            return
-        swap_rows(starts, lengths, begin + root, begin + largest)
-        root = largest

@@ -7,7 +7,7 @@ says.
 
 from __future__ import annotations
 
-from mummergpu.compiled import inlined, load_24_bits, unsigned, widened
+from mummergpu.compiled import inlined_borrower as inlined, load_24_bits, unsigned, widened
 from mummergpu.layout import (
     CHILD_BYTES,
     EDGE_END,
