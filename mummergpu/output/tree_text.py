@@ -16,6 +16,7 @@ from mummergpu.compiled import compiled
 from mummergpu.errors import OptionError
 from mummergpu.index import IndexedPage
 from mummergpu.layout import NO_NODE, PRECEDING_BASE_MASK, ROOT
+from mummergpu.reference import Reference
 from mummergpu.sequence import BASES, BREAK, decode
 from mummergpu.tree.decode import NodeColumns, decode_nodes
 from mummergpu.tree.ukkonen import NumberArray
@@ -62,19 +63,20 @@ TABLE_HEADER: Final = (
 """The first two lines of a table."""
 
 
-def check_dot_size(base_count: int) -> None:
+def check_dot_size(reference: Reference) -> None:
     """Refuse to draw the tree of a reference that is too large.
 
     Parameters
     ----------
-    base_count : int
-        The length of the joined reference.
+    reference : Reference
+        The reference; its records count with the breaks between them.
 
     Raises
     ------
     OptionError
         If it is above `MAXIMUM_DOT_BASES`.
     """
+    base_count = reference.codes.size
     if base_count > MAXIMUM_DOT_BASES:
         raise OptionError(
             "--dot",
@@ -89,15 +91,18 @@ def table_text(pages: Iterable[IndexedPage]) -> Iterator[bytes | TextArray]:
     Parameters
     ----------
     pages : iterable of IndexedPage
-        The trees, in the order of the text.
+        The trees, in the order of the text. A table may be made in several calls, for one
+        group of pages after the other.
 
     Yields
     ------
     bytes, or ndarray, dtype=uint8
-        Pieces of text: `TABLE_HEADER`, and then the pieces of `page_rows` for each page.
+        Pieces of text: the pieces of `page_rows` for each page, `TABLE_HEADER` before those
+        of the first page of the reference.
     """
-    yield TABLE_HEADER
     for indexed in pages:
+        if indexed.page.index == 0:
+            yield TABLE_HEADER
         yield from page_rows(indexed)
 
 

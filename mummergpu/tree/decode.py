@@ -105,8 +105,13 @@ def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> Node
     is_leaf = fields[_SLOTS - 1] != 0
     slots = fields[_SLOTS : _SLOTS + BREAK + 1]
     return NodeColumns(
-        *fields[: _SLOTS - 1],
-        is_leaf,
+        addresses=fields[0],
+        edge_starts=fields[1],
+        edge_ends=fields[2],
+        string_depths=fields[3],
+        parents=fields[4],
+        suffix_links=fields[5],
+        is_leaf=is_leaf,
         children=np.where(is_leaf, np.int32(NO_NODE), slots),
         leaf_ids=np.where(is_leaf, slots[0], np.int32(NO_LEAF)),
         next_leaves=np.where(is_leaf, slots[BREAK], np.int32(NO_NODE)),
