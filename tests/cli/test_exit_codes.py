@@ -1,0 +1,263 @@
+"""Wrong usage and wrong input: one line on standard error, the right code, no output file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from mummergpu import pipeline
+from mummergpu.cli import main
+
+REFERENCE = b">r\nACGTTGCATCGATCGGATCAAGCTTACGGATCCATTAG\n>s\nNNNN\n"
+READS = b"@a\nACGTTGCATCGATCGGATCAAG\n+\nIIIIIIIIIIIIIIIIIIIIII\n"
+RUBBISH = bytes(range(256)) * 40
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs each test in a folder of its own, with a good reference and good reads."""
+    (tmp_path / "r.fa").write_bytes(REFERENCE)
+    (tmp_path / "q.fq").write_bytes(READS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def without_announcement(text: str) -> str:
+    """Return standard error's text without the line that only a first run has."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("mummergpu: compiling "))
+
+
+def error_of(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> str:
+    """Run the command; return what stands behind ``mummergpu: error: `` in its one line."""
+    assert main(words) == code
+    err = without_announcement(capfd.readouterr().err)
+    assert err.startswith("mummergpu: error: ")
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    return err.removeprefix("mummergpu: error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("r.fa", "Missing argument 'QUERY...'"),
+        ("match", "Missing argument 'REFERENCE'"),
+        ("workload", "Missing argument 'NAME'"),
+        ("workload LMONO", "Missing option '-o' / '--output'"),
+        ("-l 0 r.fa q.fq", "'0' is not a positive integer"),
+        ("-l -3 r.fa q.fq", "'-3' is not a positive integer"),
+        ("-l abc r.fa q.fq", "'abc' is not a positive integer"),
+        ("-l 10abc r.fa q.fq", "'10abc' is not a positive integer"),
+        ("-l 99999999999999999999 r.fa q.fq", "is not a positive integer"),
+        ("r.fa q.fq -l", "'-l' requires an argument"),
+        ("-t 0 r.fa q.fq", "'0' is not a positive integer"),
+        ("-c r.fa q.fq", "-c requires -b or -r"),
+        ("-b -r r.fa q.fq", "-b and -r exclude each other"),
+        ("-mum -maxmatch r.fa q.fq", "-maxmatch and -mum exclude each other"),
+        ("-mum -mumreference r.fa q.fq", "-mumreference and -mum exclude each other"),
+        ("-mum -mumcand r.fa q.fq", "-mumreference and -mum exclude each other"),
+        ("-maxmatch -mumcand r.fa q.fq", "-maxmatch and -mumreference exclude each other"),
+        ("-v -q r.fa q.fq", "-v and -q exclude each other"),
+        ("-C --backend cuda r.fa q.fq", "-C and --backend cuda exclude each other"),
+        ("--backend tpu r.fa q.fq", "'tpu' is not one of"),
+        ("-z r.fa q.fq", "No such option"),
+        ("--maxmtach r.fa q.fq", "No such option"),
+        ("--page-size 8Q r.fa q.fq", "'8Q' is not a size"),
+        ("--page-size 0 r.fa q.fq", "'0' is not a size"),
+        ("--page-size M r.fa q.fq", "'M' is not a size"),
+        ("--policy Tx r.fa q.fq", "--policy: 'Tx' is not made of the letters QRTmrtn"),
+        ("--policy TT r.fa q.fq", "--policy: a letter stands twice"),
+        ("- -", "standard input ('-') can be read only once"),
+        ("r.fa q.fq -o q.fq", "--output: 'q.fq' is also an input"),
+        ("r.fa q.fq --stats ./r.fa", "--stats: './r.fa' is also an input"),
+        ("r.fa q.fq -o x --stats ./x", "--stats: './x' is also another output"),
+        ("r.fa q.fq --dot -", "--dot: '-' is also another output"),
+    ],
+)
+def test_wrong_usage_ends_with_2(
+    words: str, message: str, inside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert message in error_of(words.split(), 2, capfd)
+    assert sorted(os.listdir(inside)) == ["q.fq", "r.fa"]
+    assert (inside / "q.fq").read_bytes() == READS
+
+
+def test_no_arguments_show_the_usage(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("Usage: mummergpu [OPTIONS] REFERENCE QUERY...\n")
+
+
+def refused(reference: bytes, reads: bytes, inside: Path, capfd: pytest.CaptureFixture[str]) -> str:
+    (inside / "r.fa").write_bytes(reference)
+    (inside / "q.fq").write_bytes(reads)
+    message = error_of(["r.fa", "q.fq", "-l", "10", "-o", "out"], 1, capfd)
+    assert sorted(os.listdir(inside)) == ["q.fq", "r.fa"]
+    return message
+
+
+GOOD = READS * 3
+MILLION = b"@r\nACGTA\n+\nIIIII\n" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("reads", "place"),
+    [
+        pytest.param(b"", "q.fq", id="empty file"),
+        pytest.param(b"\n\n\n", "q.fq", id="blank lines"),
+        pytest.param(gzip.compress(b""), "q.fq", id="gzip of nothing"),
+        pytest.param(RUBBISH, "q.fq:1", id="binary rubbish"),
+        pytest.param(gzip.compress(RUBBISH), "q.fq:1", id="gzip of rubbish"),
+        pytest.param(b"ACGT\nACGT\n", "q.fq:1", id="no header"),
+        pytest.param(b"name,bases\nr,ACGT\n", "q.fq:1", id="a table"),
+        pytest.param(GOOD + b"@b", "q.fq:13", id="record ends in its header"),
+        pytest.param(GOOD + b"@b\nACG", "q.fq:14", id="record ends in its bases"),
+        pytest.param(GOOD + b"@b\nACGT\n+", "q.fq:15", id="record ends at the plus"),
+        pytest.param(GOOD + b"@b\nACGT\n+\n", "q.fq:1[56]", id="record without quality"),
+        pytest.param(GOOD + b"@b\nACGT\n+\nII\n", "q.fq:16", id="quality too short"),
+        pytest.param(GOOD + b"@b\nACGT\n+\nIIIII\n", "q.fq:16", id="quality too long"),
+        pytest.param(GOOD + b"@b\nACGT\n+\nII\n@c\nAC\n+\nII\n", "q.fq:1[678]", id="in between"),
+        pytest.param(gzip.compress(GOOD)[:-9], "q.fq", id="truncated gzip"),
+        pytest.param(gzip.compress(GOOD)[:-4] + b"\0\0\0\0", "q.fq", id="wrong gzip length"),
+        pytest.param(gzip.compress(MILLION, 1)[:-10], "q.fq", id="truncated after a million"),
+        pytest.param(
+            gzip.compress(MILLION, 1) + gzip.compress(GOOD)[:40] + RUBBISH,
+            "q.fq",
+            id="corrupt after a million",
+        ),
+        pytest.param(MILLION + b"@b\nACGT\n+\nII\n", "q.fq:4000004", id="short after a million"),
+    ],
+)
+def test_wrong_reads_end_with_1(
+    reads: bytes, place: str, inside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert re.match(place + ": ", refused(REFERENCE, reads, inside, capfd))
+
+
+@pytest.mark.parametrize(
+    ("reference", "place"),
+    [
+        pytest.param(b"", "r.fa", id="empty file"),
+        pytest.param(gzip.compress(b""), "r.fa", id="gzip of nothing"),
+        pytest.param(RUBBISH, "r.fa:1", id="binary rubbish"),
+        pytest.param(b"ACGT\n", "r.fa:1", id="no header"),
+        pytest.param(READS, "r.fa", id="FASTQ"),
+        pytest.param(b">r\n", "r.fa", id="no base"),
+        pytest.param(b">r\nNNNN\n>s\nRYK\n", "r.fa", id="no base but N"),
+        pytest.param(gzip.compress(REFERENCE)[:-9], "r.fa", id="truncated gzip"),
+    ],
+)
+def test_wrong_references_end_with_1(
+    reference: bytes, place: str, inside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert re.match(place + ": ", refused(reference, READS, inside, capfd))
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["missing.fa", "q.fq"], "missing.fa: "),
+        (["r.fa", "missing.fq"], "missing.fq: "),
+        (["r.fa", "q.fq", "missing.fq"], "missing.fq: "),
+        ([".", "q.fq"], ".: "),
+        (["r.fa", "."], ".: "),
+        (["r.fa", "q.fq", "."], ".: "),
+        (["r.fa", "line\nbreak\x1b.fq"], r"line\nbreak\x1b.fq: "),
+    ],
+)
+def test_missing_files_and_folders_end_with_1(
+    words: list[str], place: str, inside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert error_of([*words, "-o", "out"], 1, capfd).startswith(place)
+    assert sorted(os.listdir(inside)) == ["q.fq", "r.fa"]
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "reason"),
+    [
+        ("-o", "missing/out", "cannot be opened for writing: No such file or directory"),
+        ("-o", ".", "cannot be opened for writing: Is a directory"),
+        ("-o", "/dev/full", "cannot be written: No space left on device"),
+        ("--stats", "missing/out", "cannot be opened for writing: No such file or directory"),
+        ("--stats", "/dev/full", "cannot be written: No space left on device"),
+    ],
+)
+def test_outputs_that_fail_end_with_1(
+    option: str, path: str, reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["r.fa", "q.fq", option, path]
+    assert error_of(words, 1, capfd) == f"{path}: {reason}"
+
+
+def test_an_older_output_survives_a_failure(
+    inside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (inside / "out").write_text("old")
+    (inside / "bad.fq").write_bytes(GOOD + b"@b")
+    error_of(["r.fa", "q.fq", "bad.fq", "-o", "out"], 1, capfd)
+    assert (inside / "out").read_text() == "old"
+
+
+def test_unknown_workload_is_wrong_usage(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "YEAST" in error_of(["workload", "YEAST", "-o", "w"], 2, capfd)
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        pytest.param(b">a\n>b\n\n>c\nACGT\n", id="empty records and a short one"),
+        pytest.param(b">a\nNNNNNNNNNNNNNNNNNNNNNNNNN\n", id="only N"),
+        pytest.param(b"@a\n\n+\n\n@b\nAC\n+\nII\n", id="empty FASTQ record"),
+    ],
+)
+def test_reads_without_a_chance_are_legal(
+    reads: bytes, inside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (inside / "q.fq").write_bytes(reads)
+    assert main(["r.fa", "q.fq", "-L"]) == 0
+    out, err = capfd.readouterr()
+    assert without_announcement(err) == ""
+    names = [line.split() for line in out.splitlines()]
+    assert [name[:2] for name in names] == [[">", name[1]] for name in names]
+    assert len(names) == len(re.findall(rb"(?m)^[>@]", reads))
+
+
+@pytest.mark.parametrize("length", ["39", "100000"])
+def test_length_beyond_every_match_is_legal(length: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["r.fa", "q.fq", "-l", length]) == 0
+    out, err = capfd.readouterr()
+    assert (out, without_announcement(err)) == ("> a\n", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (MemoryError(), "out of memory; a smaller --page-size or fewer --threads need less"),
+        (ZeroDivisionError("a\nb"), r"internal: ZeroDivisionError: a\nb"),
+        (OSError(5, "Input/output error", "some.fa"), "some.fa: Input/output error"),
+    ],
+)
+def test_surprises_are_one_line_too(
+    error: Exception,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pipeline, "run", fail)
+    assert error_of(["r.fa", "q.fq"], 1, capfd) == line
+
+
+def test_verbose_failures_have_a_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["-v", "r.fa", "missing.fq"]) == 1
+    err = capfd.readouterr().err
+    assert "Traceback (most recent call last):" in err
+    assert "mummergpu: error: missing.fq: " in err.splitlines()[-1]

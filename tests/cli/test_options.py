@@ -1,0 +1,187 @@
+"""What the command line tells the main job: spellings, places, defaults."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mummergpu
+from mummergpu import pipeline
+from mummergpu.cli import main
+from mummergpu.pipeline import MatchOptions, Uniqueness
+from mummergpu.policy import DEFAULT_POLICY, LETTERS, Policy
+from mummergpu.sequence import Strand
+
+BOTH = (Strand.FORWARD, Strand.REVERSE)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[MatchOptions]:
+    """Collects what the main job is told, instead of doing it."""
+    collected: list[MatchOptions] = []
+    monkeypatch.setattr(
+        pipeline, "run", lambda options, stats, progress, notice: collected.append(options)
+    )
+    return collected
+
+
+def options_of(told: list[MatchOptions], command_line: str) -> MatchOptions:
+    assert main(command_line.split()) == 0
+    return told.pop()
+
+
+def test_defaults(told: list[MatchOptions]) -> None:
+    assert options_of(told, "ref.fa reads.fq") == MatchOptions(
+        reference_path="ref.fa",
+        query_paths=("reads.fq",),
+        output_path="-",
+        minimum_length=20,
+        strands=(Strand.FORWARD,),
+        uniqueness=Uniqueness.ALL,
+        threads=len(os.sched_getaffinity(0)),
+        backend="auto",
+        page_size=8_388_608,
+        policy=DEFAULT_POLICY,
+        block_size=1 << 20,
+        dot_path=None,
+        dump_tree_path=None,
+    )
+
+
+def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
+    expected = options_of(told, "-b ref.fa a.fq b.fq")
+    assert options_of(told, "match -b ref.fa a.fq b.fq") == expected
+    assert expected.query_paths == ("a.fq", "b.fq")
+
+
+@pytest.mark.parametrize("place", ["{} r q", "r {} q", "r q {}", "match {} r q"])
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ("-l 31", "minimum_length", 31),
+        ("-l31", "minimum_length", 31),
+        ("--min-length 31", "minimum_length", 31),
+        ("--min-length=31", "minimum_length", 31),
+        ("-bl 31", "minimum_length", 31),
+        ("-bl 31", "strands", BOTH),
+        ("-b", "strands", BOTH),
+        ("-r", "strands", (Strand.REVERSE,)),
+        ("-c -b", "forward_coordinates", True),
+        ("-F", "four_columns", True),
+        ("-L", "show_query_lengths", True),
+        ("-s", "show_sequences", True),
+        ("-bcFLs", "show_sequences", True),
+        ("-n", "uniqueness", Uniqueness.ALL),
+        ("-maxmatch", "uniqueness", Uniqueness.ALL),
+        ("--maxmatch", "uniqueness", Uniqueness.ALL),
+        ("-mumreference", "uniqueness", Uniqueness.IN_REFERENCE),
+        ("--mumreference", "uniqueness", Uniqueness.IN_REFERENCE),
+        ("-mumcand", "uniqueness", Uniqueness.IN_REFERENCE),
+        ("--mumcand", "uniqueness", Uniqueness.IN_REFERENCE),
+        ("-mumcand -mumreference", "uniqueness", Uniqueness.IN_REFERENCE),
+        ("-mum", "uniqueness", Uniqueness.IN_BOTH),
+        ("--mum", "uniqueness", Uniqueness.IN_BOTH),
+        ("-o out", "output_path", "out"),
+        ("--output out", "output_path", "out"),
+        ("-t 3", "threads", 3),
+        ("--threads 3", "threads", 3),
+        ("--backend cuda", "backend", "cuda"),
+        ("-C", "backend", "cpu"),
+        ("-C --backend cpu", "backend", "cpu"),
+        ("--page-size 500", "page_size", 500),
+        ("--page-size 64k", "page_size", 65_536),
+        ("--page-size 64K", "page_size", 65_536),
+        ("--page-size 2M", "page_size", 2_097_152),
+        ("--page-size 1G", "page_size", 1_073_741_824),
+        ("--block-size 4k", "block_size", 4096),
+        ("--dot tree.dot", "dot_path", "tree.dot"),
+        ("--dump-tree tree.txt", "dump_tree_path", "tree.txt"),
+        ("--policy QRTmrtn", "policy", Policy(*[True] * 7)),
+        ("--policy none", "policy", Policy()),
+        ("-q --no-progress", "threads", len(os.sched_getaffinity(0))),
+    ],
+)
+def test_words_may_stand_anywhere(
+    told: list[MatchOptions], place: str, words: str, field: str, value: object
+) -> None:
+    options = options_of(told, place.format(words))
+    assert getattr(options, field) == value
+    assert (options.reference_path, options.query_paths) == ("r", ("q",))
+
+
+@pytest.mark.parametrize("name", sorted(LETTERS))
+def test_policy_flags_overrule_the_code(told: list[MatchOptions], name: str) -> None:
+    flag = name.replace("_", "-")
+    assert options_of(told, f"--{flag} --policy none r q").policy == Policy(**{name: True})
+    everything = {other: True for other in LETTERS}
+    options = options_of(told, f"--policy QRTmrtn --no-{flag} r q")
+    assert options.policy == Policy(**{**everything, name: False})
+
+
+def test_files_may_begin_with_a_dash(told: list[MatchOptions]) -> None:
+    assert options_of(told, "-b -- -ref.fa -q.fa").query_paths == ("-q.fa",)
+    assert options_of(told, "-- -ref.fa -q.fa").reference_path == "-ref.fa"
+    assert options_of(told, "ref.fa -").query_paths == ("-",)
+
+
+@pytest.mark.parametrize("words", ["-h", "--help", "-help", "match -h", "r q -h"])
+def test_help_tells_the_options_and_how_we_differ(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(words.split()) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("Usage: mummergpu [OPTIONS] REFERENCE QUERY...")
+    text = " ".join(out.split())
+    assert "mummer's default is -mumreference" in text
+    assert "ordered by query position" in text
+    assert "[default: 20]" in text
+    assert "mummergpu workload" in text
+    assert "--block-size" not in text
+    for line in out.splitlines():
+        assert len(line) <= 80
+
+
+@pytest.mark.parametrize("words", ["--version", "match --version", "-b --version"])
+def test_version(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 0
+    assert capsys.readouterr().out == f"mummergpu {mummergpu.__version__}\n"
+
+
+def test_workload_has_help_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["workload", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Usage: mummergpu workload [OPTIONS] NAME")
+    for name in ("HSILL", "CBRIGG", "LMONO", "SSUIS", "--scale", "--reference", "--seed"):
+        assert name in out
+
+
+def test_workload_is_made_and_the_next_command_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = tmp_path / "r.fa"
+    reference.write_bytes(b">r\n" + b"ACGTTGCATCGATCGGATCA" * 200 + b"\n")
+    folder = tmp_path / "made"
+    words = ["workload", "LMONO", "-o", str(folder), "--scale", "0.00001", "--seed", "1"]
+    assert main([*words, "--reference", str(reference)]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"mummergpu -l 20 {folder}/reference.fa {folder}/reads.fq" in err
+    assert (folder / "reads.fq").read_bytes().startswith(b"@")
+
+
+def test_nothing_heavy_is_imported_before_there_is_work() -> None:
+    program = (
+        "import sys\n"
+        "from mummergpu.cli import main\n"
+        "assert main(['--version']) == 0\n"
+        "heavy = {'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

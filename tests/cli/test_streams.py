@@ -1,0 +1,223 @@
+"""Standard streams, pipes and signals, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "mummergpu"]
+READ = b"ACGTTGCATCGATCGGATCAAGCTTACG"
+ROW = b"       1         1        28\n"
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "r.fa").write_bytes(b">r\n" + READ + b"\n")
+    (tmp_path / "q.fa").write_bytes(b">q\n" + READ + b"\n")
+    root = Path(__file__).resolve().parent.parent.parent
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str, **streams) -> subprocess.CompletedProcess[bytes]:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    return subprocess.run([*COMMAND, *words], timeout=120, **streams)
+
+
+def shell(line: str) -> subprocess.CompletedProcess[bytes]:
+    command = line.replace("mummergpu", " ".join(COMMAND))
+    return subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
+
+
+def test_matches_are_all_that_standard_output_gets() -> None:
+    done = run("r.fa", "q.fa", "-v")
+    assert (done.returncode, done.stdout) == (0, b"> q\n" + ROW)
+    assert all(line.startswith(b"mummergpu: ") for line in done.stderr.splitlines())
+    assert b"end_to_end" in done.stderr
+
+
+def test_quiet_is_quiet() -> None:
+    done = run("r.fa", "q.fa", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"> q\n" + ROW, b"")
+
+
+@pytest.mark.parametrize("files", [["r.fa", "-"], ["-", "q.fa"]])
+def test_either_file_may_be_standard_input(files: list[str], inside: Path) -> None:
+    text = (inside / ("q.fa" if files[1] == "-" else "r.fa")).read_bytes()
+    done = run(*files, input=text)
+    assert (done.returncode, done.stdout) == (0, b"> q\n" + ROW)
+
+
+def test_output_to_a_file_is_the_same(inside: Path) -> None:
+    done = run("r.fa", "q.fa", "-o", "out")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert (inside / "out").read_bytes() == b"> q\n" + ROW
+
+
+def test_statistics_tell_stages_and_counts(inside: Path) -> None:
+    assert run("r.fa", "q.fa", "-b", "--stats", "stats.json").returncode == 0
+    report = json.loads((inside / "stats.json").read_text())
+    assert report["schema_version"] == 1
+    assert report["settings"]["command"] == "mummergpu r.fa q.fa -b --stats stats.json"
+    for stage in ("ref_from_disk", "tree_construction", "match_kernel", "end_to_end"):
+        assert report["stages"][stage]["count"] >= 1
+        assert report["stages"][stage]["peak_memory_bytes"] > 0
+
+
+def test_closed_pipe_ends_quietly(inside: Path) -> None:
+    (inside / "q.fa").write_bytes(b">q\n" + READ + b"\n" + (b">x\n" + READ + b"\n") * 200_000)
+    done = shell("set -o pipefail; mummergpu -q r.fa q.fa | head -n 1")
+    assert (done.stdout, done.stderr) == (b"> q\n", b"")
+    assert done.returncode == 128 + signal.SIGPIPE
+
+
+def test_closed_pipe_of_the_help_is_quiet() -> None:
+    done = shell("mummergpu --help | true")
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("redirection", "reason"),
+    [(">&-", b"Bad file descriptor"), ("> /dev/full", b"No space left on device")],
+)
+@pytest.mark.parametrize("words", ["-q r.fa q.fa", "--version", "--help"])
+def test_lost_standard_output_is_an_error(redirection: str, reason: bytes, words: str) -> None:
+    done = shell(f"mummergpu {words} {redirection}")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"mummergpu: error: ")
+    assert reason in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_closed_standard_output_is_no_place_for_files(inside: Path) -> None:
+    """A file that is opened must not become descriptor 1, nor get the matches."""
+    before = {path.name: path.read_bytes() for path in inside.iterdir()}
+    assert shell("mummergpu r.fa q.fa >&-").returncode == 1
+    assert {path.name: path.read_bytes() for path in inside.iterdir()} == before
+
+
+def test_closed_standard_input_and_error_do_not_matter(inside: Path) -> None:
+    done = shell("mummergpu r.fa q.fa <&- 2>&-")
+    assert (done.returncode, done.stdout) == (0, b"> q\n" + ROW)
+    done = shell("mummergpu -q r.fa - <&-")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"mummergpu: error: -: ")
+
+
+def test_no_progress_where_there_is_no_terminal() -> None:
+    done = run("r.fa", "q.fa", "-n")
+    assert b"\r" not in done.stderr
+
+
+# A main job whose main thread sits in compiled code that no handler of Python's can leave,
+# with an output half written.
+BUSY = """
+import sys, numpy, numba
+from mummergpu import cli, pipeline
+from mummergpu.output.files import OutputFile
+
+@numba.njit(nogil=True)
+def spin(flag):
+    while flag[0] == 0:
+        flag[1] += 1
+
+def run(options, stats, progress, notice):
+    flag = numpy.ones(2, dtype=numpy.int64)
+    spin(flag)
+    flag[0] = 0
+    with OutputFile(options.output_path) as output:
+        output.write(b"half")
+        print("busy", flush=True)
+        spin(flag)
+
+pipeline.run = run
+sys.exit(cli.main(["-q", "r.fa", "q.fa", "-o", "out"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (signal.SIGINT, b"mummergpu: interrupted\n"),
+        (signal.SIGTERM, b"mummergpu: terminated\n"),
+        (signal.SIGHUP, b"mummergpu: terminal closed\n"),
+    ],
+)
+def test_signals_end_a_busy_process_at_once(
+    number: signal.Signals, line: bytes, inside: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"busy\n"
+        assert len(os.listdir(inside)) == 3
+        began = time.monotonic()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=10)
+        assert time.monotonic() - began < 1
+    assert (process.returncode, err) == (128 + number, line)
+    assert sorted(os.listdir(inside)) == ["q.fa", "r.fa"]
+
+
+def test_interrupt_while_waiting_for_input(inside: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "r.fa", "-", "-o", "out"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        while not any(name.startswith(".mummergpu") for name in os.listdir(inside)):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        err = process.stderr.read()
+        assert process.wait(timeout=10) == 130
+    assert err.endswith(b"mummergpu: interrupted\n")
+    assert sorted(os.listdir(inside)) == ["q.fa", "r.fa"]
+
+
+def test_ignored_signal_stays_ignored(inside: Path) -> None:
+    """As under ``nohup``."""
+    process = subprocess.Popen(
+        [*COMMAND, "r.fa", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    with process:
+        assert process.stdin is not None
+        process.stdin.write(b">q\n")
+        process.stdin.flush()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGHUP)
+        out, _ = process.communicate(READ + b"\n", timeout=60)
+    assert (process.returncode, out) == (0, b"> q\n" + ROW)
+
+
+def test_progress_appears_on_a_terminal(inside: Path) -> None:
+    """A run that waits for its reads for more than two seconds shows what stands so far."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "r.fa", "-", "-o", "out"], stdin=subprocess.PIPE, stderr=follower
+    ) as process:
+        os.close(follower)
+        shown = b""
+        while b"pages built" not in shown:
+            shown += os.read(leader, 1000)
+        assert process.stdin is not None
+        process.stdin.write(b">q\n" + READ + b"\n")
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+    shown += os.read(leader, 1000)
+    os.close(leader)
+    assert b"\r\x1b[Kmummergpu: 1 of 1 pages built" in shown
+    assert shown.endswith(b"\r\x1b[K")
+    assert (inside / "out").read_bytes() == b"> q\n" + ROW
