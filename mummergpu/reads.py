@@ -166,7 +166,8 @@ def _size_of(path: str) -> int | None:
     if path == STANDARD_INPUT:
         return None
     with reading(path):
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return None
+        mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        return None
     with open_binary(path) as file:
         return file_size(file)
