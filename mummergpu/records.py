@@ -219,6 +219,7 @@ class RecordReader:
             return
         bases = int(state[fastx.BASES] - self._offsets[state[fastx.RECORDS] - 1])
         if mode == fastx.QUALITY_START and bases == 0:
+            state[fastx.MODE] = fastx.LINE_START
             return
         state[fastx.LINE] -= 1
         if mode == fastx.QUALITY_START and state[fastx.QUALITY] > 0:
