@@ -25,7 +25,7 @@ FLOORS = {
     4: ["tree"],
     3: ["reference", "reads", "inputs", "records", "spans", "fastx", "alignments"],
     2: ["sequence"],
-    1: ["policy", "layout", "stats", "row_order"],
+    1: ["policy", "layout", "stats", "row_order", "ordered"],
     0: ["errors", "compiled"],
 }
 FLOOR_OF_ROOM = {room: floor for floor, rooms in FLOORS.items() for room in rooms}

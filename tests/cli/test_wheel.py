@@ -1,0 +1,96 @@
+"""The wheel: built, installed in a new environment, and run from there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    """Run a command that knows nothing of the checkout; return what it prints."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel"]
+    run(*pip, "--no-deps", "--no-build-isolation", "-w", folder, SOURCE, folder=folder)
+    (built,) = folder.glob("mummergpu-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment that holds the wheel.
+
+    The libraries it depends on are lent by the environment of the tests, behind its own.
+    """
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
+    paths = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
+    packages = sysconfig.get_path("purelib", "venv", vars=paths)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    python = folder / "venv" / "bin" / "python"
+    run(*pip, "--python", python, "install", "--no-deps", wheel, folder=folder)
+    (Path(packages) / "lent.pth").write_text(sysconfig.get_path("platlib") + "\n")
+    return folder / "venv" / "bin"
+
+
+def test_the_wheel_holds_the_package_the_workloads_and_the_licence(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    for path in (SOURCE / "mummergpu").rglob("*.py"):
+        assert path.relative_to(SOURCE).as_posix() in names
+    for path in (SOURCE / "workloads").glob("*.toml"):
+        assert f"mummergpu/workloads/{path.name}" in names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
+
+
+def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
+    where = run(
+        installed / "python", "-c", "import mummergpu; print(mummergpu.__file__)", folder=tmp_path
+    )
+    assert Path(where.strip()).is_relative_to(installed.parent)
+    version = run(installed / "mummergpu", "--version", folder=tmp_path)
+    assert version.startswith("mummergpu 0.")
+
+
+def test_the_installed_command_makes_a_workload_and_matches_it(
+    installed: Path, tmp_path: Path
+) -> None:
+    program = installed / "mummergpu"
+    reference = tmp_path / "small.fa"
+    run(program, "workload", "LMONO", "-o", "made", "--scale", "0.0001", folder=tmp_path)
+    text = (tmp_path / "made" / "reference.fa").read_text()
+    reference.write_text(text[:20_000])
+    options = ["--reference", reference, "--scale", "0.0001"]
+    run(program, "workload", "LMONO", "-o", "example", *options, folder=tmp_path)
+    rows = run(
+        program, "example/reference.fa", "example/reads.fq", "-l", "20", folder=tmp_path
+    ).splitlines()
+    assert sum(row.startswith("> LMONO.") for row in rows) == 100
+    matches = [row.split() for row in rows if not row.startswith(">")]
+    assert len(matches) >= 40
+    assert all(int(length) >= 20 for _, _, length in matches)
