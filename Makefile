@@ -32,4 +32,4 @@ wheel: dev
 
 clean:
 	rm -rf .venv build dist example .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find mummergpu tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
