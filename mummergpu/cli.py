@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu import __version__
-from mummergpu.errors import MummergpuError, OptionError, OutputError
+from mummergpu.errors import MummergpuError, OutputError
 from mummergpu.options import (
     MATCH_EPILOG,
     MATCH_HELP,
@@ -32,9 +32,12 @@ from mummergpu.options import (
     SECTIONS,
     MainGroup,
     MatchCommand,
+    policy_of,
+    refuse_clashing_files,
+    refuse_combinations,
 )
-from mummergpu.output.files import STANDARD_OUTPUT, OutputFile, remove_unfinished
-from mummergpu.policy import LETTERS, Policy
+from mummergpu.output.files import OutputFile, remove_unfinished
+from mummergpu.policy import Policy
 
 if TYPE_CHECKING:
     from mummergpu.pipeline import MatchOptions
@@ -63,10 +66,11 @@ def _run_match(**given: Any) -> None:
     session = click.get_current_context().find_object(Session)
     assert session is not None
     session.verbose = given["verbose"]
-    _refuse_combinations(given)
-    policy = _policy(given)
-    _refuse_clashing_files(given)
+    refuse_combinations(given)
+    policy = policy_of(given)
+    refuse_clashing_files(given)
 
+    _find_place_for_compiled_code()
     from mummergpu import pipeline
     from mummergpu.stats import Stats
 
@@ -125,59 +129,6 @@ def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
     )
 
 
-def _refuse_combinations(given: dict[str, Any]) -> None:
-    """Refuse the options that MUMmer refuses to take together, and our own such."""
-    exclusive = (
-        ("maxmatch", "mumreference", "mum"),
-        ("both", "reverse"),
-        ("verbose", "quiet"),
-    )
-    written = {"both": "-b", "reverse": "-r", "verbose": "-v", "quiet": "-q"}
-    for group in exclusive:
-        chosen = [written.get(name, f"-{name}") for name in group if given[name]]
-        if len(chosen) > 1:
-            raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
-    if given["forward_coordinates"] and not (given["both"] or given["reverse"]):
-        raise click.UsageError("-c requires -b or -r")
-    if given["cpu"] and given["backend"] == "cuda":
-        raise click.UsageError("-C and --backend cuda exclude each other")
-
-
-def _policy(given: dict[str, Any]) -> Policy:
-    policy = Policy.from_code(given["policy"])
-    flags = {name: getattr(policy, name) for name in LETTERS}
-    flags.update({name: given[name] for name in LETTERS if given[name] is not None})
-    return Policy(**flags)
-
-
-def _refuse_clashing_files(given: dict[str, Any]) -> None:
-    """Refuse to write over an input, or two outputs to the same place."""
-    inputs = [given["reference"], *given["query"]]
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input ('-') can be read only once")
-    read = {identity: path for path in inputs if (identity := _regular_file(path))}
-    seen: set[str] = set()
-    for option in ("output", "stats", "dot", "dump_tree"):
-        path = given[option]
-        if path is None:
-            continue
-        name = "--" + option.replace("_", "-")
-        if _regular_file(path) in read:
-            raise OptionError(name, f"'{path}' is also an input")
-        place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
-        if place in seen and place != os.devnull:
-            raise OptionError(name, f"'{path}' is also another output")
-        seen.add(place)
-
-
-def _regular_file(path: str) -> tuple[int, int] | None:
-    with suppress(OSError, ValueError):
-        found = os.stat(path)
-        if stat.S_ISREG(found.st_mode):
-            return found.st_dev, found.st_ino
-    return None
-
-
 @contextmanager
 def _progress(hidden: bool) -> Iterator[NullProgress]:
     from mummergpu.progress import NullProgress, Progress
@@ -188,6 +139,35 @@ def _progress(hidden: bool) -> Iterator[NullProgress]:
         yield progress
     finally:
         progress.close()
+
+
+def _find_place_for_compiled_code() -> None:
+    """Give numba a folder to keep compiled code in where it would find none.
+
+    It looks for one beside the modules and in the user's home; in a container both may be
+    read-only, and then it refuses to work.
+    """
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    places = (os.path.join(os.path.dirname(__file__), "__pycache__"), os.path.join(caches, "numba"))
+    if "NUMBA_CACHE_DIR" in os.environ or any(map(_can_be_written, places)):
+        return
+    import tempfile
+
+    folder = os.path.join(tempfile.gettempdir(), f"{PROGRAM}-{os.geteuid()}")
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    found = os.lstat(folder)
+    # Code is loaded from here: the folder must be nobody else's.
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        folder = tempfile.mkdtemp(prefix=f"{PROGRAM}-")
+    os.environ["NUMBA_CACHE_DIR"] = folder
+
+
+def _can_be_written(folder: str) -> bool:
+    """Tell whether files can be made in a folder, or the folder itself made."""
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
 @cache
@@ -247,8 +227,10 @@ def _run_workload(
     NAME is one of the four of MUMmerGPU's paper: HSILL, CBRIGG, LMONO or SSUIS. The same
     seed makes the same files on every machine.
     """
+    _find_place_for_compiled_code()
     from mummergpu.workload import generate, load_declaration
 
+    _announce_compilation()
     given_reference = Path(reference) if reference else None
     files = generate(name, Path(folder), scale, given_reference, seed)
     length = load_declaration(name).minimum_length

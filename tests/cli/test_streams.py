@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.cli import _can_be_written
+
 COMMAND = [sys.executable, "-m", "mummergpu"]
 READ = b"ACGTTGCATCGATCGGATCAAGCTTACG"
 ROW = b"       1         1        28\n"
@@ -221,3 +223,37 @@ def test_progress_appears_on_a_terminal(inside: Path) -> None:
     assert b"\r\x1b[Kmummergpu: 1 of 1 pages built" in shown
     assert shown.endswith(b"\r\x1b[K")
     assert (inside / "out").read_bytes() == b"> q\n" + ROW
+
+
+def test_compiled_code_finds_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
+    """In a container the package and the home may be read-only."""
+    program = (
+        "import os, tempfile\n"
+        "from mummergpu import cli\n"
+        "cli._can_be_written = lambda folder: False\n"
+        "cli._find_place_for_compiled_code()\n"
+        "print(os.environ['NUMBA_CACHE_DIR'])\n"
+    )
+    folder = tmp_path / f"mummergpu-{os.geteuid()}"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def told() -> str:
+        command = [sys.executable, "-c", program]
+        return subprocess.check_output(command, env=environment, text=True).rstrip("\n")
+
+    assert told() == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert told() == str(folder)
+    # A folder that others can write to is no place to load code from.
+    folder.chmod(0o777)
+    assert told().startswith(f"{tmp_path}/mummergpu-")
+    assert told() != str(folder)
+    environment["NUMBA_CACHE_DIR"] = "chosen"
+    assert told() == "chosen"
+
+
+def test_a_folder_can_be_written_if_it_can_be_made(tmp_path: Path) -> None:
+    assert _can_be_written(str(tmp_path / "a" / "b"))
+    (tmp_path / "file").touch()
+    assert not _can_be_written(str(tmp_path / "file" / "x"))
