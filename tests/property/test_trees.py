@@ -1,0 +1,96 @@
+"""Suffix trees of made texts, in every layout, against their definition."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import references, sequences
+from trees import (
+    AS_CONSTRUCTED,
+    LAYOUTS,
+    PLAIN,
+    breadth_then_depth_first,
+    check_tree,
+    flat_tree_of,
+    naive_names,
+    naive_tree,
+    names_in_order,
+    numbered,
+    page_codes_of,
+    path_ends,
+)
+
+from mummergpu.layout import place_in_strips
+from mummergpu.tree.decode import decode_nodes
+
+texts = st.one_of(sequences(), references().map("N".join))
+
+
+@given(text=texts, base_before=st.integers(0, 4))
+@example("", 4)
+@example("N", 0)
+@example("NNNN", 2)
+@example("A", 1)
+@example("ANAN", 4)
+@example("AANAANA", 3)
+@example("ACNACNCNAC", 0)
+@example("A" * 40, 0)
+@example("AC" * 30, 3)
+def test_every_layout_holds_the_suffix_tree(text: str, base_before: int) -> None:
+    codes = page_codes_of(text)
+    for layout in LAYOUTS:
+        check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
+
+
+@given(text=texts)
+@example("")
+@example("A" * 40)
+@example("A" * 25 + "N" + "A" * 22)
+@example("AC" * 25 + "N" + "AC" * 20 + "CA")
+def test_nodes_are_those_of_a_naive_tree_in_both_orders(text: str) -> None:
+    codes = page_codes_of(text)
+    root, constructed = naive_tree(text)
+    tree = flat_tree_of(codes, AS_CONSTRUCTED)
+    assert names_in_order(tree, text) == naive_names(constructed)
+    tree = flat_tree_of(codes, PLAIN)
+    assert names_in_order(tree, text) == naive_names(breadth_then_depth_first(root))
+
+
+@given(text=texts, base_before=st.integers(0, 4))
+def test_layouts_of_one_order_hold_the_same_tree(text: str, base_before: int) -> None:
+    codes = page_codes_of(text)
+    for reordered in (False, True):
+        trees = [
+            numbered(decode_nodes(flat_tree_of(codes, layout, base_before)))
+            for layout in LAYOUTS
+            if layout.node_reordering == reordered
+        ]
+        for tree in trees[1:]:
+            for name, column in trees[0].items():
+                assert np.array_equal(column, tree[name]), name
+
+
+@given(text=texts)
+def test_the_reference_is_found_again_in_strips(text: str) -> None:
+    codes = page_codes_of(text)
+    for layout in LAYOUTS:
+        tree = flat_tree_of(codes, layout)
+        places = [
+            place_in_strips(position, 16, layout.reference_strip_bits)
+            for position in range(codes.size)
+        ]
+        assert np.array_equal(tree.reference[places], codes)
+
+
+@given(text=texts)
+def test_a_tree_has_at_most_two_nodes_a_base(text: str) -> None:
+    tree = flat_tree_of(page_codes_of(text), PLAIN)
+    inner = tree.node_count - tree.leaf_count
+    assert 1 <= inner <= max(tree.leaf_count, 1)
+
+
+@given(text=texts)
+def test_path_ends_are_the_next_breaks(text: str) -> None:
+    ends = path_ends(page_codes_of(text))
+    assert ends.tolist() == [(text + "N").index("N", start) for start in range(len(text) + 1)]

@@ -1,0 +1,212 @@
+"""Flat trees: their fields at the extremes, and that the checks of trees see what is wrong."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trees import (
+    AS_CONSTRUCTED,
+    LAYOUTS,
+    PLAIN,
+    check_tree,
+    flat_tree_of,
+    layout_id,
+    numbered,
+    page_codes_of,
+)
+
+from mummergpu.layout import (
+    MAXIMUM_NODES,
+    MAXIMUM_PAGE_BASES,
+    NODE_BYTES,
+    Layout,
+    place_in_strips,
+)
+from mummergpu.reference import read_reference
+from mummergpu.sequence import BREAK
+from mummergpu.tree.decode import decode_nodes
+from mummergpu.tree.flatten import flatten_tree
+from mummergpu.tree.order import order_nodes
+from mummergpu.tree.ukkonen import GrownTree, grow_tree
+
+TEXT = "ACGTACGGANACGTNNACGTAAAAACNACGTA"
+TWO_DIMENSIONAL = Layout(
+    merged_tree=False,
+    two_dimensional_reference=True,
+    two_dimensional_tree=True,
+    node_reordering=True,
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+def test_a_small_tree_in_each_layout(layout: Layout) -> None:
+    codes = page_codes_of(TEXT)
+    for base_before in range(BREAK + 1):
+        check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+def test_a_tree_of_several_strips_in_each_layout(layout: Layout) -> None:
+    codes = np.random.default_rng(5).integers(0, 4, 300_001).astype(np.uint8)
+    codes[::5_000] = BREAK
+    codes[-1] = BREAK
+    tree = flat_tree_of(codes, layout, 2)
+    assert tree.node_count > 2 * 131_072
+    check_tree(tree, codes, 2)
+    positions = np.arange(codes.size)
+    if layout.two_dimensional_reference:
+        positions = np.array([place_in_strips(position, 16, 2) for position in range(codes.size)])
+    assert np.array_equal(tree.reference[positions], codes)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+def test_the_bytes_of_a_node_are_where_the_layout_says(layout: Layout) -> None:
+    tree = flat_tree_of(page_codes_of(TEXT), layout)
+    columns = decode_nodes(tree)
+
+    def number_at(array: np.ndarray, address: int, offset: int) -> int:
+        begin = address * layout.node_stride + offset
+        return int.from_bytes(array[begin : begin + 3].tobytes(), "little")
+
+    for number, address in enumerate(columns.addresses.tolist()):
+        first = [number_at(tree.nodes, address, offset) for offset in (0, 3, 6, 9, 12)]
+        assert first == [
+            columns.edge_starts[number],
+            columns.edge_ends[number],
+            columns.string_depths[number],
+            columns.parents[number],
+            columns.suffix_links[number],
+        ]
+        assert (tree.nodes[address * layout.node_stride + 15] != 0) == columns.is_leaf[number]
+        second = [number_at(tree.children, address, offset) for offset in (0, 3, 6, 9, 12)]
+        if columns.is_leaf[number]:
+            assert second[0] == columns.leaf_ids[number]
+            assert second[4] == columns.next_leaves[number]
+        else:
+            assert second == columns.children[:, number].tolist()
+        assert tree.children[address * layout.node_stride + 15] == columns.flags[number]
+
+
+def test_a_merged_tree_is_one_array() -> None:
+    merged = flat_tree_of(page_codes_of(TEXT), PLAIN)
+    assert np.shares_memory(merged.nodes, merged.children)
+    split = flat_tree_of(page_codes_of(TEXT), replace(PLAIN, merged_tree=False))
+    assert not np.shares_memory(split.nodes, split.children)
+    assert merged.byte_count == split.byte_count == 32 * merged.node_count + len(TEXT) + 1
+
+
+def test_some_nodes_can_be_decoded_without_the_others() -> None:
+    for layout in (PLAIN, TWO_DIMENSIONAL):
+        tree = flat_tree_of(page_codes_of(TEXT), layout)
+        everything = decode_nodes(tree)
+        part = decode_nodes(tree, 3, 9)
+        assert np.array_equal(part.addresses, everything.addresses[3:9])
+        assert np.array_equal(part.children, everything.children[:, 3:9])
+        assert decode_nodes(tree, tree.node_count - 1, tree.node_count + 100).addresses.size == 1
+
+
+def test_a_page_too_large_for_24_bits_is_refused() -> None:
+    codes = np.full(MAXIMUM_PAGE_BASES + 2, BREAK, dtype=np.uint8)
+    grown = GrownTree(codes, np.zeros((1, 8), np.int32), np.zeros(1, np.int32), 0)
+    with pytest.raises(ValueError, match="8388609 bases do not fit"):
+        flatten_tree(grown, np.zeros(1, np.int32), PLAIN, BREAK)
+
+
+@pytest.mark.parametrize("layout", [PLAIN, AS_CONSTRUCTED, TWO_DIMENSIONAL], ids=layout_id)
+def test_positions_reach_the_end_of_the_largest_page(layout: Layout) -> None:
+    codes = np.full(MAXIMUM_PAGE_BASES + 1, BREAK, dtype=np.uint8)
+    codes[:4] = codes[MAXIMUM_PAGE_BASES - 5 : MAXIMUM_PAGE_BASES - 1] = [0, 1, 0, 1]
+    codes[MAXIMUM_PAGE_BASES - 1] = 3
+    tree = flat_tree_of(codes, layout, 3)
+    check_tree(tree, codes, 3)
+    assert decode_nodes(tree).edge_ends.max() == MAXIMUM_PAGE_BASES
+
+
+@pytest.mark.slow
+def test_the_largest_tree_fills_24_bits_to_the_last_address() -> None:
+    """A page of one repeated base has two nodes a base, each below the one before."""
+    codes = np.zeros(MAXIMUM_PAGE_BASES + 1, dtype=np.uint8)
+    codes[-1] = BREAK
+    tree = flat_tree_of(codes, PLAIN, 1)
+    assert tree.node_count == MAXIMUM_NODES
+    times_seen = np.zeros((2, MAXIMUM_PAGE_BASES + 1), dtype=np.int8)
+    for begin in range(0, MAXIMUM_NODES, 1 << 20):
+        columns = decode_nodes(tree, begin, begin + (1 << 20))
+        leaf, depths = columns.is_leaf, columns.string_depths
+        assert np.array_equal(columns.addresses, begin + np.arange(1 << 20))
+        assert (columns.edge_ends[leaf] == MAXIMUM_PAGE_BASES).all()
+        assert np.array_equal(columns.leaf_ids[leaf], MAXIMUM_PAGE_BASES - depths[leaf])
+        assert (columns.edge_ends - columns.edge_starts <= 1).all()
+        times_seen[0, depths[~leaf]] += 1
+        times_seen[1, depths[leaf]] += 1
+    assert (times_seen[0, :-1] == 1).all(), "an inner node of each depth but the largest"
+    assert (times_seen[1, 1:] == 1).all(), "a leaf of each depth but 0"
+
+
+@pytest.mark.parametrize("layout", [PLAIN, TWO_DIMENSIONAL], ids=layout_id)
+def test_no_byte_of_a_node_can_be_wrong_unseen(layout: Layout) -> None:
+    """What the checks of this suite are worth: they find each single wrong byte."""
+    codes = page_codes_of("ACGTACGGANACGTNACA")
+    tree = flat_tree_of(codes, layout, 2)
+    columns = decode_nodes(tree)
+    unseen = []
+    for number, address in enumerate(columns.addresses.tolist()):
+        for half, array in enumerate((tree.nodes, tree.children)):
+            # Between leaf id and next leaf a leaf has nothing.
+            unused = range(3, 12) if half and columns.is_leaf[number] else ()
+            for byte in sorted(set(range(NODE_BYTES // 2)) - set(unused)):
+                place = address * layout.node_stride + byte
+                right = int(array[place])
+                is_leaf_byte = half == 0 and byte == 15
+                array[place] = int(right == 0) if is_leaf_byte else right ^ 1
+                try:
+                    check_tree(tree, codes, 2)
+                    unseen.append((number, half, byte))
+                except (AssertionError, IndexError):
+                    pass
+                array[place] = right
+    check_tree(tree, codes, 2)
+    assert unseen == []
+
+
+def genome(shared_data: Path, name: str) -> np.ndarray:
+    return np.append(read_reference(str(shared_data / "references" / name)).codes, np.uint8(BREAK))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+def test_the_tree_of_phage_lambda(shared_data: Path, layout: Layout) -> None:
+    codes = genome(shared_data, "lambda_virus.fasta")
+    assert codes.size == 48_503
+    check_tree(flat_tree_of(codes, layout), codes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["portiera.GCF_000292685.fna", "H_pylori26695_Eslice.fasta", "B_anthracis_contigs.fasta"],
+)
+def test_trees_of_bacteria(shared_data: Path, name: str) -> None:
+    codes = genome(shared_data, name)
+    check_tree(flat_tree_of(codes, PLAIN), codes)
+    check_tree(flat_tree_of(codes, TWO_DIMENSIONAL), codes)
+
+
+def test_the_tree_of_human_bases_with_long_runs_of_n(shared_data: Path) -> None:
+    path = shared_data / "references" / "human_grch38.chr20_and_21_first10M.fa.gz"
+    with gzip.open(path) as file:
+        text = file.read(300_000)
+    codes = page_codes_of(text.decode().split("\n", 1)[1].replace("\n", ""))
+    assert 50_000 < np.count_nonzero(codes == BREAK) < codes.size
+    check_tree(flat_tree_of(codes, PLAIN), codes)
+
+
+def test_grown_trees_can_be_flattened_more_than_once() -> None:
+    codes = page_codes_of(TEXT)
+    grown = grow_tree(codes)
+    order = order_nodes(grown, True)
+    trees = [numbered(decode_nodes(flatten_tree(grown, order, PLAIN, 1))) for _ in range(2)]
+    for name, column in trees[0].items():
+        assert np.array_equal(column, trees[1][name])
