@@ -204,6 +204,8 @@ class RecordReader:
         records, bases = int(state[fastx.RECORDS]), int(state[fastx.BASES])
         self._offsets[records] = bases + self._gap
         self._name_offsets[records] = state[fastx.NAME_BYTES]
+        if bases > 16 * self._chunk_size:  # It may have been lengthened too much.
+            self._codes.resize(bases, refcheck=False)
         return Records(
             self._codes[:bases],
             self._offsets[: records + 1],
