@@ -124,6 +124,8 @@ class AlignmentReader:
             yield
         except (OSError, ValueError) as error:
             reason = "" if str(error) == "truncated file" else f" ({error})"
+            if self._format == Format.CRAM.value:  # htslib gives the same reason for both.
+                reason = ", or their reference is not found (see REF_PATH of htslib)"
             message = f"the {self._format} data are truncated or corrupt{reason}"
             raise InputError(message, self._path) from None
         finally:

@@ -200,6 +200,19 @@ def test_damaged_alignments_are_refused(
     assert capfd.readouterr() == ("", "")
 
 
+def test_cram_without_its_reference_says_so(folder: Path, tmp_path: Path) -> None:
+    reference = tmp_path / "reference.fa"
+    reference.write_bytes((folder / "reference.fa").read_bytes())
+    path = str(tmp_path / "reads.cram")
+    header = pysam.AlignmentHeader.from_dict(HEADER)
+    with pysam.AlignmentFile(path, "wc", header=header, reference_filename=str(reference)) as file:
+        file.write(make_record(header, 8, random.Random(3)))
+    for other in tmp_path.glob("reference.fa*"):
+        other.unlink()
+    with pytest.raises(InputError, match="or their reference is not found"):
+        read(path)
+
+
 def test_verbosity_of_htslib_is_left_as_it_was(folder: Path) -> None:
     before = pysam.get_verbosity()
     read(str(folder / "reads.bam"))
