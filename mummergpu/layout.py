@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import inlined_borrower as inlined
+from mummergpu.compiled import inlined_borrower
 from mummergpu.policy import Policy
 
 HALF_BYTES: Final = 16
@@ -127,7 +127,7 @@ class Layout:
         return REFERENCE_STRIP_BITS if self.two_dimensional_reference else 0
 
 
-@inlined
+@inlined_borrower
 def place_in_strips(number: int, width_bits: int, strip_bits: int) -> int:
     """Return where the `number`-th item lies in a two-dimensional array stored by rows.
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import inlined_borrower as inlined
+from mummergpu.compiled import inlined_borrower
 
 ColumnArray = npt.NDArray[np.int64]
 
@@ -15,7 +15,7 @@ SHORT_LIST: Final = 16
 """Up to so many rows are sorted by insertion."""
 
 
-@inlined
+@inlined_borrower
 def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> None:
     """Sort rows by key: by insertion, or with a heap if they are many."""
     count = end - begin
@@ -38,17 +38,15 @@ def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> N
         sift_down(keys, values, begin, 0, last)
 
 
-@inlined
+@inlined_borrower
 def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> None:
     """Exchange two rows."""
     keys[one], keys[other] = keys[other], keys[one]
     values[one], values[other] = values[other], values[one]
 
 
-@inlined
-def sift_down(
-    keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int
-) -> None:
+@inlined_borrower
+def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int) -> None:
     """Let a row sink in a heap of `count` rows until no larger one is below it."""
     while 2 * root + 1 < count:
         largest = 2 * root + 1

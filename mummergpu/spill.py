@@ -104,9 +104,7 @@ class SpilledMems(ArrayFile):
 
     def write_columns(self, columns: MemColumns) -> None:
         """Append the matches of a block on one strand."""
-        self.write(
-            columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths
-        )
+        self.write(columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
 
     def read_columns(self) -> MemColumns:
         """Return the matches that were written after those returned before."""

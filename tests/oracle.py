@@ -61,3 +61,46 @@ def unique_in_both(records: list[str], query: str, rows: list[Row]) -> list[Row]
         for row in unique_in_reference(records, query, rows)
         if occurrences(query, query[row[2] : row[2] + row[3]]) == 1
     ]
+
+
+FILTERS = {
+    "maxmatch": lambda records, query, rows: rows,
+    "mumreference": unique_in_reference,
+    "mum": unique_in_both,
+}
+
+
+def mummer_text(
+    records: list[str],
+    queries: list[str],
+    minimum_length: int,
+    uniqueness: str = "maxmatch",
+    strands: str = "forward",
+    forward_coordinates: bool = False,
+    four_columns: bool = False,
+    show_query_lengths: bool = False,
+    show_sequences: bool = False,
+) -> str:
+    """Return what MUMmer prints, in our order; records are named r0, r1, queries q0, q1.
+
+    `strands` is ``forward``, ``reverse`` or ``both``.
+    """
+    named = four_columns or len(records) > 1
+    width = len(f"r{len(records) - 1}")
+    lines = []
+    for number, query in enumerate(queries):
+        for strand in ("forward", "reverse"):
+            if strands not in (strand, "both"):
+                continue
+            header = f"> q{number}" + (" Reverse" if strand == "reverse" else "")
+            lines.append(header + (f"  Len = {len(query)}" if show_query_lengths else ""))
+            turned = reverse_complement(query) if strand == "reverse" else normalised(query)
+            rows = brute_force_mems(records, turned, minimum_length)
+            for record, start, place, length in FILTERS[uniqueness](records, turned, rows):
+                flipped = forward_coordinates and strand == "reverse"
+                column = len(query) - place if flipped else place + 1
+                name = f"  {f'r{record}':<{width}}  " if named else ""
+                lines.append(f"{name}{start + 1:8d}  {column:8d}  {length:8d}")
+                if show_sequences:
+                    lines.append(turned[place : place + length].lower())
+    return "".join(f"{line}\n" for line in lines)

@@ -102,10 +102,12 @@ def queries_of(draw: st.DrawFn, records: list[str], most: int = 60) -> str:
 
 @st.composite
 def queries(draw: st.DrawFn, records: list[str], most: int = 60) -> list[str]:
-    """Several queries, some of them turned to the other strand."""
+    """Several queries, some of them turned to the other strand, some of them again."""
     made = draw(st.lists(queries_of(records, most), min_size=1, max_size=5))
     turned = draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made)))
-    return [
+    made = [
         reverse_complement(query) if turn else query
         for query, turn in zip(made, turned, strict=True)
     ]
+    again = draw(st.lists(st.sampled_from(made), max_size=20))
+    return made + again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.backends.cpu.match import match_kernel
+from mummergpu.backends.cpu.match import LANE_NUMBERS, LANES, match_kernel
 from mummergpu.backends.cpu.print import print_kernel
 from mummergpu.backends.interface import MemColumns
 from mummergpu.index import IndexedPage
@@ -54,14 +54,16 @@ class CpuBackend:
         """
         tree, page = indexed.tree, indexed.page
         stride = tree.layout.node_stride
+        candidate_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
         lengths = np.diff(block.offsets)
-        room = int(np.maximum(lengths - self.minimum_length + 1, 0).sum())
+        np.cumsum(np.maximum(lengths - self.minimum_length + 1, 0), out=candidate_offsets[1:])
+        room = int(candidate_offsets[-1])
         positions = np.empty(room, dtype=np.int32)
         lowest_nodes = np.empty(room, dtype=np.int32)
         edge_lengths = np.empty(room, dtype=np.int32)
-        candidate_offsets = np.empty(block.query_count + 1, dtype=np.int64)
+        candidate_counts = np.empty(block.query_count, dtype=np.int64)
         with self.stats.stage("match_kernel"):
-            found = match_kernel(
+            match_kernel(
                 tree.nodes,
                 tree.children,
                 stride,
@@ -70,12 +72,14 @@ class CpuBackend:
                 codes,
                 block.offsets,
                 self.minimum_length,
+                np.empty((LANES, LANE_NUMBERS), dtype=np.int64),
                 positions,
                 lowest_nodes,
                 edge_lengths,
                 candidate_offsets,
+                candidate_counts,
             )
-        self.stats.add(candidate_matches=found)
+        self.stats.add(candidate_matches=int(candidate_counts.sum()))
         mem_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         columns = (nothing, nothing, nothing)
@@ -99,6 +103,7 @@ class CpuBackend:
                         lowest_nodes,
                         edge_lengths,
                         candidate_offsets,
+                        candidate_counts,
                         mem_offsets,
                         *columns,
                     )

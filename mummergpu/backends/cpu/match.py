@@ -3,9 +3,15 @@
 Where a match stands is told by two numbers: the lowest node reached, in whose edge or at
 whose end it stops, and the bases matched. From one suffix of the query to the next, shorter
 by its first base, a suffix link leads past everything that is known to match.
+
+Nearly every step goes to a node that is not in any cache. A GPU hides that time behind other
+threads; here one thread goes through several queries in turn, and leaves each as soon as it
+has asked for the next node. The queries under way are the lanes, as in a warp.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +27,13 @@ from mummergpu.backends.cpu.tree_access import (
     string_depth_of,
     suffix_link_of,
 )
-from mummergpu.compiled import compiled_borrower as compiled, inlined_borrower as inlined, unsigned
+from mummergpu.compiled import (
+    compiled_borrower,
+    inlined_borrower,
+    prefetch_bytes,
+    unsigned,
+    widened,
+)
 from mummergpu.layout import NO_NODE, ROOT
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.tree.flatten import ByteArray
@@ -30,7 +42,23 @@ NumberArray = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]
 
 
-@compiled
+LANES: Final = 16
+"""Queries under way at once: enough to hide a memory access, few enough for the registers
+and buffers of one core."""
+
+# What is known of a lane.
+QUERY: Final = 0
+START: Final = 1
+END: Final = 2
+NODE: Final = 3
+MATCHED: Final = 4
+LEAF_BEFORE: Final = 5
+LANE_NUMBERS: Final = 8
+
+NO_LEAF: Final = -1
+
+
+@compiled_borrower
 def match_kernel(
     nodes: ByteArray,
     children: ByteArray,
@@ -40,12 +68,14 @@ def match_kernel(
     codes: CodeArray,
     offsets: OffsetArray,
     minimum_length: int,
+    lanes: OffsetArray,
     positions: NumberArray,
     lowest_nodes: NumberArray,
     edge_lengths: NumberArray,
     candidate_offsets: OffsetArray,
-) -> int:
-    """Write the candidate matches of a block of queries; return how many there are.
+    candidate_counts: OffsetArray,
+) -> None:
+    """Write the candidate matches of a block of queries.
 
     Parameters
     ----------
@@ -55,111 +85,174 @@ def match_kernel(
         The queries, as in `reads.QueryBlock`.
     minimum_length : int
         The fewest bases of a candidate match.
+    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
+        Room to work in.
     positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
         Output: where in its query each candidate begins, the lowest node reached, and the
         bases matched along the edge to it. There is room for every position of a query
         that has `minimum_length` bases behind it.
     candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Output: where the candidates of each query begin, and where the last end.
+        Where the room for the candidates of each query begins.
+    candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
+        Output: how many candidates each query has.
 
     Notes
     -----
     A match whose node P of the print kernel is a leaf is one MEM or none. Where the base
     before it matches too it is none, and not written.
     """
-    found = 0
-    candidate_offsets[0] = 0
-    for query in range(offsets.size - 1):
-        begin = offsets[query]
-        end = offsets[query + 1]
-        node = ROOT
-        matched = 0
-        for start in range(begin, end - minimum_length + 1):
-            node, matched = match_along_edges(
-                nodes, children, stride, reference, strip_bits, codes, start, end, node, matched
-            )
-            if matched >= minimum_length:
-                parent_depth = parent_depth_of(nodes, stride, node)
-                if (
-                    start == begin
-                    or parent_depth >= minimum_length
-                    or not is_leaf(nodes, stride, node)
-                    or codes[unsigned(start - 1)] == BREAK
-                    or codes[unsigned(start - 1)] != preceding_base_of(children, stride, node)
-                ):
-                    positions[found] = start - begin
-                    lowest_nodes[found] = node
-                    edge_lengths[found] = matched - parent_depth
-                    found += 1
-            node, matched = follow_suffix_link(
-                nodes, children, stride, codes, start, node, matched
-            )
-        candidate_offsets[query + 1] = found
-    return found
+    upcoming = 0
+    active = 0
+    while active < LANES:
+        upcoming = begin_query(offsets, minimum_length, candidate_counts, lanes, active, upcoming)
+        if lanes[active, QUERY] < 0:
+            break
+        active += 1
+    lane = 0
+    while active > 0:
+        lane = lane + 1 if lane + 1 < active else 0
+        ended = advance(nodes, children, stride, reference, strip_bits, codes, lanes, lane)
+        if not ended:
+            continue
+        query = lanes[lane, QUERY]
+        if is_candidate(
+            nodes, children, stride, codes, offsets[query], minimum_length, lanes, lane
+        ):
+            place = candidate_offsets[query] + candidate_counts[query]
+            candidate_counts[query] += 1
+            node = lanes[lane, NODE]
+            positions[place] = lanes[lane, START] - offsets[query]
+            lowest_nodes[place] = node
+            edge_lengths[place] = lanes[lane, MATCHED] - parent_depth_of(nodes, stride, node)
+        lanes[lane, START] += 1
+        if lanes[lane, START] + minimum_length <= lanes[lane, END]:
+            follow_suffix_link(nodes, stride, lanes, lane)
+            continue
+        upcoming = begin_query(offsets, minimum_length, candidate_counts, lanes, lane, upcoming)
+        if lanes[lane, QUERY] < 0:
+            active -= 1
+            for number in range(LANE_NUMBERS):
+                lanes[lane, number] = lanes[active, number]
 
 
-@inlined
-def match_along_edges(
+@inlined_borrower
+def begin_query(
+    offsets: OffsetArray,
+    minimum_length: int,
+    candidate_counts: OffsetArray,
+    lanes: OffsetArray,
+    lane: int,
+    upcoming: int,
+) -> int:
+    """Give a lane the next query that is long enough, or -1; return the one behind it."""
+    lanes[lane, QUERY] = -1
+    while upcoming < offsets.size - 1 and lanes[lane, QUERY] < 0:
+        candidate_counts[upcoming] = 0
+        if offsets[upcoming + 1] - offsets[upcoming] >= minimum_length:
+            lanes[lane, QUERY] = upcoming
+            lanes[lane, START] = offsets[upcoming]
+            lanes[lane, END] = offsets[upcoming + 1]
+            lanes[lane, NODE] = ROOT
+            lanes[lane, MATCHED] = 0
+            lanes[lane, LEAF_BEFORE] = NO_LEAF
+        upcoming += 1
+    return upcoming
+
+
+@inlined_borrower
+def advance(
     nodes: ByteArray,
     children: ByteArray,
     stride: int,
     reference: ByteArray,
     strip_bits: int,
     codes: CodeArray,
-    start: int,
-    end: int,
-    node: int,
-    matched: int,
-) -> tuple[int, int]:
-    """Go down the tree as far as the query matches; return the lowest node and the length."""
+    lanes: OffsetArray,
+    lane: int,
+) -> bool:
+    """Go on from the node that the lane has waited for; return whether its match has ended.
+
+    Above the end of what is known to match, only the first base of each edge is looked at
+    (skip and count); from there on every base.
+    """
+    node = lanes[lane, NODE]
+    matched = lanes[lane, MATCHED]
+    start = lanes[lane, START]
+    if lanes[lane, LEAF_BEFORE] != NO_LEAF:
+        if parent_depth_of(nodes, stride, node) >= matched:
+            # The match is shorter than this leaf's edge begins: to it from above.
+            node = suffix_link_of(nodes, stride, parent_of(nodes, stride, lanes[lane, LEAF_BEFORE]))
+        lanes[lane, LEAF_BEFORE] = NO_LEAF
     depth = string_depth_of(nodes, stride, node)
-    path_start = path_start_of(nodes, stride, node)
-    while start + matched < end:
-        code = codes[unsigned(start + matched)]
-        if matched == depth and not is_leaf(nodes, stride, node):
-            if code == BREAK:
-                break
-            child = child_of(children, stride, node, code)
-            if child == NO_NODE:
-                break
-            node = child
-            depth = string_depth_of(nodes, stride, node)
-            path_start = path_start_of(nodes, stride, node)
-        elif code == BREAK or reference_base(reference, strip_bits, path_start + matched) != code:
-            break
-        matched += 1
-    return node, matched
+    if depth >= matched:
+        path_start = path_start_of(nodes, stride, node)
+        end = lanes[lane, END]
+        while (
+            matched < depth
+            and start + matched < end
+            and codes[unsigned(start + matched)] != BREAK
+            and codes[unsigned(start + matched)]
+            == reference_base(reference, strip_bits, path_start + matched)
+        ):
+            matched += 1
+        lanes[lane, NODE] = node
+        lanes[lane, MATCHED] = matched
+        if matched < depth or start + matched == end or is_leaf(nodes, stride, node):
+            return True
+    code = widened(codes[unsigned(start + depth)])
+    child = child_of(children, stride, node, code) if code != BREAK else NO_NODE
+    if child == NO_NODE:
+        return True
+    prefetch_bytes(nodes, child * stride)
+    lanes[lane, NODE] = child
+    lanes[lane, MATCHED] = max(matched, depth + 1)
+    return False
 
 
-@inlined
-def follow_suffix_link(
+@inlined_borrower
+def is_candidate(
     nodes: ByteArray,
     children: ByteArray,
     stride: int,
     codes: CodeArray,
-    start: int,
-    node: int,
-    matched: int,
-) -> tuple[int, int]:
-    """Return where the match of ``start + 1`` is known to stand, one base shorter.
+    begin: int,
+    minimum_length: int,
+    lanes: OffsetArray,
+    lane: int,
+) -> bool:
+    """Return whether a match that has ended is long enough, and may be left maximal."""
+    if lanes[lane, MATCHED] < minimum_length:
+        return False
+    node = lanes[lane, NODE]
+    start = lanes[lane, START]
+    return (
+        start == begin
+        or codes[unsigned(start - 1)] == BREAK
+        or not is_leaf(nodes, stride, node)
+        or parent_depth_of(nodes, stride, node) >= minimum_length
+        or codes[unsigned(start - 1)] != preceding_base_of(children, stride, node)
+    )
+
+
+@inlined_borrower
+def follow_suffix_link(nodes: ByteArray, stride: int, lanes: OffsetArray, lane: int) -> None:
+    """Move a lane to a node from which the match of its new start, one base shorter, is found.
 
     From a leaf its own suffix link is tried first: the next leaf continues the same
     occurrence, and as long as that is the only one the match stands in its edge. Otherwise
-    the suffix link of the parent is followed and the bases between are skipped, looking
-    only at the first of each edge.
+    the suffix link of the parent is the way.
     """
-    if matched <= 1:
-        return ROOT, 0
-    matched -= 1
-    if is_leaf(nodes, stride, node):
-        leaf = suffix_link_of(nodes, stride, node)
-        if leaf != ROOT and parent_depth_of(nodes, stride, leaf) < matched:
-            return leaf, matched
-    elif string_depth_of(nodes, stride, node) == matched + 1:
-        return suffix_link_of(nodes, stride, node), matched
-    node = suffix_link_of(nodes, stride, parent_of(nodes, stride, node))
-    depth = string_depth_of(nodes, stride, node)
-    while depth < matched:
-        node = child_of(children, stride, node, codes[unsigned(start + 1 + depth)])
-        depth = string_depth_of(nodes, stride, node)
-    return node, matched
+    node = lanes[lane, NODE]
+    matched = lanes[lane, MATCHED] - 1
+    if matched <= 0:
+        lanes[lane, NODE] = ROOT
+        lanes[lane, MATCHED] = 0
+        return
+    lanes[lane, MATCHED] = matched
+    link = suffix_link_of(nodes, stride, node)
+    if is_leaf(nodes, stride, node) and link != ROOT:
+        lanes[lane, LEAF_BEFORE] = node
+    elif string_depth_of(nodes, stride, node) > matched + 1:
+        link = suffix_link_of(nodes, stride, parent_of(nodes, stride, node))
+    prefetch_bytes(nodes, link * stride)
+    lanes[lane, NODE] = link

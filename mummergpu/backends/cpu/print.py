@@ -19,13 +19,14 @@ from mummergpu.backends.cpu.tree_access import (
     preceding_base_of,
     string_depth_of,
 )
-from mummergpu.compiled import compiled_borrower as compiled, inlined_borrower as inlined, unsigned, widened
+from mummergpu.compiled import compiled_borrower, inlined_borrower, unsigned, widened
 from mummergpu.layout import NO_NODE
 from mummergpu.row_order import sort_rows
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.tree.flatten import ByteArray
 
-@compiled
+
+@compiled_borrower
 def print_kernel(
     nodes: ByteArray,
     children: ByteArray,
@@ -41,6 +42,7 @@ def print_kernel(
     lowest_nodes: NumberArray,
     edge_lengths: NumberArray,
     candidate_offsets: OffsetArray,
+    candidate_counts: OffsetArray,
     mem_offsets: OffsetArray,
     query_starts: OffsetArray,
     reference_starts: OffsetArray,
@@ -61,7 +63,7 @@ def print_kernel(
         The queries, as in `reads.QueryBlock`.
     minimum_length : int
         The fewest bases of a MEM.
-    positions, lowest_nodes, edge_lengths, candidate_offsets
+    positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts
         The candidates, as `match.match_kernel` writes them.
     mem_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Output of the counting run, input of the writing run: where the MEMs of each query
@@ -75,7 +77,8 @@ def print_kernel(
     for query in range(offsets.size - 1):
         begin = offsets[query]
         end = offsets[query + 1]
-        for candidate in range(candidate_offsets[query], candidate_offsets[query + 1]):
+        first = candidate_offsets[query]
+        for candidate in range(first, first + candidate_counts[query]):
             start = begin + positions[candidate]
             before = filled
             filled = search_below(
@@ -108,7 +111,7 @@ def print_kernel(
             mem_offsets[query + 1] = filled
 
 
-@inlined
+@inlined_borrower
 def search_below(
     nodes: ByteArray,
     children: ByteArray,
@@ -179,8 +182,10 @@ def search_below(
             while slot <= BREAK and child_of(children, stride, node, slot) != came_from:
                 slot += 1
             slot += 1
-        if distance == 0 and node != lowest and slot - 1 == query_code(
-            nodes, stride, codes, start, match_length, node
+        if (
+            distance == 0
+            and node != lowest
+            and slot - 1 == query_code(nodes, stride, codes, start, match_length, node)
         ):
             length = match_length if child == lowest else string_depth_of(nodes, stride, child)
         else:
@@ -188,7 +193,7 @@ def search_below(
         node = child
 
 
-@inlined
+@inlined_borrower
 def query_code(
     nodes: ByteArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
 ) -> int:
@@ -197,7 +202,7 @@ def query_code(
     return widened(codes[unsigned(start + depth)]) if depth < match_length else -1
 
 
-@inlined
+@inlined_borrower
 def extend_match(
     joined_reference: CodeArray,
     codes: CodeArray,

@@ -7,7 +7,7 @@ says.
 
 from __future__ import annotations
 
-from mummergpu.compiled import inlined_borrower as inlined, load_24_bits, unsigned, widened
+from mummergpu.compiled import inlined_borrower, load_24_bits, unsigned, widened
 from mummergpu.layout import (
     CHILD_BYTES,
     EDGE_END,
@@ -26,20 +26,20 @@ from mummergpu.layout import (
 from mummergpu.tree.flatten import ByteArray
 
 
-@inlined
+@inlined_borrower
 def string_depth_of(nodes: ByteArray, stride: int, node: int) -> int:
     """Return the number of bases from the root to a node."""
     return load_24_bits(nodes, node * stride + STRING_DEPTH)
 
 
-@inlined
+@inlined_borrower
 def path_start_of(nodes: ByteArray, stride: int, node: int) -> int:
     """Return where in the page an occurrence of a node's path begins."""
     half = node * stride
     return load_24_bits(nodes, half + EDGE_END) - load_24_bits(nodes, half + STRING_DEPTH)
 
 
-@inlined
+@inlined_borrower
 def parent_depth_of(nodes: ByteArray, stride: int, node: int) -> int:
     """Return the string depth of a node's parent, without reading the parent."""
     half = node * stride
@@ -47,49 +47,49 @@ def parent_depth_of(nodes: ByteArray, stride: int, node: int) -> int:
     return load_24_bits(nodes, half + STRING_DEPTH) - edge_length
 
 
-@inlined
+@inlined_borrower
 def parent_of(nodes: ByteArray, stride: int, node: int) -> int:
     """Return the address of a node's parent."""
     return load_24_bits(nodes, node * stride + PARENT)
 
 
-@inlined
+@inlined_borrower
 def suffix_link_of(nodes: ByteArray, stride: int, node: int) -> int:
     """Return the address of the node whose path is one base shorter at its beginning."""
     return load_24_bits(nodes, node * stride + SUFFIX_LINK)
 
 
-@inlined
+@inlined_borrower
 def is_leaf(nodes: ByteArray, stride: int, node: int) -> bool:
     """Return whether a node is a leaf."""
     return nodes[unsigned(node * stride + IS_LEAF)] != 0
 
 
-@inlined
+@inlined_borrower
 def child_of(children: ByteArray, stride: int, node: int, code: int) -> int:
     """Return the child of an inner node by the first code of its edge, or `NO_NODE`."""
     return load_24_bits(children, node * stride + CHILD_BYTES * code)
 
 
-@inlined
+@inlined_borrower
 def leaf_id_of(children: ByteArray, stride: int, leaf: int) -> int:
     """Return where in the page the suffix of a leaf begins."""
     return load_24_bits(children, leaf * stride + LEAF_ID)
 
 
-@inlined
+@inlined_borrower
 def next_leaf_of(children: ByteArray, stride: int, leaf: int) -> int:
     """Return the next leaf that ends behind the same bases, or `NO_NODE`."""
     return load_24_bits(children, leaf * stride + NEXT_LEAF)
 
 
-@inlined
+@inlined_borrower
 def preceding_base_of(children: ByteArray, stride: int, leaf: int) -> int:
     """Return the code of the base before the suffix of a leaf."""
     return widened(children[unsigned(leaf * stride + FLAGS)]) & PRECEDING_BASE_MASK
 
 
-@inlined
+@inlined_borrower
 def reference_base(reference: ByteArray, strip_bits: int, position: int) -> int:
     """Return the code at a position of the page."""
     place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
