@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.backends.interface import MemColumns
+from mummergpu.backends.interface import MemColumns, new_columns
 from mummergpu.compiled import compiled, inlined
 from mummergpu.row_order import ColumnArray, sort_rows
 
@@ -41,7 +41,7 @@ def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
 
 def _merge_two(one: MemColumns, other: MemColumns) -> MemColumns:
     count = one.count + other.count
-    columns = tuple(np.empty(count, dtype=np.int64) for _ in range(3))
+    columns = new_columns(count)
     merge_rows(
         (one.offsets, one.query_starts, one.reference_starts, one.lengths),
         (other.offsets, other.query_starts, other.reference_starts, other.lengths),
@@ -54,7 +54,7 @@ def _merge_two(one: MemColumns, other: MemColumns) -> MemColumns:
 def merge_rows(
     one: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
     other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
-    merged: tuple[ColumnArray, ...],
+    merged: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> None:
     """Merge the rows of each query; at equal query starts those of `one` come first."""
     offsets, starts, reference_starts, lengths = one

@@ -31,7 +31,7 @@ class ArrayFile:
 
     def __init__(self) -> None:
         try:
-            self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mummergpu-")  # noqa: SIM115
+            self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mummergpu-")
         except OSError as error:
             raise OutputError(
                 f"no temporary file: {error.strerror}", tempfile.gettempdir()

@@ -12,6 +12,8 @@ from mummergpu.index import IndexedPage
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
 
+ColumnArray = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class MemColumns:
@@ -40,6 +42,15 @@ class MemColumns:
     def count(self) -> int:
         """The number of matches."""
         return self.lengths.size
+
+
+def new_columns(count: int) -> tuple[ColumnArray, ColumnArray, ColumnArray]:
+    """Return room for the query starts, reference starts and lengths of `count` rows."""
+    return (
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+    )
 
 
 class Backend(Protocol):

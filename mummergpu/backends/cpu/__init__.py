@@ -6,7 +6,7 @@ import numpy as np
 
 from mummergpu.backends.cpu.match import LANE_NUMBERS, LANES, match_kernel
 from mummergpu.backends.cpu.print import print_kernel
-from mummergpu.backends.interface import MemColumns
+from mummergpu.backends.interface import MemColumns, new_columns
 from mummergpu.index import IndexedPage
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
@@ -81,12 +81,11 @@ class CpuBackend:
             )
         self.stats.add(candidate_matches=int(candidate_counts.sum()))
         mem_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
-        nothing = np.empty(0, dtype=np.int64)
-        columns = (nothing, nothing, nothing)
+        columns = new_columns(0)
         with self.stats.stage("print_kernel"):
             for counting in (True, False):
                 if not counting:
-                    columns = tuple(np.empty(mem_offsets[-1], dtype=np.int64) for _ in range(3))
+                    columns = new_columns(int(mem_offsets[-1]))
                 if counting or mem_offsets[-1] > 0:
                     print_kernel(
                         tree.nodes,

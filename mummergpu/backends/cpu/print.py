@@ -148,28 +148,22 @@ def search_below(
     distance = 0
     length = match_length if node == lowest else string_depth_of(nodes, stride, node)
     while True:
+        slot = 0
         if is_leaf(nodes, stride, node):
-            leaf = node
-            while leaf != NO_NODE:
-                suffix = leaf_id_of(children, stride, leaf)
-                base_before = preceding_base_of(children, stride, leaf)
-                if suffix < owned_count and (base_before != preceding or preceding == BREAK):
-                    if lengths.size > 0:
-                        reference_starts[filled] = suffix
-                        lengths[filled] = length
-                    filled += 1
-                leaf = next_leaf_of(children, stride, leaf)
+            filled = take_leaves(
+                children,
+                stride,
+                node,
+                owned_count,
+                preceding,
+                length,
+                reference_starts,
+                lengths,
+                filled,
+            )
             slot = BREAK + 1
-        else:
-            slot = 0
-        # Up from every node whose children are done, then down to the next child.
-        child = NO_NODE
+        child, slot = next_child(children, stride, node, slot)
         while child == NO_NODE:
-            while slot <= BREAK and child == NO_NODE:
-                child = child_of(children, stride, node, slot)
-                slot += 1
-            if child != NO_NODE:
-                break
             came_from = node
             node = parent_of(nodes, stride, node)
             if node == above:
@@ -178,10 +172,8 @@ def search_below(
                 distance -= 1
             else:
                 length = string_depth_of(nodes, stride, node)
-            slot = 0
-            while slot <= BREAK and child_of(children, stride, node, slot) != came_from:
-                slot += 1
-            slot += 1
+            slot = slot_behind(children, stride, node, came_from)
+            child, slot = next_child(children, stride, node, slot)
         if (
             distance == 0
             and node != lowest
@@ -191,6 +183,50 @@ def search_below(
         else:
             distance += 1
         node = child
+
+
+@inlined_borrower
+def take_leaves(
+    children: ByteArray,
+    stride: int,
+    leaf: int,
+    owned_count: int,
+    preceding: int,
+    length: int,
+    reference_starts: OffsetArray,
+    lengths: OffsetArray,
+    filled: int,
+) -> int:
+    """Count the MEMs at a leaf and those chained to it, write them if there is room."""
+    while leaf != NO_NODE:
+        suffix = leaf_id_of(children, stride, leaf)
+        base_before = preceding_base_of(children, stride, leaf)
+        if suffix < owned_count and (base_before != preceding or preceding == BREAK):
+            if lengths.size > 0:
+                reference_starts[filled] = suffix
+                lengths[filled] = length
+            filled += 1
+        leaf = next_leaf_of(children, stride, leaf)
+    return filled
+
+
+@inlined_borrower
+def next_child(children: ByteArray, stride: int, node: int, slot: int) -> tuple[int, int]:
+    """Return the first child of a node from a slot on, or `NO_NODE`, and the slot behind it."""
+    child = NO_NODE
+    while slot <= BREAK and child == NO_NODE:
+        child = child_of(children, stride, node, slot)
+        slot += 1
+    return child, slot
+
+
+@inlined_borrower
+def slot_behind(children: ByteArray, stride: int, node: int, child: int) -> int:
+    """Return the slot behind that of a child; leaves far down a chain are in the last."""
+    slot = 0
+    while slot <= BREAK and child_of(children, stride, node, slot) != child:
+        slot += 1
+    return slot + 1
 
 
 @inlined_borrower

@@ -62,7 +62,7 @@ def suffix_link_of(nodes: ByteArray, stride: int, node: int) -> int:
 @inlined_borrower
 def is_leaf(nodes: ByteArray, stride: int, node: int) -> bool:
     """Return whether a node is a leaf."""
-    return nodes[unsigned(node * stride + IS_LEAF)] != 0
+    return widened(nodes[unsigned(node * stride + IS_LEAF)]) != 0
 
 
 @inlined_borrower
