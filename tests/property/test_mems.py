@@ -1,0 +1,271 @@
+"""The main job on made references and queries: the oracle's bytes, whatever the setting."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import mummer_text
+from strategies import queries, references, satellites, sequences
+from trees import LAYOUTS
+
+from mummergpu.pipeline import MatchOptions, Uniqueness, run
+from mummergpu.policy import LETTERS, Policy
+from mummergpu.progress import NullProgress
+from mummergpu.sequence import Strand
+from mummergpu.stats import Stats
+
+FEWER_EXAMPLES = settings(max_examples=max(settings().max_examples // 6, 1))
+
+STRANDS = {
+    "forward": (Strand.FORWARD,),
+    "reverse": (Strand.REVERSE,),
+    "both": (Strand.FORWARD, Strand.REVERSE),
+}
+EVERYTHING: dict[str, Any] = {"strands": "both", "four_columns": True}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What must not change a byte of the output."""
+
+    policy: str = "Tmn"
+    page_size: int = 1 << 23
+    threads: int = 1
+    block_size: int = 1 << 20
+    memory: int | None = None
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """One folder for all examples: hypothesis and a folder for each test do not agree."""
+    with tempfile.TemporaryDirectory() as path:
+        yield Path(path)
+
+
+def write_fasta(path: Path, letter: str, sequences: list[str]) -> str:
+    lines = [f">{letter}{number}\n{sequence}\n" for number, sequence in enumerate(sequences)]
+    path.write_text("".join(lines))
+    return str(path)
+
+
+def found_text(
+    folder: Path,
+    records: list[str],
+    reads: list[str],
+    minimum_length: int,
+    setting: Setting,
+    **told: Any,
+) -> str:
+    """Return what the main job writes."""
+    told["strands"] = STRANDS[told.get("strands", "forward")]
+    told["uniqueness"] = Uniqueness(told.get("uniqueness", "maxmatch"))
+    options = MatchOptions(
+        write_fasta(folder / "reference.fa", "r", records),
+        (write_fasta(folder / "queries.fa", "q", reads),),
+        str(folder / "found.txt"),
+        minimum_length,
+        threads=setting.threads,
+        page_size=setting.page_size,
+        policy=Policy.from_code(setting.policy),
+        block_size=setting.block_size,
+        memory=setting.memory,
+        **told,
+    )
+    run(options, Stats(), NullProgress(StringIO()), lambda line: None)
+    return (folder / "found.txt").read_text()
+
+
+policies = (
+    st.sets(st.sampled_from(sorted(LETTERS.values()))).map("".join).map(lambda c: c or "none")
+)
+
+
+def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
+    just_enough = st.integers(minimum_length, minimum_length + 25)
+    return st.builds(
+        Setting,
+        policy=policies,
+        page_size=st.one_of(just_enough, st.integers(100, 500), st.just(1 << 23)),
+        threads=st.sampled_from([1, 2, 4]),
+        block_size=st.sampled_from([1, 7, 40, 1 << 20]),
+        memory=st.sampled_from([None, None, 1, 20_000]),
+    )
+
+
+output_options = st.fixed_dictionaries(
+    {
+        "strands": st.sampled_from(sorted(STRANDS)),
+        "uniqueness": st.sampled_from([member.value for member in Uniqueness]),
+        "forward_coordinates": st.booleans(),
+        "four_columns": st.booleans(),
+        "show_query_lengths": st.booleans(),
+        "show_sequences": st.booleans(),
+    }
+)
+
+
+def check(
+    folder: Path,
+    records: list[str],
+    reads: list[str],
+    minimum_length: int,
+    several: list[Setting],
+    told: dict[str, Any],
+) -> None:
+    expected = mummer_text(records, reads, minimum_length, **told)
+    for setting in several:
+        found = found_text(folder, records, reads, minimum_length, setting, **told)
+        assert found == expected, setting
+
+
+@given(data=st.data(), told=output_options)
+def test_every_option_and_setting_gives_the_oracles_bytes(
+    folder: Path, data: st.DataObject, told: dict[str, Any]
+) -> None:
+    records = data.draw(references(), "records")
+    reads = data.draw(queries(records), "reads")
+    minimum_length = data.draw(st.integers(1, 12), "minimum length")
+    several = data.draw(st.lists(settings_for(minimum_length), min_size=2, max_size=5))
+    check(folder, records, reads, minimum_length, several, told)
+
+
+@FEWER_EXAMPLES
+@given(data=st.data())
+def test_sequences_of_some_hundred_bases_on_small_pages(folder: Path, data: st.DataObject) -> None:
+    records = data.draw(references(300), "records")
+    reads = data.draw(queries(records, 300), "reads")[:6]
+    minimum_length = data.draw(st.integers(2, 40), "minimum length")
+    several = data.draw(st.lists(settings_for(minimum_length), min_size=2, max_size=4))
+    check(folder, records, reads, minimum_length, several, EVERYTHING)
+
+
+@FEWER_EXAMPLES
+@given(array=satellites(200), shift=st.integers(0, 6), minimum_length=st.integers(1, 30))
+def test_diverged_tandem_repeats_against_themselves(
+    folder: Path, array: str, shift: int, minimum_length: int
+) -> None:
+    """MUMmer 4 reports matches here that are none."""
+    several = [Setting(), Setting("r", minimum_length + 7, 2, 1)]
+    check(folder, [array], [array, array[shift:]], minimum_length, several, EVERYTHING)
+
+
+@FEWER_EXAMPLES
+@given(records=references(), minimum_length=st.integers(1, 8), data=st.data())
+def test_all_cpu_layouts_and_textures_give_the_same_bytes(
+    folder: Path, records: list[str], minimum_length: int, data: st.DataObject
+) -> None:
+    reads = data.draw(queries(records), "reads")
+    layouts = {
+        Policy(*textures, *vars(layout).values()).code
+        for layout in LAYOUTS
+        for textures in ((False, False, False), (True, False, True), (False, True, False))
+    }
+    assert len(layouts) == 3 * len(LAYOUTS)
+    several = [Setting(code, minimum_length + 20) for code in sorted(layouts)]
+    check(folder, records, reads, minimum_length, several, EVERYTHING)
+
+
+@FEWER_EXAMPLES
+@given(data=st.data())
+def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject) -> None:
+    records = data.draw(references(30), "records")
+    reads = data.draw(queries(records, 30), "reads")[:4]
+    minimum_length = data.draw(st.integers(1, 5), "minimum length")
+    length = sum(map(len, records)) + len(records)
+    sizes = range(minimum_length, minimum_length + length + 2)
+    several = [Setting(page_size=size) for size in sizes]
+    check(folder, records, reads, minimum_length, several, EVERYTHING)
+
+
+LONG = "ACGTTGCATGTCAGGCTA" * 3 + "TTGACCAGTANNACG" + "GATTACA" * 5
+
+AWKWARD = {
+    "read is the reference": ([LONG], [LONG]),
+    "read is longer than the reference": ([LONG], ["TTG" + LONG + "GCA" + LONG]),
+    "reads of only N": ([LONG], ["N", "N" * 50]),
+    "empty reads": ([LONG], ["", "ACGTTG", ""]),
+    "no read is long enough": ([LONG], ["ACG", "A"]),
+    "no reads match": (["A" * 30], ["C" * 30]),
+    "runs of N at page borders": ([("ACGTTGCA" + "N" * 8) * 6], ["ACGTTGCA", "TTGCANNNNACGT"]),
+    "identical records": ([LONG] * 4, [LONG[5:40], LONG]),
+    "records shorter than a match": (["AC", "A", "", "GT", "ACGTT"], ["ACGTT", "AC"]),
+    "match at both ends of every record": (["GATTACA"] * 3, ["GATTACA", "AGATTACAG"]),
+    "homopolymers": (["A" * 60], ["A" * 30, "A" * 70, "T" * 20]),
+    "tandem repeats": (["ACT" * 25], ["ACT" * 12, "CTA" * 30]),
+    "palindromes": (["ACCGGTACCGGT" + "GGATCC" * 3], ["ACCGGT", "GGATCCGGATCC"]),
+    "lower case and other letters": (["acgtTGCAryACGTU" + LONG], ["ACGTtgcaRYacgt", LONG.lower()]),
+    "more reads than lanes": ([LONG], [LONG[start : start + 20] for start in range(40)]),
+}
+
+
+@pytest.mark.parametrize("uniqueness", [member.value for member in Uniqueness])
+@pytest.mark.parametrize("minimum_length", [1, 6])
+@pytest.mark.parametrize(("records", "reads"), AWKWARD.values(), ids=AWKWARD.keys())
+def test_awkward_cases(
+    folder: Path, records: list[str], reads: list[str], minimum_length: int, uniqueness: str
+) -> None:
+    several = [
+        Setting(),
+        Setting("none", 61, threads=2, block_size=30),
+        Setting("QRrtn", 16, threads=4, block_size=100, memory=1),
+        Setting("Tmn", minimum_length + 1, block_size=1),
+        Setting("rmt", minimum_length),
+    ]
+    told = {**EVERYTHING, "uniqueness": uniqueness}
+    check(folder, records, reads, minimum_length, several, told)
+
+
+@given(
+    records=st.lists(sequences().filter(bool), min_size=1, max_size=4),
+    data=st.data(),
+    minimum_length=st.integers(1, 9),
+    told=output_options,
+)
+def test_the_oracle_prints_the_rows_that_mummer_prints(
+    folder: Path,
+    mummer_binary: str,
+    records: list[str],
+    data: st.DataObject,
+    minimum_length: int,
+    told: dict[str, Any],
+) -> None:
+    reads = [read for read in data.draw(queries(records), "reads") if read] or ["A"]
+    told = {**told, "show_sequences": False}
+    told["forward_coordinates"] &= told["strands"] != "forward"
+    flags = {
+        f"-{told['uniqueness']}": True,
+        "-b": told["strands"] == "both",
+        "-r": told["strands"] == "reverse",
+        "-c": told["forward_coordinates"],
+        "-F": told["four_columns"],
+        "-L": told["show_query_lengths"],
+    }
+    command = [
+        mummer_binary,
+        *(flag for flag, on in flags.items() if on),
+        *("-n", "-l", str(minimum_length)),
+        write_fasta(folder / "reference.fa", "r", records),
+        write_fasta(folder / "queries.fa", "q", reads),
+    ]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    assert in_blocks(printed) == in_blocks(mummer_text(records, reads, minimum_length, **told))
+
+
+def in_blocks(text: str) -> list[tuple[str, list[str]]]:
+    """Headers in their order, the rows of each sorted."""
+    blocks: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith(">"):
+            blocks.append((line, []))
+        else:
+            blocks[-1][1].append(line)
+    return [(header, sorted(rows)) for header, rows in blocks]
