@@ -124,6 +124,7 @@ def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
         page_size=given["page_size"],
         policy=policy,
         block_size=given["block_size"],
+        memory=given["max_memory"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
     )

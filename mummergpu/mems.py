@@ -80,6 +80,31 @@ def merge_rows(
             filled += 1
 
 
+def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
+    """Keep the matches of at least so many bases.
+
+    Parameters
+    ----------
+    columns : MemColumns
+        Any matches.
+    minimum_length : int
+        In bases.
+
+    Returns
+    -------
+    MemColumns
+        The matches that are left.
+    """
+    keep = columns.lengths >= minimum_length
+    kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
+    return MemColumns(
+        kept_before[columns.offsets],
+        columns.query_starts[keep],
+        columns.reference_starts[keep],
+        columns.lengths[keep],
+    )
+
+
 def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
     """Keep the matches whose bases occur just once in the reference.
 

@@ -62,12 +62,18 @@ def _integer(_context: click.Context, _parameter: click.Parameter, text: str) ->
 
 
 def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
-    """Return a number of bases; the suffixes k, M and G stand for powers of 1024."""
+    """Return a number of bases or bytes; the suffixes k, M and G stand for powers of 1024."""
     shift = _SHIFTS.get(text[-1:], 0)
     number = _positive(text[:-1] if shift else text) << shift
     if not number:
         raise click.BadParameter(f"'{text}' is not a size such as 500000, 64k or 8M")
     return number
+
+
+def _optional_size(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> int | None:
+    return None if text is None else _size(context, parameter, text)
 
 
 def _version(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
@@ -142,6 +148,13 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             default="8M",
             show_default=True,
             help="Most bases of a page of the reference.",
+        ),
+        click.Option(
+            ["--max-memory"],
+            callback=_optional_size,
+            metavar="BYTES",
+            help="About the most memory for suffix trees; pages that do not fit are searched "
+            "one group after the other.  [default: half of what is free]",
         ),
         click.Option(["--block-size"], callback=_size, default="1M", hidden=True),
     ],

@@ -21,7 +21,7 @@ from mummergpu.backends.interface import Backend, MemColumns
 from mummergpu.errors import OptionError
 from mummergpu.index import IndexedPage, build_pages, group_pages
 from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
-from mummergpu.mems import keep_unique, merge_pages
+from mummergpu.mems import keep_long, keep_unique, merge_pages
 from mummergpu.ordered import work_in_order
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextArray, TextStyle
@@ -147,7 +147,7 @@ def run(
         with stats.stage("ref_from_disk"):
             reference = read_reference(options.reference_path)
         pages = _plan(options, reference)
-        backend = choose_backend(options.backend, options.minimum_length, stats)
+        backend = choose_backend(options.backend, _search_length(options), stats)
         groups = group_pages(pages, options.memory, options.threads)
         _describe(options, reference, pages, groups, backend, stats, notice)
         with ExitStack() as stack:
@@ -163,13 +163,18 @@ def _plan(options: MatchOptions, reference: Reference) -> list[Page]:
         raise OptionError(
             "--page-size", f"24-bit addresses allow at most {MAXIMUM_PAGE_BASES} bases (8M)"
         )
-    if options.page_size < options.minimum_length:
-        raise OptionError(
-            "--page-size", f"pages must hold a match of -l {options.minimum_length} bases"
-        )
     if options.dot_path is not None:
         check_dot_size(reference)
-    return plan_pages(reference.codes.size, options.page_size, options.minimum_length - 1)
+    return plan_pages(reference.codes.size, options.page_size, _search_length(options) - 1)
+
+
+def _search_length(options: MatchOptions) -> int:
+    """Return the fewest bases of the matches that pages are searched for.
+
+    Matches are followed over the ends of pages, so they can be longer than a page; but
+    pages overlap by one base less than what is searched for.
+    """
+    return min(options.minimum_length, (options.page_size + 1) // 2)
 
 
 def _describe(
@@ -353,7 +358,10 @@ class _Job:
                 most -= columns.count
                 pages.append(columns)
             with self.stats.stage("coords_to_buffers"):
-                mems[strand] = merge_pages(pages)
+                merged = merge_pages(pages)
+                if _search_length(self.options) < self.options.minimum_length:
+                    merged = keep_long(merged, self.options.minimum_length)
+                mems[strand] = merged
         return mems
 
     def as_text(self, block: QueryBlock, groups: Sequence[BlockMems]) -> Iterator[TextArray]:
