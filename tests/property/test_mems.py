@@ -17,6 +17,7 @@ from oracle import mummer_text
 from strategies import queries, references, satellites, sequences
 from trees import LAYOUTS
 
+from mummergpu import pipeline
 from mummergpu.pipeline import MatchOptions, Uniqueness, run
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.progress import NullProgress
@@ -184,6 +185,20 @@ def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject)
     sizes = range(minimum_length, minimum_length + length + 2)
     several = [Setting(page_size=size) for size in sizes]
     check(folder, records, reads, minimum_length, several, EVERYTHING)
+
+
+@FEWER_EXAMPLES
+@given(data=st.data(), most_rows=st.integers(0, 30))
+def test_blocks_cut_for_their_many_matches_give_the_same_bytes(
+    folder: Path, data: st.DataObject, most_rows: int
+) -> None:
+    records = data.draw(references(), "records")
+    reads = data.draw(queries(records), "reads")
+    minimum_length = data.draw(st.integers(1, 4), "minimum length")
+    several = data.draw(st.lists(settings_for(minimum_length), min_size=2, max_size=4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "MOST_ROWS", most_rows)
+        check(folder, records, reads, minimum_length, several, EVERYTHING)
 
 
 LONG = "ACGTTGCATGTCAGGCTA" * 3 + "TTGACCAGTANNACG" + "GATTACA" * 5
