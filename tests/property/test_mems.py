@@ -91,11 +91,11 @@ policies = (
 
 
 def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
-    just_enough = st.integers(minimum_length, minimum_length + 25)
+    small = st.integers(1, minimum_length + 25)
     return st.builds(
         Setting,
         policy=policies,
-        page_size=st.one_of(just_enough, st.integers(100, 500), st.just(1 << 23)),
+        page_size=st.one_of(small, st.integers(100, 500), st.just(1 << 23)),
         threads=st.sampled_from([1, 2, 4]),
         block_size=st.sampled_from([1, 7, 40, 1 << 20]),
         memory=st.sampled_from([None, None, 1, 20_000]),
@@ -182,7 +182,7 @@ def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject)
     reads = data.draw(queries(records, 30), "reads")[:4]
     minimum_length = data.draw(st.integers(1, 5), "minimum length")
     length = sum(map(len, records)) + len(records)
-    sizes = range(minimum_length, minimum_length + length + 2)
+    sizes = range(1, length + 2)
     several = [Setting(page_size=size) for size in sizes]
     check(folder, records, reads, minimum_length, several, EVERYTHING)
 
@@ -234,6 +234,7 @@ def test_awkward_cases(
         Setting("QRrtn", 16, threads=4, block_size=100, memory=1),
         Setting("Tmn", minimum_length + 1, block_size=1),
         Setting("rmt", minimum_length),
+        Setting("mn", minimum_length // 2 + 1),
     ]
     told = {**EVERYTHING, "uniqueness": uniqueness}
     check(folder, records, reads, minimum_length, several, told)

@@ -60,8 +60,8 @@ def test_other_codes_are_refused(code: str) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_the_default_is_the_papers_with_merged_nodes() -> None:
-    assert DEFAULT_POLICY.code == "Tmn"
+def test_by_default_the_halves_of_a_node_share_a_cache_line() -> None:
+    assert DEFAULT_POLICY.merged_tree
 
 
 @pytest.mark.parametrize("code", ALL_CODES)
