@@ -1,0 +1,14 @@
+"""Real data in MUMmer's form, made once for a run of the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from comparing import RealData
+
+
+@pytest.fixture(scope="session")
+def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> RealData:
+    """Real genomes and reads as plain FASTA."""
+    return RealData(shared_data, tmp_path_factory.mktemp("real"))

@@ -1,0 +1,143 @@
+"""Nothing but what is asked for changes a byte: not threads, pages, blocks, policy, memory."""
+
+from __future__ import annotations
+
+from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+from comparing import (
+    RealData,
+    count_rows,
+    difference,
+    in_our_order,
+    mummer_text,
+    our_text,
+    record_names,
+)
+from trees import LAYOUTS, layout_id
+
+from mummergpu.layout import Layout
+from mummergpu.pipeline import MatchOptions, Uniqueness, run
+from mummergpu.progress import NullProgress
+from mummergpu.sequence import Strand
+from mummergpu.stats import Stats
+
+CONTIGS = "B_anthracis_contigs.fasta"
+SLICE = "B_anthracis_Mslice.fasta"
+PORTIERA = "portiera.GCF_000292685.fna"
+PORTIERA_READS = "portiera_SRR2838702_1x.R1.fastq.gz"
+COLI = "ecoli_K12_MG1655.NC_000913.2.fa.gz"
+COLI_READS = "ecoli_EAS20_8.quast.R1.fastq.gz"
+
+PORTIERA_QUERIES = [(PORTIERA_READS, 4), (PORTIERA, 10_000), PORTIERA]
+"""Short reads, reads that cross pages, and the genome itself as one query."""
+
+
+@pytest.fixture(scope="session")
+def expected(real: RealData, mummer_binary: str) -> dict[str, bytes]:
+    """MUMmer's text for Portiera in our order, by mode."""
+    reference = real.reference(PORTIERA)
+    paths = [real.path(query) for query in PORTIERA_QUERIES]
+    return {
+        mode: in_our_order(
+            mummer_text(mummer_binary, reference, paths, f"-{mode} -b -l 18"),
+            record_names(reference),
+        )
+        for mode in ("maxmatch", "mumreference", "mum")
+    }
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+def test_every_layout(layout: Layout, real: RealData, mummer_binary: str, tmp_path: Path) -> None:
+    reference, queries = real.reference(CONTIGS), [real.reference(SLICE)]
+    told = mummer_text(mummer_binary, reference, queries, "-maxmatch -b -l 14")
+    assert count_rows(told) > 3000
+    setting = f"--page-size 120k --policy {layout_id(layout)}"
+    found = our_text(tmp_path, reference, queries, "-maxmatch -b -l 14", setting)
+    assert not difference(found, in_our_order(told, record_names(reference)))
+
+
+@pytest.mark.parametrize("mode", ["maxmatch", "mumreference", "mum"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "-t 1",
+        "-t 2",
+        "-t 4 --block-size 10k",
+        "-t 1 --block-size 1",
+        "-t 3 --block-size 100k --page-size 300k",
+        "-t 2 --page-size 100k",
+        "-t 1 --page-size 30000",
+        "-t 4 --page-size 100001 --block-size 1k --policy rt",
+    ],
+)
+def test_threads_blocks_and_pages(
+    mode: str, setting: str, expected: dict[str, bytes], real: RealData, tmp_path: Path
+) -> None:
+    paths = [real.path(query) for query in PORTIERA_QUERIES]
+    flags = f"-{mode} -b -l 18"
+    found = our_text(tmp_path, real.reference(PORTIERA), paths, flags, setting)
+    assert not difference(found, expected[mode])
+
+
+def test_pages_of_a_bacterial_genome(real: RealData, mummer_binary: str, tmp_path: Path) -> None:
+    reference = real.reference(COLI)
+    queries = [real.path(query) for query in ((COLI_READS, 20), (COLI, 10_000))]
+    told = mummer_text(mummer_binary, reference, queries, "-maxmatch -b -l 20")
+    expected = in_our_order(told, record_names(reference))
+    for size in ("300k", "1M", "5000000"):
+        setting = f"--page-size {size}"
+        found = our_text(tmp_path, reference, queries, "-maxmatch -b -l 20", setting)
+        assert not difference(found, expected), size
+
+
+@pytest.mark.parametrize("mode", ["maxmatch", "mumreference", "mum"])
+@pytest.mark.parametrize(
+    ("memory", "fewest_groups", "most_groups"),
+    [(None, 1, 1), (35_000_000, 2, 4), (20_000_000, 3, 6), (1, 6, 6)],
+)
+@pytest.mark.parametrize("from_standard_input", [False, True], ids=["file", "stdin"])
+def test_groups_of_pages(
+    from_standard_input: bool,
+    memory: int | None,
+    fewest_groups: int,
+    most_groups: int,
+    mode: str,
+    expected: dict[str, bytes],
+    real: RealData,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What waits in temporary files comes back, also where the queries cannot be read twice."""
+    paths = [real.path(query) for query in PORTIERA_QUERIES]
+    if from_standard_input:
+        text = b"".join(Path(path).read_bytes() for path in paths)
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
+        paths = ["-"]
+    stats = Stats()
+    options = MatchOptions(
+        real.reference(PORTIERA),
+        tuple(paths),
+        str(tmp_path / "found.txt"),
+        minimum_length=18,
+        strands=(Strand.FORWARD, Strand.REVERSE),
+        uniqueness=Uniqueness(mode),
+        threads=2,
+        page_size=60_000,
+        block_size=50_000,
+        memory=memory,
+    )
+    run(options, stats, NullProgress(StringIO()), lambda line: None)
+    assert fewest_groups <= stats.settings["page_groups"] <= most_groups
+    assert not difference((tmp_path / "found.txt").read_bytes(), expected[mode])
+
+
+@pytest.mark.parametrize("memory", ["1", "20M", "64M", "8G"])
+def test_the_option_for_memory(
+    memory: str, expected: dict[str, bytes], real: RealData, tmp_path: Path
+) -> None:
+    paths = [real.path(query) for query in PORTIERA_QUERIES]
+    setting = f"--max-memory {memory} --page-size 60000 -t 2"
+    found = our_text(tmp_path, real.reference(PORTIERA), paths, "-b -l 18", setting)
+    assert not difference(found, expected["maxmatch"])
