@@ -76,11 +76,12 @@ def expected(records: list[str], queries: list[str], minimum_length: int) -> lis
 
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33, 300])
-def test_rows_of_one_query_position_ascend_however_many_they_are(count: int) -> None:
-    units = ["GATTACA" + letter for letter in "CGTAGCTTACGGA"]
-    record = "N".join(units[number * 7 % len(units)] for number in range(count))
+@pytest.mark.parametrize("behind", ["N", "C", "CGTAGCTTNCAGGACT"])
+def test_rows_of_one_query_position_ascend_however_many_they_are(count: int, behind: str) -> None:
+    """They come from the tree by what stands behind them, and from a chain the last first."""
+    record = "".join("GATTACA" + behind[number * 7 % len(behind)] for number in range(count))
     (rows,) = on_one_page(record, ["GATTACA"], 7)
-    assert rows == [(0, 9 * number, 7) for number in range(count)]
+    assert rows == [(0, 8 * number, 7) for number in range(count)]
 
 
 @pytest.mark.parametrize("length", [5, 40, 200])
@@ -109,6 +110,10 @@ def test_blocks_whose_queries_are_all_too_short_have_no_rows() -> None:
 def test_left_maximality_is_settled_by_the_base_before_also_at_breaks() -> None:
     record, query = "TACGTNACGTGACGT", "TACGTNACGTNNACGT"
     assert on_one_page(record, [query], 4) == expected([record], [query], 4)
+
+
+def test_breaks_before_both_sequences_do_not_match_each_other() -> None:
+    assert on_one_page("CCNGATTACAT", ["CTNGATTACAC"], 4) == [[(3, 3, 7)]]
 
 
 def test_suffixes_that_end_behind_the_same_bases_are_all_reported() -> None:

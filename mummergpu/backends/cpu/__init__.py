@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.backends.cpu.match import LANE_NUMBERS, LANES, match_kernel
-from mummergpu.backends.cpu.print import print_kernel
+from mummergpu.backends.cpu.match import LANE_NUMBERS, LANES, close_ranks, match_kernel
+from mummergpu.backends.cpu.print import RING, print_kernel
 from mummergpu.backends.interface import MemColumns, new_columns
 from mummergpu.index import IndexedPage
 from mummergpu.reads import QueryBlock
@@ -79,6 +79,7 @@ class CpuBackend:
                 candidate_offsets,
                 candidate_counts,
             )
+            close_ranks(positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts)
         self.stats.add(candidate_matches=int(candidate_counts.sum()))
         mem_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
         columns = new_columns(0)
@@ -98,11 +99,11 @@ class CpuBackend:
                         codes,
                         block.offsets,
                         self.minimum_length,
+                        np.empty(RING, dtype=np.int64),
                         positions,
                         lowest_nodes,
                         edge_lengths,
                         candidate_offsets,
-                        candidate_counts,
                         mem_offsets,
                         *columns,
                     )

@@ -135,6 +135,34 @@ def match_kernel(
                 lanes[lane, number] = lanes[active, number]
 
 
+@compiled_borrower
+def close_ranks(
+    positions: NumberArray,
+    lowest_nodes: NumberArray,
+    edge_lengths: NumberArray,
+    candidate_offsets: OffsetArray,
+    candidate_counts: OffsetArray,
+) -> None:
+    """Move the candidates of all queries together, to the front of their arrays.
+
+    Parameters
+    ----------
+    positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts
+        As `match_kernel` leaves them. Afterwards the candidates of a query end where those
+        of the next begin, as `candidate_offsets` tells.
+    """
+    filled = 0
+    for query in range(candidate_counts.size):
+        first = candidate_offsets[query]
+        candidate_offsets[query] = filled
+        for place in range(first, first + candidate_counts[query]):
+            positions[filled] = positions[place]
+            lowest_nodes[filled] = lowest_nodes[place]
+            edge_lengths[filled] = edge_lengths[place]
+            filled += 1
+    candidate_offsets[candidate_counts.size] = filled
+
+
 @inlined_borrower
 def begin_query(
     offsets: OffsetArray,

@@ -8,6 +8,8 @@ leaf and L is deep, and it is a MEM if the base before it differs.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mummergpu.backends.cpu.match import NumberArray, OffsetArray
 from mummergpu.backends.cpu.tree_access import (
     child_of,
@@ -19,11 +21,24 @@ from mummergpu.backends.cpu.tree_access import (
     preceding_base_of,
     string_depth_of,
 )
-from mummergpu.compiled import compiled_borrower, inlined_borrower, unsigned, widened
+from mummergpu.compiled import (
+    compiled_borrower,
+    inlined_borrower,
+    prefetch_bytes,
+    unsigned,
+    widened,
+)
 from mummergpu.layout import NO_NODE
 from mummergpu.row_order import sort_rows
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.tree.flatten import ByteArray
+
+RING: Final = 32
+TURNS_AHEAD: Final = 24
+TURNS_TO_PARENT: Final = 8
+TURNS_TO_TOP: Final = 16
+"""How many candidates ahead memory is asked for; `RING` is a power of two that is larger
+than the turns between finding P and using it."""
 
 
 @compiled_borrower
@@ -38,11 +53,11 @@ def print_kernel(
     codes: CodeArray,
     offsets: OffsetArray,
     minimum_length: int,
+    tops: OffsetArray,
     positions: NumberArray,
     lowest_nodes: NumberArray,
     edge_lengths: NumberArray,
     candidate_offsets: OffsetArray,
-    candidate_counts: OffsetArray,
     mem_offsets: OffsetArray,
     query_starts: OffsetArray,
     reference_starts: OffsetArray,
@@ -63,52 +78,95 @@ def print_kernel(
         The queries, as in `reads.QueryBlock`.
     minimum_length : int
         The fewest bases of a MEM.
-    positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts
-        The candidates, as `match.match_kernel` writes them.
+    tops : ndarray, dtype=int64, shape=(RING,)
+        Room to work in.
+    positions, lowest_nodes, edge_lengths, candidate_offsets
+        The candidates, as `match.close_ranks` leaves them.
     mem_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Output of the counting run, input of the writing run: where the MEMs of each query
-        begin.
+        Output: where the MEMs of each query
+        begin; the writing run writes them again.
     query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
         Output of the writing run; without room for any row, this run counts. Rows of a
         query ascend by query start, then by reference start.
     """
     counting = lengths.size == 0
+    candidate_count = candidate_offsets[offsets.size - 1]
     filled = 0
-    for query in range(offsets.size - 1):
-        begin = offsets[query]
-        end = offsets[query + 1]
-        first = candidate_offsets[query]
-        for candidate in range(first, first + candidate_counts[query]):
-            start = begin + positions[candidate]
-            before = filled
-            filled = search_below(
-                nodes,
-                children,
-                stride,
-                base_count,
-                owned_count,
-                codes,
-                begin,
-                start,
-                minimum_length,
-                lowest_nodes[candidate],
-                edge_lengths[candidate],
-                reference_starts,
-                lengths,
-                filled,
-            )
-            if counting:
-                continue
-            for row in range(before, filled):
-                query_starts[row] = positions[candidate]
-                reference_starts[row] += page_begin
-                if reference_starts[row] + lengths[row] == page_begin + base_count:
-                    lengths[row] = extend_match(
-                        joined_reference, codes, start, end, reference_starts[row], lengths[row]
-                    )
-            sort_rows(reference_starts, lengths, before, filled)
+    query = 0
+    for step in range(candidate_count + TURNS_AHEAD):
+        foresee(nodes, children, stride, minimum_length, lowest_nodes, candidate_count, tops, step)
+        candidate = step - TURNS_AHEAD
+        if candidate < 0:
+            continue
+        while candidate >= candidate_offsets[query + 1]:
+            query += 1
+            mem_offsets[query] = filled
+        start = offsets[query] + positions[candidate]
+        before = filled
+        filled = search_below(
+            nodes,
+            children,
+            stride,
+            owned_count,
+            codes,
+            offsets[query],
+            start,
+            tops[candidate & (RING - 1)],
+            lowest_nodes[candidate],
+            edge_lengths[candidate],
+            reference_starts,
+            lengths,
+            filled,
+        )
         if counting:
-            mem_offsets[query + 1] = filled
+            continue
+        for row in range(before, filled):
+            query_starts[row] = positions[candidate]
+            reference_starts[row] += page_begin
+            if reference_starts[row] + lengths[row] == page_begin + base_count:
+                lengths[row] = extend_match(
+                    joined_reference,
+                    codes,
+                    start,
+                    offsets[query + 1],
+                    reference_starts[row],
+                    lengths[row],
+                )
+        sort_rows(reference_starts, lengths, before, filled)
+    for rest in range(query + 1, offsets.size):
+        mem_offsets[rest] = filled
+
+
+@inlined_borrower
+def foresee(
+    nodes: ByteArray,
+    children: ByteArray,
+    stride: int,
+    minimum_length: int,
+    lowest_nodes: NumberArray,
+    candidate_count: int,
+    tops: OffsetArray,
+    step: int,
+) -> None:
+    """Find P of a candidate some turns before its own, and ask for the nodes around it.
+
+    L is asked for first, then the parent of L, then the children of P: each is known when
+    the one before it has come.
+    """
+    if step < candidate_count:
+        prefetch_bytes(nodes, lowest_nodes[step] * stride)
+    candidate = step - TURNS_TO_PARENT
+    if 0 <= candidate < candidate_count:
+        prefetch_bytes(nodes, parent_of(nodes, stride, lowest_nodes[candidate]) * stride)
+    candidate = step - TURNS_TO_TOP
+    if 0 <= candidate < candidate_count:
+        top = widened(lowest_nodes[candidate])
+        while parent_depth_of(nodes, stride, top) >= minimum_length:
+            top = parent_of(nodes, stride, top)
+        tops[candidate & (RING - 1)] = top
+        if not is_leaf(nodes, stride, top):
+            for slot in range(BREAK + 1):
+                prefetch_bytes(nodes, child_of(children, stride, top, slot) * stride)
 
 
 @inlined_borrower
@@ -116,19 +174,18 @@ def search_below(
     nodes: ByteArray,
     children: ByteArray,
     stride: int,
-    base_count: int,
     owned_count: int,
     codes: CodeArray,
     begin: int,
     start: int,
-    minimum_length: int,
+    top: int,
     lowest: int,
     edge_length: int,
     reference_starts: OffsetArray,
     lengths: OffsetArray,
     filled: int,
 ) -> int:
-    """Search the leaves below P; write page positions and lengths if there is room for them.
+    """Search the leaves below P (`top`); write page positions and lengths if there is room.
 
     Returns `filled` plus the number of MEMs.
 
@@ -141,10 +198,8 @@ def search_below(
     """
     match_length = parent_depth_of(nodes, stride, lowest) + edge_length
     preceding = codes[unsigned(start - 1)] if start > begin else BREAK
-    node = lowest
-    while parent_depth_of(nodes, stride, node) >= minimum_length:
-        node = parent_of(nodes, stride, node)
-    above = parent_of(nodes, stride, node)
+    node = top
+    above = parent_of(nodes, stride, top)
     distance = 0
     length = match_length if node == lowest else string_depth_of(nodes, stride, node)
     while True:
