@@ -1,0 +1,167 @@
+"""Repeats, names and letters that other programs stumble over, held against MUMmer 3.23."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from comparing import count_rows, difference, in_our_order, mummer_text, our_text, record_names
+from oracle import reverse_complement
+
+
+def bases(random: Random, length: int) -> str:
+    return "".join(random.choices("ACGT", k=length))
+
+
+def mutated(random: Random, text: str, divergence: float) -> str:
+    letters = list(text)
+    for place in range(len(letters)):
+        if random.random() < divergence:
+            letters[place] = random.choice("ACGT".replace(letters[place], ""))
+    return "".join(letters)
+
+
+def array_and_reads(
+    unit: int, copies: int, divergence: float, reads: int, length: int
+) -> tuple[str, str]:
+    """Return a tandem array of diverged copies, and reads of both its strands, as FASTA."""
+    random = Random(171)
+    consensus = bases(random, unit)
+    array = "".join(mutated(random, consensus, divergence) for _ in range(copies))
+    made = []
+    for number in range(reads):
+        begin = random.randrange(len(array) - length)
+        read = mutated(random, array[begin : begin + length], 0.005)
+        read = reverse_complement(read) if number % 2 else read
+        made.append(f">read{number}\n{read}\n")
+    return f">array\n{array}\n", "".join(made)
+
+
+def compare(
+    mummer: str, folder: Path, reference: str, queries: str, flags: str, setting: str = ""
+) -> int:
+    """Run both programs on two texts; return how many rows both wrote."""
+    (folder / "reference.fa").write_text(reference, newline="")
+    (folder / "queries.fa").write_text(queries, newline="")
+    files = str(folder / "reference.fa"), [str(folder / "queries.fa")]
+    told = mummer_text(mummer, *files, flags)
+    names = record_names(files[0]) if reference.count(">") > 1 else []
+    expected = in_our_order(told, names, "-c" in flags.split())
+    assert not difference(our_text(folder, *files, flags, setting), expected)
+    return count_rows(told)
+
+
+@pytest.mark.parametrize(
+    ("flags", "setting"),
+    [
+        ("-maxmatch -b -l 20", ""),
+        ("-maxmatch -b -c -l 31", "--page-size 100k"),
+        ("-mumreference -b -l 20", "--page-size 50k --max-memory 1"),
+        ("-mum -b -l 20", "-t 3 --block-size 1k"),
+    ],
+)
+def test_satellite_array(flags: str, setting: str, mummer_binary: str, tmp_path: Path) -> None:
+    """342 kb of 171 bp; MUMmer 4 reports matches here that are none."""
+    array, reads = array_and_reads(171, 2000, 0.02, 24, 250)
+    rows = compare(mummer_binary, tmp_path, array, reads, flags, setting)
+    assert rows > 50_000 or "maxmatch" not in flags
+
+
+@pytest.mark.parametrize(
+    ("flags", "setting"),
+    [
+        ("-maxmatch -b -l 20", "--page-size 40k"),
+        ("-maxmatch -r -c -s -l 40", ""),
+        ("-mumcand -b -l 20", "--page-size 10k"),
+    ],
+)
+def test_array_of_31_mers(flags: str, setting: str, mummer_binary: str, tmp_path: Path) -> None:
+    array, reads = array_and_reads(31, 3000, 0.02, 20, 150)
+    rows = compare(mummer_binary, tmp_path, array, reads, flags, setting)
+    assert rows > 5_000 or "maxmatch" not in flags
+
+
+@pytest.mark.parametrize("setting", ["", "--page-size 64", "--page-size 25 --max-memory 1"])
+@pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
+def test_homopolymers_and_short_units(
+    mode: str, setting: str, mummer_binary: str, tmp_path: Path
+) -> None:
+    random = Random(3)
+    flank = [bases(random, 40) for _ in range(4)]
+    array = flank[0] + "A" * 300 + flank[1] + "ACT" * 100 + flank[2] + "AG" * 90 + flank[3]
+    reads = [
+        "A" * 25,
+        "A" * 300,
+        "A" * 400,
+        "T" * 80,
+        "ACT" * 8,
+        "ACT" * 120,
+        "AGT" * 20,
+        "AG" * 60,
+    ]
+    reads.append(flank[0][-10:] + "A" * 300 + flank[1][:10])
+    queries = "".join(f">q{number}\n{read}\n" for number, read in enumerate(reads))
+    for length in (3, 20) if mode == "-maxmatch" and not setting else (20,):
+        flags = f"{mode} -b -L -l {length}"
+        rows = compare(mummer_binary, tmp_path, f">r\n{array}\n", queries, flags, setting)
+        assert rows > 100 or mode != "-maxmatch"
+
+
+HEADERS = [
+    "plain",
+    "plain",
+    "with a description",
+    "tab\tand more",
+    "carriage return\r",
+    " leading blank",
+    "",
+    "trailing ",
+    "n" * 5000,
+    "n" * 5000 + " and " + "d" * 5000,
+    "a>b@c|d:e/1",
+    "Reverse",
+    "\x0bvertical",
+    "form\x0cfeed",
+]
+
+
+@pytest.mark.parametrize("flags", ["-b", "-b -L", "-r -c", "-F -b"])
+def test_names(flags: str, mummer_binary: str, tmp_path: Path) -> None:
+    """Duplicate, empty and very long names of queries and of the one record."""
+    text = bases(Random(5), 90)
+    queries = "".join(f">{header}\n{text[:60]}\n" for header in HEADERS)
+    for header in HEADERS if "-F" in flags else HEADERS[:1]:
+        reference = f">{header}\n{text}\n"
+        flags_of_all = f"-maxmatch {flags} -l 20"
+        (tmp_path / "reference.fa").write_text(reference, newline="")
+        (tmp_path / "queries.fa").write_text(queries, newline="")
+        files = str(tmp_path / "reference.fa"), [str(tmp_path / "queries.fa")]
+        # One match a query: there is no order to speak of.
+        expected = mummer_text(mummer_binary, *files, flags_of_all)
+        assert not difference(our_text(tmp_path, *files, flags_of_all), expected)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_names_of_several_records(header: str, mummer_binary: str, tmp_path: Path) -> None:
+    text = bases(Random(7), 120)
+    (tmp_path / "reference.fa").write_text(
+        f">{header}\n{text[:60]}\n>other name\n{text[60:]}\n>{header}\n{text[:60]}\n", newline=""
+    )
+    (tmp_path / "queries.fa").write_text(f">q\n{text[60:]}\n>p\n{text[:20]}\n", newline="")
+    files = str(tmp_path / "reference.fa"), [str(tmp_path / "queries.fa")]
+    found = our_text(tmp_path, *files, "-maxmatch -b -l 20")
+    told = mummer_text(mummer_binary, *files, "-maxmatch -b -l 20")
+    assert sorted(found.split(b"\n")) == sorted(told.split(b"\n"))
+    assert found.count(b"\n") == 7
+
+
+@pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
+def test_protein_text_and_other_letters(mode: str, mummer_binary: str, tmp_path: Path) -> None:
+    """Of protein only the runs of A, C, G and T can match; U is not T."""
+    random = Random(11)
+    protein = "".join(random.choices("ACDEFGHIKLMNPQRSTVWY", weights=[9, 9, *[1] * 18], k=3000))
+    codes = "".join(random.choices("ACGTRYKMSWBDHVNU", weights=[9] * 4 + [1] * 12, k=3000))
+    reference = f">p\n{protein}\n>c\n{codes}\n>x\nACGTx*-.ACGTT\n"
+    queries = f">p\n{protein[500:1500]}\n>c\n{codes[:900].lower()}\n>u\n{codes.replace('T', 'U')}\n"
+    assert compare(mummer_binary, tmp_path, reference, queries, f"{mode} -b -l 4") > 20
