@@ -41,8 +41,8 @@ from mummergpu.output.files import OutputFile, remove_unfinished
 from mummergpu.policy import Policy
 
 if TYPE_CHECKING:
-    from mummergpu.pipeline import MatchOptions
     from mummergpu.progress import NullProgress
+    from mummergpu.settings import MatchOptions
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
@@ -97,8 +97,8 @@ def _run_match(**given: Any) -> None:
 
 
 def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
-    from mummergpu.pipeline import MatchOptions, Uniqueness
     from mummergpu.sequence import Strand
+    from mummergpu.settings import MatchOptions, Uniqueness
 
     strands: tuple[Strand, ...] = (Strand.FORWARD,)
     if given["reverse"]:

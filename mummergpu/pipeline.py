@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
-from enum import Enum
 
 from mummergpu.backends import choose_backend
 from mummergpu.backends.interface import Backend, MemColumns
@@ -26,11 +24,11 @@ from mummergpu.ordered import work_in_order
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextArray, TextStyle
 from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
-from mummergpu.policy import DEFAULT_POLICY, Policy
 from mummergpu.progress import NullProgress
 from mummergpu.reads import QueryBlock, QueryReader
 from mummergpu.reference import Page, Reference, plan_pages, read_reference
 from mummergpu.sequence import Strand, reverse_complement_each
+from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.spill import SpilledMems, SpilledQueries
 from mummergpu.stats import Stats
 
@@ -43,76 +41,8 @@ MOST_ROWS = 1 << 21
 UNBOUNDED = 1 << 62
 """More rows than can be."""
 
-
-class Uniqueness(Enum):
-    """Which matches are reported, by how often their bases occur."""
-
-    ALL = "maxmatch"
-    IN_REFERENCE = "mumreference"
-    IN_BOTH = "mum"
-
-
-@dataclass(frozen=True)
-class MatchOptions:
-    """Everything that the main job is told.
-
-    Attributes
-    ----------
-    reference_path : str
-        FASTA file of the reference.
-    query_paths : tuple of str
-        Files of queries, "-" being standard input.
-    output_path : str
-        Where the matches go, "-" being standard output.
-    minimum_length : int
-        The fewest bases of a reported match.
-    strands : tuple of Strand
-        Which strands of the queries are searched, in the order of the output.
-    uniqueness : Uniqueness
-        Which matches are reported.
-    forward_coordinates : bool
-        Positions on the reverse strand are reported on the forward strand (``-c``).
-    four_columns : bool
-        Rows name the record also where the reference has just one (``-F``).
-    show_query_lengths : bool
-        Headers give the length of the query (``-L``).
-    show_sequences : bool
-        Each row is followed by the bases of the match (``-s``).
-    threads : int
-        Number of working threads.
-    backend : str
-        ``auto``, ``cpu`` or ``cuda``.
-    page_size : int
-        The most bases of a page.
-    policy : Policy
-        The data policies.
-    block_size : int
-        About how many query bases are worked on together.
-    memory : int or None
-        About how many bytes the trees may take together; None for half of what is free.
-    dot_path, dump_tree_path : str or None
-        Where the tree goes, for Graphviz and as a table.
-    """
-
-    reference_path: str
-    query_paths: tuple[str, ...]
-    output_path: str = "-"
-    minimum_length: int = 20
-    strands: tuple[Strand, ...] = (Strand.FORWARD,)
-    uniqueness: Uniqueness = Uniqueness.ALL
-    forward_coordinates: bool = False
-    four_columns: bool = False
-    show_query_lengths: bool = False
-    show_sequences: bool = False
-    threads: int = 1
-    backend: str = "auto"
-    page_size: int = 1 << 23
-    policy: Policy = DEFAULT_POLICY
-    block_size: int = 1 << 20
-    memory: int | None = None
-    dot_path: str | None = None
-    dump_tree_path: str | None = None
-
+MOST_SPILL_FILES = 16
+"""So many files of earlier matches are open at most before they are merged into one."""
 
 BlockMems = dict[Strand, MemColumns]
 Task = tuple[QueryBlock, list[BlockMems]]
@@ -258,8 +188,12 @@ class _Job:
             if queries is None:
                 queries = stack.enter_context(SpilledQueries())
                 blocks = self.spill_blocks(blocks, queries)
-            spilled.append(stack.enter_context(SpilledMems()))
-            self.spill(indexed, blocks, spilled[-1])
+            earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
+            file = stack.enter_context(SpilledMems())
+            self.spill(indexed, blocks, earlier, file)
+            for merged in earlier:
+                merged.close()
+            spilled = [*([] if earlier else spilled), file]
 
     def build(self, group: Sequence[Page], total: int) -> list[IndexedPage]:
         """Build the trees of a group of pages."""
@@ -294,19 +228,34 @@ class _Job:
             queries.write_block(block)
             yield block
 
-    def spill(
-        self, indexed: Sequence[IndexedPage], blocks: Iterator[QueryBlock], file: SpilledMems
-    ) -> None:
-        """Match all blocks against one group of pages and keep the matches for later."""
+    def with_earlier(
+        self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems]
+    ) -> Iterator[Task]:
+        """Yield each block with its matches from the files."""
+        strands = self.options.strands
+        for block in blocks:
+            yield block, [{s: file.read_columns() for s in strands} for file in spilled]
 
-        def search(block: QueryBlock) -> BlockMems | None:
-            return self.find_mems(indexed, block, UNBOUNDED)
+    def spill(
+        self,
+        indexed: Sequence[IndexedPage],
+        blocks: Iterator[QueryBlock],
+        spilled: Sequence[SpilledMems],
+        file: SpilledMems,
+    ) -> None:
+        """Match all blocks against one group of pages, keep the matches for later."""
+
+        def search(task: Task) -> BlockMems | None:
+            block, earlier = task
+            mems = self.find_mems(indexed, block, UNBOUNDED)
+            return None if mems is None else self.merged([*earlier, mems])
 
         def keep(mems: BlockMems) -> None:
             for strand in self.options.strands:
                 file.write_columns(mems[strand])
 
-        work_in_order(self.executor, self.window, blocks, search, keep)
+        tasks = self.with_earlier(blocks, spilled)
+        work_in_order(self.executor, self.window, tasks, search, keep)
         file.rewind()
 
     def write_last(
@@ -317,10 +266,6 @@ class _Job:
         output: OutputFile,
     ) -> None:
         """Match all blocks against the last group, add the earlier matches, write."""
-
-        def with_earlier(block: QueryBlock) -> Task:
-            strands = self.options.strands
-            return block, [{s: file.read_columns() for s in strands} for file in spilled]
 
         def search(task: Task) -> Iterator[TextArray] | None:
             block, earlier = task
@@ -338,7 +283,7 @@ class _Job:
                     output.write(piece)
                 self.stats.add_bytes(output=piece.size)
 
-        tasks = map(with_earlier, blocks)
+        tasks = self.with_earlier(blocks, spilled)
         work_in_order(self.executor, self.window, tasks, search, write, halves)
 
     def find_mems(
@@ -364,16 +309,22 @@ class _Job:
                 mems[strand] = merged
         return mems
 
+    def merged(self, groups: Sequence[BlockMems]) -> BlockMems:
+        """Return the matches of a block on several groups of pages together."""
+        with self.stats.stage("coords_to_buffers"):
+            return {
+                strand: merge_pages([group[strand] for group in groups])
+                for strand in self.options.strands
+            }
+
     def as_text(self, block: QueryBlock, groups: Sequence[BlockMems]) -> Iterator[TextArray]:
         """Return the text of a block's matches, made at once unless there are too many."""
         uniqueness = self.options.uniqueness
-        mems = {}
-        with self.stats.stage("coords_to_buffers"):
-            for strand in self.options.strands:
-                columns = merge_pages([group[strand] for group in groups])
-                if uniqueness is not Uniqueness.ALL:
-                    columns = keep_unique(columns, uniqueness is Uniqueness.IN_BOTH)
-                mems[strand] = columns
+        mems = self.merged(groups)
+        if uniqueness is not Uniqueness.ALL:
+            with self.stats.stage("coords_to_buffers"):
+                in_query = uniqueness is Uniqueness.IN_BOTH
+                mems = {strand: keep_unique(mems[strand], in_query) for strand in mems}
         matches = sum(columns.count for columns in mems.values())
         self.stats.add(matches=matches)
         text = self.formatter.format_block(block, mems)

@@ -46,6 +46,10 @@ class ArrayFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, which ends it."""
         self._file.close()
 
     def write(self, *arrays: npt.NDArray[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -36,3 +37,18 @@ def mummer_binary() -> str:
     if os.environ.get(REQUIRE_MUMMER) == "1":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def pytest_configure() -> None:
+    """Forget compiled code that is older than any source of the package.
+
+    Numba compiles a function anew when its own file has changed, but not when a function
+    that it inlines has changed in another file; the tests would run yesterday's code.
+    """
+    found = importlib.util.find_spec("mummergpu")
+    assert found is not None and found.origin is not None
+    package = Path(found.origin).parent
+    newest = max(path.stat().st_mtime for path in package.rglob("*.py"))
+    for path in package.rglob("*.nb[ic]"):
+        if path.stat().st_mtime < newest:
+            path.unlink(missing_ok=True)

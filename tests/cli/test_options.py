@@ -12,9 +12,9 @@ import pytest
 import mummergpu
 from mummergpu import pipeline
 from mummergpu.cli import main
-from mummergpu.pipeline import MatchOptions, Uniqueness
 from mummergpu.policy import DEFAULT_POLICY, LETTERS, Policy
 from mummergpu.sequence import Strand
+from mummergpu.settings import MatchOptions, Uniqueness
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 

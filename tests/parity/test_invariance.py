@@ -18,9 +18,10 @@ from comparing import (
 from trees import LAYOUTS, layout_id
 
 from mummergpu.layout import Layout
-from mummergpu.pipeline import MatchOptions, Uniqueness, run
+from mummergpu.pipeline import run
 from mummergpu.progress import NullProgress
 from mummergpu.sequence import Strand
+from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.stats import Stats
 
 CONTIGS = "B_anthracis_contigs.fasta"

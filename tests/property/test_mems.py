@@ -18,10 +18,11 @@ from strategies import queries, references, satellites, sequences
 from trees import LAYOUTS
 
 from mummergpu import pipeline
-from mummergpu.pipeline import MatchOptions, Uniqueness, run
+from mummergpu.pipeline import run
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.progress import NullProgress
 from mummergpu.sequence import Strand
+from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.stats import Stats
 
 FEWER_EXAMPLES = settings(max_examples=max(settings().max_examples // 6, 1))

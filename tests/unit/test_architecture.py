@@ -23,7 +23,7 @@ FLOORS = {
     6: ["backends"],
     5: ["index"],
     4: ["tree"],
-    3: ["reference", "reads", "inputs", "records", "spans", "fastx", "alignments"],
+    3: ["settings", "reference", "reads", "inputs", "records", "spans", "fastx", "alignments"],
     2: ["sequence"],
     1: ["policy", "layout", "stats", "row_order", "ordered"],
     0: ["errors", "compiled"],

@@ -1,0 +1,79 @@
+"""What the main job is told, by the command line or by a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from mummergpu.policy import DEFAULT_POLICY, Policy
+from mummergpu.sequence import Strand
+
+
+class Uniqueness(Enum):
+    """Which matches are reported, by how often their bases occur."""
+
+    ALL = "maxmatch"
+    IN_REFERENCE = "mumreference"
+    IN_BOTH = "mum"
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """Everything that the main job is told.
+
+    Attributes
+    ----------
+    reference_path : str
+        FASTA file of the reference.
+    query_paths : tuple of str
+        Files of queries, "-" being standard input.
+    output_path : str
+        Where the matches go, "-" being standard output.
+    minimum_length : int
+        The fewest bases of a reported match.
+    strands : tuple of Strand
+        Which strands of the queries are searched, in the order of the output.
+    uniqueness : Uniqueness
+        Which matches are reported.
+    forward_coordinates : bool
+        Positions on the reverse strand are reported on the forward strand (``-c``).
+    four_columns : bool
+        Rows name the record also where the reference has just one (``-F``).
+    show_query_lengths : bool
+        Headers give the length of the query (``-L``).
+    show_sequences : bool
+        Each row is followed by the bases of the match (``-s``).
+    threads : int
+        Number of working threads.
+    backend : str
+        ``auto``, ``cpu`` or ``cuda``.
+    page_size : int
+        The most bases of a page.
+    policy : Policy
+        The data policies.
+    block_size : int
+        About how many query bases are worked on together.
+    memory : int or None
+        About how many bytes the trees may take together; None for half of what is free.
+    dot_path, dump_tree_path : str or None
+        Where the tree goes, for Graphviz and as a table.
+    """
+
+    reference_path: str
+    query_paths: tuple[str, ...]
+    output_path: str = "-"
+    minimum_length: int = 20
+    strands: tuple[Strand, ...] = (Strand.FORWARD,)
+    uniqueness: Uniqueness = Uniqueness.ALL
+    forward_coordinates: bool = False
+    four_columns: bool = False
+    show_query_lengths: bool = False
+    show_sequences: bool = False
+    threads: int = 1
+    backend: str = "auto"
+    page_size: int = 1 << 23
+    policy: Policy = DEFAULT_POLICY
+    block_size: int = 1 << 20
+    memory: int | None = None
+    dot_path: str | None = None
+    dump_tree_path: str | None = None
