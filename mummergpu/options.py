@@ -26,8 +26,9 @@ REFERENCE is a FASTA file; each QUERY is FASTA, FASTQ, SAM, BAM or CRAM, compres
 not, whatever its name; '-' is standard input.
 
 The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
-reported unless another mode is chosen (mummer's default is -mumreference), and the rows
-of a query are ordered by query position, then by reference position."""
+reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
+query are ordered by query position, then by reference position, and -mum with -l 1 does
+not forget a match of one base at the first base of the reference."""
 
 MATCH_EPILOG: Final = """Another command: 'mummergpu workload' makes a reference and reads to try
 this on; see 'mummergpu workload --help'. 'mummergpu match' is the same as 'mummergpu'.

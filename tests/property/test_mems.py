@@ -257,6 +257,9 @@ def test_the_oracle_prints_the_rows_that_mummer_prints(
 ) -> None:
     reads = [read for read in data.draw(queries(records), "reads") if read] or ["A"]
     told = {**told, "show_sequences": False}
+    if told["uniqueness"] == "mum":
+        # See test_mummer_forgets_a_match_of_one_base_at_the_first_base.
+        minimum_length = max(2, minimum_length)
     told["forward_coordinates"] &= told["strands"] != "forward"
     flags = {
         f"-{told['uniqueness']}": True,
@@ -286,3 +289,21 @@ def in_blocks(text: str) -> list[tuple[str, list[str]]]:
         else:
             blocks[-1][1].append(line)
     return [(header, sorted(rows)) for header, rows in blocks]
+
+
+def test_mummer_forgets_a_match_of_one_base_at_the_first_base(
+    folder: Path, mummer_binary: str
+) -> None:
+    """Its filter of contained matches begins as if one had ended at the first base.
+
+    By definition the match is unique in both sequences, so we report it.
+    """
+    paths = [write_fasta(folder / name, "r", ["ACCGG"]) for name in ("one.fa", "same.fa")]
+    Path(paths[1]).write_text(">q0\nAT\n")
+    command = [mummer_binary, "-n", "-mum", "-l", "1", *paths]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    assert printed == "> q0\n"
+    expected = mummer_text(["ACCGG"], ["AT"], 1, "mum")
+    assert expected == "> q0\n       1         1         1\n"
+    told = {**EVERYTHING, "uniqueness": "mum", "strands": "forward", "show_sequences": False}
+    check(folder, ["ACCGG"], ["AT"], 1, [Setting()], {**told, "forward_coordinates": False})
