@@ -13,12 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from mummergpu.backends import choose_backend
 from mummergpu.backends.interface import Backend, MemColumns
 from mummergpu.errors import OptionError
 from mummergpu.index import IndexedPage, build_pages, group_pages
 from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.long_queries import (
+    PartMems,
+    Pieces,
+    cut_queries,
+    has_long_query,
+    join_parts,
+    owned_mems,
+)
 from mummergpu.mems import keep_long, keep_unique, merge_pages
 from mummergpu.ordered import work_in_order
 from mummergpu.output.files import OutputFile
@@ -27,7 +36,7 @@ from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
 from mummergpu.progress import NullProgress
 from mummergpu.reads import QueryBlock, QueryReader
 from mummergpu.reference import Page, Reference, plan_pages, read_reference
-from mummergpu.sequence import Strand, reverse_complement_each
+from mummergpu.sequence import CodeArray, Strand, reverse_complement_each
 from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.spill import SpilledMems, SpilledQueries
 from mummergpu.stats import Stats
@@ -45,8 +54,25 @@ MOST_SPILL_FILES = 16
 """So many files of earlier matches are open at most before they are merged into one."""
 
 BlockMems = dict[Strand, MemColumns]
-Task = tuple[QueryBlock, list[BlockMems]]
-"""A block, and its matches on earlier groups of pages."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A block, and its matches on groups of pages that have been searched.
+
+    Attributes
+    ----------
+    block : QueryBlock
+        The queries.
+    groups : list of BlockMems
+        Matches in the order of the groups.
+    searched : bool
+        Whether those on the group that is searched now are among them.
+    """
+
+    block: QueryBlock
+    groups: list[BlockMems]
+    searched: bool = False
 
 
 def run(
@@ -228,13 +254,26 @@ class _Job:
             queries.write_block(block)
             yield block
 
-    def with_earlier(
-        self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems]
+    def tasks(
+        self,
+        indexed: Sequence[IndexedPage],
+        blocks: Iterator[QueryBlock],
+        spilled: Sequence[SpilledMems],
     ) -> Iterator[Task]:
-        """Yield each block with its matches from the files."""
+        """Yield each block with its matches from the files.
+
+        Blocks with a long query are searched here, by the main thread with the help of the
+        whole pool: a task of the pool must not wait for another.
+        """
         strands = self.options.strands
         for block in blocks:
-            yield block, [{s: file.read_columns() for s in strands} for file in spilled]
+            groups = [{s: file.read_columns() for s in strands} for file in spilled]
+            searched = has_long_query(block)
+            if searched:
+                mems = self.find_mems(indexed, block, UNBOUNDED)
+                assert mems is not None
+                groups.append(mems)
+            yield Task(block, groups, searched)
 
     def spill(
         self,
@@ -246,15 +285,16 @@ class _Job:
         """Match all blocks against one group of pages, keep the matches for later."""
 
         def search(task: Task) -> BlockMems | None:
-            block, earlier = task
-            mems = self.find_mems(indexed, block, UNBOUNDED)
-            return None if mems is None else self.merged([*earlier, mems])
+            if task.searched:
+                return self.merged(task.groups)
+            mems = self.find_mems(indexed, task.block, UNBOUNDED)
+            return None if mems is None else self.merged([*task.groups, mems])
 
         def keep(mems: BlockMems) -> None:
             for strand in self.options.strands:
                 file.write_columns(mems[strand])
 
-        tasks = self.with_earlier(blocks, spilled)
+        tasks = self.tasks(indexed, blocks, spilled)
         work_in_order(self.executor, self.window, tasks, search, keep)
         file.rewind()
 
@@ -268,14 +308,15 @@ class _Job:
         """Match all blocks against the last group, add the earlier matches, write."""
 
         def search(task: Task) -> Iterator[TextArray] | None:
-            block, earlier = task
+            if task.searched:
+                return self.as_text(task.block, task.groups)
             # Matches that have waited in a file belong to the whole block.
-            whole = bool(earlier) or block.query_count == 1
-            mems = self.find_mems(indexed, block, UNBOUNDED if whole else MOST_ROWS)
-            return None if mems is None else self.as_text(block, [*earlier, mems])
+            whole = bool(task.groups) or task.block.query_count == 1
+            mems = self.find_mems(indexed, task.block, UNBOUNDED if whole else MOST_ROWS)
+            return None if mems is None else self.as_text(task.block, [*task.groups, mems])
 
         def halves(task: Task) -> list[Task]:
-            return [(half, []) for half in task[0].halves()]
+            return [Task(half, []) for half in task.block.halves()]
 
         def write(text: Iterator[TextArray]) -> None:
             for piece in text:
@@ -283,7 +324,7 @@ class _Job:
                     output.write(piece)
                 self.stats.add_bytes(output=piece.size)
 
-        tasks = self.with_earlier(blocks, spilled)
+        tasks = self.tasks(indexed, blocks, spilled)
         work_in_order(self.executor, self.window, tasks, search, write, halves)
 
     def find_mems(
@@ -297,7 +338,11 @@ class _Job:
                 codes = reverse_complement_each(block.codes, block.offsets)
             pages = []
             for page in indexed:
-                columns = self.backend.find_mems(page, block, codes, most)
+                columns: MemColumns | None
+                if has_long_query(block):
+                    columns = self.find_in_pieces(page, block, codes)
+                else:
+                    columns = self.backend.find_mems(page, block, codes, most)
                 if columns is None:
                     return None
                 most -= columns.count
@@ -308,6 +353,18 @@ class _Job:
                     merged = keep_long(merged, self.options.minimum_length)
                 mems[strand] = merged
         return mems
+
+    def find_in_pieces(self, page: IndexedPage, block: QueryBlock, codes: CodeArray) -> MemColumns:
+        """Return the matches of a block with a long query on one page, found by all threads."""
+
+        def search(part: Pieces) -> PartMems:
+            queries = part.as_block(codes)
+            found = self.backend.find_mems(page, queries, queries.codes, UNBOUNDED)
+            assert found is not None
+            return owned_mems(part, found, block.offsets, codes, self.reference.codes)
+
+        pieces = cut_queries(block.offsets, _search_length(self.options) - 1)
+        return join_parts(list(self.executor.map(search, pieces.parts())))
 
     def merged(self, groups: Sequence[BlockMems]) -> BlockMems:
         """Return the matches of a block on several groups of pages together."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from oracle import mummer_text
 from strategies import queries, references, satellites, sequences
 from trees import LAYOUTS
 
-from mummergpu import pipeline
+from mummergpu import long_queries, pipeline
 from mummergpu.pipeline import run
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.progress import NullProgress
@@ -44,6 +45,7 @@ class Setting:
     threads: int = 1
     block_size: int = 1 << 20
     memory: int | None = None
+    piece_bases: int = long_queries.PIECE_BASES
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,13 @@ def found_text(
         memory=setting.memory,
         **told,
     )
-    run(options, Stats(), NullProgress(StringIO()), lambda line: None)
+    pieces = {
+        "PIECE_BASES": setting.piece_bases,
+        "LONG_QUERY": 2 * setting.piece_bases,
+        "PART_BASES": 4 * setting.piece_bases,
+    }
+    with patch.multiple(long_queries, **pieces):
+        run(options, Stats(), NullProgress(StringIO()), lambda line: None)
     return (folder / "found.txt").read_text()
 
 
@@ -100,6 +108,7 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         threads=st.sampled_from([1, 2, 4]),
         block_size=st.sampled_from([1, 7, 40, 1 << 20]),
         memory=st.sampled_from([None, None, 1, 20_000]),
+        piece_bases=st.sampled_from([long_queries.PIECE_BASES, 1, 2, 9, 20]),
     )
 
 
@@ -236,6 +245,7 @@ def test_awkward_cases(
         Setting("Tmn", minimum_length + 1, block_size=1),
         Setting("rmt", minimum_length),
         Setting("mn", minimum_length // 2 + 1),
+        Setting("m", 50, threads=2, memory=1, piece_bases=3),
     ]
     told = {**EVERYTHING, "uniqueness": uniqueness}
     check(folder, records, reads, minimum_length, several, told)
