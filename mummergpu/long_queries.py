@@ -24,7 +24,7 @@ from mummergpu.backends.interface import MemColumns, new_columns
 from mummergpu.compiled import compiled_borrower
 from mummergpu.reads import OffsetArray, QueryBlock
 from mummergpu.row_order import ColumnArray
-from mummergpu.sequence import BREAK, CodeArray
+from mummergpu.sequence import CodeArray, extend_match
 
 PIECE_BASES: Final = 1 << 16
 LONG_QUERY: Final = 2 * PIECE_BASES
@@ -208,19 +208,19 @@ def take_owned(
             start = text_begins[piece] + found_starts[row]
             if start < begins[piece] or start >= ends[piece]:
                 continue
-            end = start + found_lengths[row]
-            if end == text_ends[piece]:
-                shift = found_reference_starts[row] - start
-                while (
-                    end < offsets[query + 1]
-                    and end + shift < joined_reference.size
-                    and codes[end] != BREAK
-                    and codes[end] == joined_reference[end + shift]
-                ):
-                    end += 1
+            length = found_lengths[row]
+            if start + length == text_ends[piece]:
+                length = extend_match(
+                    joined_reference,
+                    codes,
+                    start,
+                    offsets[query + 1],
+                    found_reference_starts[row],
+                    length,
+                )
             starts[filled] = start - offsets[query]
             reference_starts[filled] = found_reference_starts[row]
-            lengths[filled] = end - start
+            lengths[filled] = length
             counts[query] += 1
             filled += 1
     return filled

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import compiled
+from mummergpu.compiled import compiled, inlined_borrower
 
 CodeArray = npt.NDArray[np.uint8]
 
@@ -109,3 +109,42 @@ def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) ->
             code = codes[position]
             result[begin + last - position] = code if code >= BREAK else 3 - code
     return result
+
+
+@inlined_borrower
+def extend_match(
+    joined_reference: CodeArray,
+    codes: CodeArray,
+    start: int,
+    end: int,
+    reference_start: int,
+    length: int,
+) -> int:
+    """Return how long a match is that may go on where the search has ended.
+
+    Parameters
+    ----------
+    joined_reference : ndarray, dtype=uint8
+        The codes of the whole reference.
+    codes : ndarray, dtype=uint8
+        The codes of the queries, on the strand that was searched.
+    start, end : int
+        Where in `codes` the match begins and its query ends.
+    reference_start : int
+        Where in the reference the match begins.
+    length : int
+        The bases known to match.
+
+    Returns
+    -------
+    int
+        `length`, and the bases behind that match as well.
+    """
+    while (
+        start + length < end
+        and reference_start + length < joined_reference.size
+        and codes[start + length] != BREAK
+        and codes[start + length] == joined_reference[reference_start + length]
+    ):
+        length += 1
+    return length

@@ -30,7 +30,7 @@ from mummergpu.compiled import (
 )
 from mummergpu.layout import NO_NODE
 from mummergpu.row_order import sort_rows
-from mummergpu.sequence import BREAK, CodeArray
+from mummergpu.sequence import BREAK, CodeArray, extend_match
 from mummergpu.tree.flatten import ByteArray
 
 RING: Final = 32
@@ -291,23 +291,3 @@ def query_code(
     """Return the code by which the query path leaves a node that lies on it above L."""
     depth = string_depth_of(nodes, stride, node)
     return widened(codes[unsigned(start + depth)]) if depth < match_length else -1
-
-
-@inlined_borrower
-def extend_match(
-    joined_reference: CodeArray,
-    codes: CodeArray,
-    start: int,
-    end: int,
-    reference_start: int,
-    length: int,
-) -> int:
-    """Return how long a match is that reaches the end of its page, and maybe goes on."""
-    while (
-        start + length < end
-        and reference_start + length < joined_reference.size
-        and codes[start + length] != BREAK
-        and codes[start + length] == joined_reference[reference_start + length]
-    ):
-        length += 1
-    return length
