@@ -332,6 +332,7 @@ class _Job:
     ) -> BlockMems | None:
         """Return the matches of a block on a group of pages, or None if they are too many."""
         mems = {}
+        in_pieces = has_long_query(block)
         for strand in self.options.strands:
             codes = block.codes
             if strand is Strand.REVERSE:
@@ -339,7 +340,7 @@ class _Job:
             pages = []
             for page in indexed:
                 columns: MemColumns | None
-                if has_long_query(block):
+                if in_pieces:
                     columns = self.find_in_pieces(page, block, codes)
                 else:
                     columns = self.backend.find_mems(page, block, codes, most)
