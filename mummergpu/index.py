@@ -63,7 +63,13 @@ def free_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def group_pages(pages: Sequence[Page], memory: int | None, threads: int) -> list[list[Page]]:
+def group_pages(
+    pages: Sequence[Page],
+    memory: int | None,
+    threads: int,
+    layout: Layout,
+    device_memory: int | None = None,
+) -> list[list[Page]]:
     """Divide the pages into groups whose trees fit the memory together.
 
     Parameters
@@ -71,9 +77,15 @@ def group_pages(pages: Sequence[Page], memory: int | None, threads: int) -> list
     pages : sequence of Page
         All pages of a reference.
     memory : int or None
-        About how many bytes the trees of a group may take; None for half of what is free.
+        About how many bytes the trees of a group and their construction may take; None for
+        half of what is free.
     threads : int
         How many pages are built at the same time.
+    layout : Layout
+        How the trees lie in memory.
+    device_memory : int or None
+        How many bytes the trees of a group may take on a device, where they are not built;
+        None without a device.
 
     Returns
     -------
@@ -81,16 +93,18 @@ def group_pages(pages: Sequence[Page], memory: int | None, threads: int) -> list
         At least one page each, in the order of the reference.
     """
     budget = free_memory() // 2 if memory is None else memory
+    most_tree_bytes = budget if device_memory is None else min(budget, device_memory)
     groups: list[list[Page]] = []
-    left = 0
+    trees = 0
     for page in pages:
-        size = (page.end - page.begin) * TREE_BYTES_PER_BASE
-        if not groups or size > left:
-            building = min(threads, len(pages)) * (page.end - page.begin) * BUILD_BYTES_PER_BASE
+        bases = page.end - page.begin
+        trees += bases * TREE_BYTES_PER_BASE
+        together = min(threads, len(groups[-1]) + 1) if groups else 1
+        building = together * bases * BUILD_BYTES_PER_BASE
+        if not groups or trees > most_tree_bytes or trees + building > budget:
             groups.append([])
-            left = budget - building
+            trees = bases * TREE_BYTES_PER_BASE
         groups[-1].append(page)
-        left -= size
     return groups
 
 

@@ -17,9 +17,7 @@ from dataclasses import dataclass
 
 from mummergpu.backends import choose_backend
 from mummergpu.backends.interface import Backend, MemColumns
-from mummergpu.errors import OptionError
-from mummergpu.index import IndexedPage, build_pages, group_pages
-from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.index import IndexedPage, build_pages
 from mummergpu.long_queries import (
     PartMems,
     Pieces,
@@ -33,9 +31,10 @@ from mummergpu.ordered import work_in_order
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextArray, TextStyle
 from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
+from mummergpu.planning import Plan, describe_plan, make_plan, search_length
 from mummergpu.progress import NullProgress
 from mummergpu.reads import QueryBlock, QueryReader
-from mummergpu.reference import Page, Reference, plan_pages, read_reference
+from mummergpu.reference import Page, Reference, read_reference
 from mummergpu.sequence import CodeArray, Strand, reverse_complement_each
 from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.spill import SpilledMems, SpilledQueries
@@ -102,62 +101,17 @@ def run(
     with stats.stage("end_to_end"), OutputFile(options.output_path) as output:
         with stats.stage("ref_from_disk"):
             reference = read_reference(options.reference_path)
-        pages = _plan(options, reference)
-        backend = choose_backend(options.backend, _search_length(options), stats)
-        groups = group_pages(pages, options.memory, options.threads)
-        _describe(options, reference, pages, groups, backend, stats, notice)
+        if options.dot_path is not None:
+            check_dot_size(reference)
+        backend = choose_backend(options.backend, search_length(options), stats)
+        plan = make_plan(options, reference)
+        describe_plan(plan, options, reference, backend.name, stats, notice)
         with ExitStack() as stack:
             executor = ThreadPoolExecutor(options.threads, thread_name_prefix="match")
             # Running tasks are left to end by themselves after a failure.
             stack.callback(executor.shutdown, wait=False, cancel_futures=True)
-            job = _Job(options, reference, backend, executor, stats, progress)
-            job.search_all(groups, output, stack)
-
-
-def _plan(options: MatchOptions, reference: Reference) -> list[Page]:
-    if options.page_size > MAXIMUM_PAGE_BASES:
-        raise OptionError(
-            "--page-size", f"24-bit addresses allow at most {MAXIMUM_PAGE_BASES} bases (8M)"
-        )
-    if options.dot_path is not None:
-        check_dot_size(reference)
-    return plan_pages(reference.codes.size, options.page_size, _search_length(options) - 1)
-
-
-def _search_length(options: MatchOptions) -> int:
-    """Return the fewest bases of the matches that pages are searched for.
-
-    Matches are followed over the ends of pages, so they can be longer than a page; but
-    pages overlap by one base less than what is searched for.
-    """
-    return min(options.minimum_length, (options.page_size + 1) // 2)
-
-
-def _describe(
-    options: MatchOptions,
-    reference: Reference,
-    pages: Sequence[Page],
-    groups: Sequence[Sequence[Page]],
-    backend: Backend,
-    stats: Stats,
-    notice: Callable[[str], None],
-) -> None:
-    records = len(reference.names)
-    bases = int(reference.record_lengths.sum())
-    stats.add(reference_records=records, reference_bases=bases, pages=len(pages))
-    stats.set(
-        backend=backend.name,
-        policy=options.policy.code,
-        minimum_length=options.minimum_length,
-        threads=options.threads,
-        page_size=options.page_size,
-        page_groups=len(groups),
-    )
-    notice(
-        f"reference of {bases:,} bases in {records:,} records, {len(pages)} pages in "
-        f"{len(groups)} groups; backend {backend.name}, policy {options.policy.code}, "
-        f"{options.threads} threads"
-    )
+            job = _Job(options, plan, reference, backend, executor, stats, progress)
+            job.search_all(output, stack)
 
 
 class _Job:
@@ -166,6 +120,7 @@ class _Job:
     def __init__(
         self,
         options: MatchOptions,
+        plan: Plan,
         reference: Reference,
         backend: Backend,
         executor: ThreadPoolExecutor,
@@ -173,6 +128,7 @@ class _Job:
         progress: NullProgress,
     ) -> None:
         self.options = options
+        self.plan = plan
         self.reference = reference
         self.backend = backend
         self.executor = executor
@@ -189,9 +145,7 @@ class _Job:
         self.pages_built = 0
         self.queries_done = 0
 
-    def search_all(
-        self, groups: Sequence[Sequence[Page]], output: OutputFile, stack: ExitStack
-    ) -> None:
+    def search_all(self, output: OutputFile, stack: ExitStack) -> None:
         """Pass the queries over every group of pages; write during the last pass."""
         options = self.options
         tree_files = [
@@ -202,13 +156,13 @@ class _Job:
         reader = stack.enter_context(QueryReader(options.query_paths, options.block_size))
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
-        for number, group in enumerate(groups):
-            indexed = self.build(group, sum(map(len, groups)))
+        for number, group in enumerate(self.plan.groups):
+            indexed = self.build(group)
             for tree_file, text in tree_files:
                 for piece in text(indexed):
                     tree_file.write(piece)
             blocks = self.read_blocks(reader) if queries is None else queries.read_blocks()
-            if number == len(groups) - 1:
+            if number == len(self.plan.groups) - 1:
                 self.write_last(indexed, blocks, spilled, output)
                 return
             if queries is None:
@@ -221,14 +175,14 @@ class _Job:
                 merged.close()
             spilled = [*([] if earlier else spilled), file]
 
-    def build(self, group: Sequence[Page], total: int) -> list[IndexedPage]:
+    def build(self, group: Sequence[Page]) -> list[IndexedPage]:
         """Build the trees of a group of pages."""
 
         def built() -> None:
             self.pages_built += 1
-            self.progress.pages(self.pages_built, total)
+            self.progress.pages(self.pages_built, len(self.plan.pages))
 
-        layout = Layout.of(self.options.policy)
+        layout = self.plan.layout
         return build_pages(self.reference, group, layout, self.stats, self.executor, built)
 
     def read_blocks(self, reader: QueryReader) -> Iterator[QueryBlock]:
@@ -350,7 +304,7 @@ class _Job:
                 pages.append(columns)
             with self.stats.stage("coords_to_buffers"):
                 merged = merge_pages(pages)
-                if _search_length(self.options) < self.options.minimum_length:
+                if self.plan.search_length < self.options.minimum_length:
                     merged = keep_long(merged, self.options.minimum_length)
                 mems[strand] = merged
         return mems
@@ -364,7 +318,7 @@ class _Job:
             assert found is not None
             return owned_mems(part, found, block.offsets, codes, self.reference.codes)
 
-        pieces = cut_queries(block.offsets, _search_length(self.options) - 1)
+        pieces = cut_queries(block.offsets, self.plan.search_length - 1)
         return join_parts(list(self.executor.map(search, pieces.parts())))
 
     def merged(self, groups: Sequence[BlockMems]) -> BlockMems:

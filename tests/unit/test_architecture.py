@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 FLOORS = {
     9: ["__main__", "cli", "options"],
     8: ["pipeline", "workload"],
-    7: ["long_queries", "mems", "output", "progress", "spill"],
+    7: ["long_queries", "mems", "output", "planning", "progress", "spill"],
     6: ["backends"],
     5: ["index"],
     4: ["tree"],

@@ -114,19 +114,19 @@ def test_groups_hold_all_pages_in_order_and_keep_to_the_memory(
     memory: int | None, threads: int
 ) -> None:
     pages = plan_pages(10_000, 500, 19)
-    groups = group_pages(pages, memory, threads)
+    groups = group_pages(pages, memory, threads, PLAIN)
     assert [page for group in groups for page in group] == pages
     assert all(groups)
     if memory is not None:
         for group in groups:
             sizes = [page.end - page.begin for page in group]
             taken = sum(sizes) * TREE_BYTES_PER_BASE
-            building = min(threads, len(pages)) * max(sizes) * BUILD_BYTES_PER_BASE
+            building = min(threads, len(group)) * max(sizes) * BUILD_BYTES_PER_BASE
             assert len(group) == 1 or taken + building <= memory
 
 
 def test_pages_that_fit_the_memory_stand_in_it_together() -> None:
-    assert len(group_pages(plan_pages(10_000, 500, 19), 1 << 30, 2)) == 1
+    assert len(group_pages(plan_pages(10_000, 500, 19), 1 << 30, 2, PLAIN)) == 1
 
 
 def test_a_tree_takes_no_more_than_is_planned_for() -> None:
