@@ -10,21 +10,20 @@ import gc
 import os
 import shlex
 import signal
-import stat
 import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mummergpu import __version__
+from mummergpu.caches import announce_compilation, find_place_for_compiled_code
+from mummergpu.commands import HELP_OPTIONS, workload
 from mummergpu.errors import MummergpuError, OutputError
 from mummergpu.options import (
     MATCH_EPILOG,
@@ -72,7 +71,7 @@ def _run_match(**given: Any) -> None:
     policy = policy_of(given)
     refuse_clashing_files(given)
 
-    _find_place_for_compiled_code()
+    find_place_for_compiled_code(os.environ)
     from mummergpu import pipeline
     from mummergpu.stats import Stats
 
@@ -80,7 +79,7 @@ def _run_match(**given: Any) -> None:
     stats = Stats()
     stats.set(version=__version__, command=shlex.join([PROGRAM, *session.arguments]))
     if not given["quiet"]:
-        _announce_compilation()
+        announce_compilation()
     with ExitStack() as stack:
         report = stack.enter_context(OutputFile(given["stats"])) if given["stats"] else None
         progress = stack.enter_context(_progress(given["quiet"] or given["no_progress"]))
@@ -144,50 +143,10 @@ def _progress(hidden: bool) -> Iterator[NullProgress]:
         progress.close()
 
 
-def _find_place_for_compiled_code() -> None:
-    """Give numba a folder to keep compiled code in where it would find none.
-
-    It looks for one beside the modules and in the user's home; in a container both may be
-    read-only, and then it refuses to work.
-    """
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    places = (os.path.join(os.path.dirname(__file__), "__pycache__"), os.path.join(caches, "numba"))
-    if "NUMBA_CACHE_DIR" in os.environ or any(map(_can_be_written, places)):
-        return
-    import tempfile
-
-    folder = os.path.join(tempfile.gettempdir(), f"{PROGRAM}-{os.geteuid()}")
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    found = os.lstat(folder)
-    # Code is loaded from here: the folder must be nobody else's.
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        folder = tempfile.mkdtemp(prefix=f"{PROGRAM}-")
-    os.environ["NUMBA_CACHE_DIR"] = folder
-
-
-def _can_be_written(folder: str) -> bool:
-    """Tell whether files can be made in a folder, or the folder itself made."""
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
-
-
-@cache
-def _announce_compilation() -> None:
-    """Say when the first compilation begins; at most once in a process."""
-    from mummergpu.compiled import on_first_compilation
-
-    text = f"{PROGRAM}: compiling for this machine, once (about 20 s)"
-    on_first_compilation(lambda: click.echo(text, err=True))
-
-
 @click.group(cls=MainGroup, default="match", add_help_option=False)
 def commands() -> None:
     """Find maximal exact matches."""
 
-
-_HELP_OPTIONS: Final = {"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100}
 
 commands.add_command(
     MatchCommand(
@@ -201,48 +160,12 @@ commands.add_command(
         help=MATCH_HELP,
         epilog=MATCH_EPILOG,
         options_metavar="[OPTIONS]",
-        context_settings=_HELP_OPTIONS,
+        context_settings=HELP_OPTIONS,
     )
 )
 
 
-@click.command("workload", context_settings=_HELP_OPTIONS)
-@click.argument("name")
-@click.option(
-    "-o", "--output", "folder", metavar="DIR", required=True, help="Folder for the files."
-)
-@click.option(
-    "--scale",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="Multiply the number of reads.",
-)
-@click.option(
-    "--reference", metavar="FILE", help="Take the reads from FILE.  [default: a synthetic genome]"
-)
-@click.option("--seed", type=int, metavar="N", help="[default: the workload's own]")
-def _run_workload(
-    name: str, folder: str, scale: float, reference: str | None, seed: int | None
-) -> None:
-    """Make the reference and the reads of a workload.
-
-    NAME is one of the four of MUMmerGPU's paper: HSILL, CBRIGG, LMONO or SSUIS. The same
-    seed makes the same files on every machine.
-    """
-    _find_place_for_compiled_code()
-    from mummergpu.workload import generate, load_declaration
-
-    _announce_compilation()
-    given_reference = Path(reference) if reference else None
-    files = generate(name, Path(folder), scale, given_reference, seed)
-    length = load_declaration(name).minimum_length
-    command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.reads)])
-    click.echo(f"{PROGRAM}: made {files.reference} and {files.reads}; to match them:", err=True)
-    click.echo(command, err=True)
-
-
-commands.add_command(_run_workload)
+commands.add_command(workload)
 
 
 class SignalWatch:

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.cli import _can_be_written
-
 COMMAND = [sys.executable, "-m", "mummergpu"]
 READ = b"ACGTTGCATCGATCGGATCAAGCTTACG"
 ROW = b"       1         1        28\n"
@@ -229,9 +227,9 @@ def test_compiled_code_finds_a_place_where_nothing_can_be_written(tmp_path: Path
     """In a container the package and the home may be read-only."""
     program = (
         "import os, tempfile\n"
-        "from mummergpu import cli\n"
-        "cli._can_be_written = lambda folder: False\n"
-        "cli._find_place_for_compiled_code()\n"
+        "from mummergpu import caches\n"
+        "caches.can_be_written = lambda folder: False\n"
+        "caches.find_place_for_compiled_code(os.environ)\n"
         "print(os.environ['NUMBA_CACHE_DIR'])\n"
     )
     folder = tmp_path / f"mummergpu-{os.geteuid()}"
@@ -251,9 +249,3 @@ def test_compiled_code_finds_a_place_where_nothing_can_be_written(tmp_path: Path
     assert told() != str(folder)
     environment["NUMBA_CACHE_DIR"] = "chosen"
     assert told() == "chosen"
-
-
-def test_a_folder_can_be_written_if_it_can_be_made(tmp_path: Path) -> None:
-    assert _can_be_written(str(tmp_path / "a" / "b"))
-    (tmp_path / "file").touch()
-    assert not _can_be_written(str(tmp_path / "file" / "x"))

@@ -17,7 +17,7 @@ PACKAGE = "mummergpu"
 SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 
 FLOORS = {
-    9: ["__main__", "cli", "options"],
+    9: ["__main__", "caches", "cli", "commands", "options"],
     8: ["pipeline", "workload"],
     7: ["long_queries", "mems", "output", "planning", "progress", "spill"],
     6: ["backends"],

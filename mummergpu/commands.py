@@ -1,0 +1,49 @@
+"""The commands beside the main job: ``workload``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mummergpu.caches import announce_compilation, find_place_for_compiled_code
+from mummergpu.options import PROGRAM
+
+HELP_OPTIONS: Final = {"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100}
+
+
+@click.command("workload", context_settings=HELP_OPTIONS)
+@click.argument("name")
+@click.option(
+    "-o", "--output", "folder", metavar="DIR", required=True, help="Folder for the files."
+)
+@click.option(
+    "--scale",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Multiply the number of reads.",
+)
+@click.option(
+    "--reference", metavar="FILE", help="Take the reads from FILE.  [default: a synthetic genome]"
+)
+@click.option("--seed", type=int, metavar="N", help="[default: the workload's own]")
+def workload(name: str, folder: str, scale: float, reference: str | None, seed: int | None) -> None:
+    """Make the reference and the reads of a workload.
+
+    NAME is one of the four of MUMmerGPU's paper: HSILL, CBRIGG, LMONO or SSUIS. The same
+    seed makes the same files on every machine.
+    """
+    find_place_for_compiled_code(os.environ)
+    from mummergpu.workload import generate, load_declaration
+
+    announce_compilation()
+    given_reference = Path(reference) if reference else None
+    files = generate(name, Path(folder), scale, given_reference, seed)
+    length = load_declaration(name).minimum_length
+    command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.reads)])
+    click.echo(f"{PROGRAM}: made {files.reference} and {files.reads}; to match them:", err=True)
+    click.echo(command, err=True)
