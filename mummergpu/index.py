@@ -18,9 +18,6 @@ from mummergpu.tree.flatten import FlatTree, flatten_tree
 from mummergpu.tree.order import order_nodes
 from mummergpu.tree.ukkonen import grow_tree
 
-TREE_BYTES_PER_BASE: Final = 65
-"""A flat tree, for planning: 53 bytes a base in random sequence, and never more than 65."""
-
 BUILD_BYTES_PER_BASE: Final = 65
 """What building a page takes besides its flat tree: at most two nodes a base again."""
 
@@ -98,12 +95,12 @@ def group_pages(
     trees = 0
     for page in pages:
         bases = page.end - page.begin
-        trees += bases * TREE_BYTES_PER_BASE
+        trees += bases * layout.most_bytes_per_base
         together = min(threads, len(groups[-1]) + 1) if groups else 1
         building = together * bases * BUILD_BYTES_PER_BASE
         if not groups or trees > most_tree_bytes or trees + building > budget:
             groups.append([])
-            trees = bases * TREE_BYTES_PER_BASE
+            trees = bases * layout.most_bytes_per_base
         groups[-1].append(page)
     return groups
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -16,6 +16,7 @@ from mummergpu.tree.order import order_nodes
 from mummergpu.tree.ukkonen import grow_tree
 
 LAYOUTS = [Layout(*flags) for flags in product((False, True), repeat=4)]
+WIDE_LAYOUTS = [replace(layout, wide=True) for layout in LAYOUTS]
 PLAIN = Layout(
     merged_tree=True,
     two_dimensional_reference=False,
@@ -28,6 +29,14 @@ AS_CONSTRUCTED = Layout(
     two_dimensional_tree=False,
     node_reordering=False,
 )
+WIDE = replace(PLAIN, wide=True)
+WIDE_IN_STRIPS = Layout(
+    merged_tree=False,
+    two_dimensional_reference=True,
+    two_dimensional_tree=True,
+    node_reordering=False,
+    wide=True,
+)
 BREADTH_FIRST_EDGES = 16
 """The paper's number, not imported on purpose."""
 
@@ -39,7 +48,8 @@ def layout_id(layout: Layout) -> str:
         "t": layout.two_dimensional_tree,
         "n": layout.node_reordering,
     }
-    return "".join(letter for letter, on in flags.items() if on) or "none"
+    letters = "".join(letter for letter, on in flags.items() if on) or "none"
+    return f"{letters}-wide" if layout.wide else letters
 
 
 def page_codes_of(text: str) -> np.ndarray:

@@ -11,22 +11,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import compiled, load_24_bits
+from mummergpu.compiled import compiled, load_flags, load_number
 from mummergpu.layout import (
-    CHILD_BYTES,
     EDGE_END,
     EDGE_START,
-    FLAGS,
-    IS_LEAF,
     NO_NODE,
     PARENT,
     STRING_DEPTH,
     SUFFIX_LINK,
-    TREE_WIDTH_BITS,
+    HalfArray,
     place_in_strips,
 )
 from mummergpu.sequence import BREAK
-from mummergpu.tree.flatten import ByteArray, FlatTree
+from mummergpu.tree.flatten import FlatTree
 from mummergpu.tree.ukkonen import NumberArray
 
 NO_LEAF: Final = -1
@@ -64,7 +61,7 @@ class NodeColumns:
     next_leaves : ndarray
         The next leaf of a ``$`` chain, or `layout.NO_NODE`.
     flags : ndarray
-        The flag byte of the second half.
+        The flags of the second half.
     """
 
     addresses: NumberArray
@@ -100,7 +97,13 @@ def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> Node
     fields = np.empty((_FIELDS, max(end - begin, 0)), dtype=np.int32)
     layout = tree.layout
     decode_fields(
-        tree.nodes, tree.children, layout.node_stride, layout.tree_strip_bits, begin, fields
+        tree.nodes,
+        tree.children,
+        layout.node_stride,
+        layout.tree_width_bits,
+        layout.tree_strip_bits,
+        begin,
+        fields,
     )
     is_leaf = fields[_SLOTS - 1] != 0
     slots = fields[_SLOTS : _SLOTS + BREAK + 1]
@@ -121,25 +124,25 @@ def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> Node
 
 @compiled
 def decode_fields(
-    nodes: ByteArray,
-    children: ByteArray,
+    nodes: HalfArray,
+    children: HalfArray,
     stride: int,
+    width_bits: int,
     strip_bits: int,
     begin: int,
     fields: NumberArray,
 ) -> None:
     """Fill the columns of `fields` with the nodes from number `begin` on."""
     for column in range(fields.shape[1]):
-        address = place_in_strips(begin + column, TREE_WIDTH_BITS, strip_bits)
+        address = place_in_strips(begin + column, width_bits, strip_bits)
         half = address * stride
         fields[0, column] = address
-        fields[1, column] = load_24_bits(nodes, half + EDGE_START)
-        fields[2, column] = load_24_bits(nodes, half + EDGE_END)
-        fields[3, column] = load_24_bits(nodes, half + STRING_DEPTH)
-        fields[4, column] = load_24_bits(nodes, half + PARENT)
-        fields[5, column] = load_24_bits(nodes, half + SUFFIX_LINK)
-        fields[6, column] = nodes[half + IS_LEAF]
+        fields[1, column] = load_number(nodes, half, EDGE_START)
+        fields[2, column] = load_number(nodes, half, EDGE_END)
+        fields[3, column] = load_number(nodes, half, STRING_DEPTH)
+        fields[4, column] = load_number(nodes, half, PARENT)
+        fields[5, column] = load_number(nodes, half, SUFFIX_LINK)
+        fields[6, column] = load_flags(nodes, half)
         for code in range(BREAK + 1):
-            slot = half + CHILD_BYTES * code
-            fields[_SLOTS + code, column] = load_24_bits(children, slot)
-        fields[_FIELDS - 1, column] = children[half + FLAGS]
+            fields[_SLOTS + code, column] = load_number(children, half, code)
+        fields[_FIELDS - 1, column] = load_flags(children, half)

@@ -8,24 +8,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import compiled, inlined, prefetch_bytes, unsigned, widened
+from mummergpu.compiled import compiled, inlined, prefetch, unsigned, widened
 from mummergpu.layout import (
-    HALF_BYTES,
     LEAF_FLAG,
-    MAXIMUM_PAGE_BASES,
     REFERENCE_WIDTH_BITS,
     ROOT,
-    TREE_WIDTH_BITS,
+    HalfArray,
     Layout,
     length_in_strips,
     place_in_strips,
     zeros_aligned,
 )
 from mummergpu.sequence import BREAK, CodeArray
+from mummergpu.tree.halves import Halves, as_words, mark_leaf, write_child, write_flags, write_half
 from mummergpu.tree.ukkonen import (
     FIRST_CHILD,
     FIRST_SUFFIX,
-    RECORD_BYTES,
+    RECORD_NUMBERS,
     STRING_DEPTH,
     SUFFIX_LINK,
     GrownTree,
@@ -35,10 +34,11 @@ from mummergpu.tree.ukkonen import (
 ByteArray = npt.NDArray[np.uint8]
 WordArray = npt.NDArray[np.int64]
 
-FIELD_MASK: Final = (1 << 24) - 1
-LEAF_BIT: Final = 1 << 56
-FACT_BYTES: Final = 8
-ADDRESS_BYTES: Final = 4
+ADDRESS_MASK: Final = (1 << 31) - 1
+LENGTH_SHIFT: Final = 31
+LENGTH_MASK: Final = (1 << 30) - 1
+BASE_SHIFT: Final = 61
+BASE_MASK: Final = 7
 FAR_AHEAD: Final = 32
 NEAR_AHEAD: Final = 16
 """How many nodes ahead memory is asked for."""
@@ -52,9 +52,9 @@ class FlatTree:
     ----------
     layout : Layout
         How the arrays are laid out.
-    nodes : ndarray, dtype=uint8, shape=(n_bytes,)
+    nodes : ndarray, dtype=uint8, or uint32 in the wide format, shape=(n_elements,)
         First halves: the half of address a begins at ``a * layout.node_stride``.
-    children : ndarray, dtype=uint8, shape=(n_bytes,)
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
         Second halves, at the same offsets. In a merged tree both are views of one array.
     reference : ndarray, dtype=uint8
         The codes of the page, with a break behind the last, in the layout's dimensions.
@@ -65,8 +65,8 @@ class FlatTree:
     """
 
     layout: Layout
-    nodes: ByteArray
-    children: ByteArray
+    nodes: HalfArray
+    children: HalfArray
     reference: ByteArray
     base_count: int
     node_count: int
@@ -76,7 +76,7 @@ class FlatTree:
     def byte_count(self) -> int:
         """The bytes of the nodes and of the reference."""
         arrays = (self.nodes,) if self.layout.merged_tree else (self.nodes, self.children)
-        return self.reference.size + sum(array.size for array in arrays)
+        return self.reference.size + sum(array.nbytes for array in arrays)
 
 
 def flatten_tree(tree: GrownTree, order: NumberArray, layout: Layout, base_before: int) -> FlatTree:
@@ -96,41 +96,48 @@ def flatten_tree(tree: GrownTree, order: NumberArray, layout: Layout, base_befor
     Returns
     -------
     FlatTree
-        32 bytes a node (`layout`), and the reference.
+        32 or 48 bytes a node (`layout`), and the reference.
 
     Raises
     ------
     ValueError
-        If the page has more than `layout.MAXIMUM_PAGE_BASES` bases.
+        If the page has more bases than the format allows.
     """
     base_count = tree.codes.size - 1
-    if base_count > MAXIMUM_PAGE_BASES:
-        raise ValueError(f"{base_count} bases do not fit 24-bit addresses")
+    if base_count > layout.maximum_bases:
+        raise ValueError(f"{base_count} bases do not fit {layout.address_bits}-bit addresses")
     facts = leaf_facts(tree.codes, base_before)
     addresses = np.zeros(len(tree.inner_nodes), dtype=np.int32)
-    place_nodes(order, facts, addresses, layout.tree_strip_bits)
-    slots = length_in_strips(order.size, TREE_WIDTH_BITS, layout.tree_strip_bits)
-    nodes, children = empty_halves(slots, layout)
+    width_bits, strip_bits = layout.tree_width_bits, layout.tree_strip_bits
+    place_nodes(order, facts, addresses, width_bits, strip_bits)
+    nodes, children = empty_halves(length_in_strips(order.size, width_bits, strip_bits), layout)
+    node_words, child_words = as_words(nodes), as_words(children)
     write_nodes(
         order,
         tree.inner_nodes,
         tree.next_leaves,
         facts,
         addresses,
-        nodes.view(np.int64),
-        children.view(np.int64),
-        layout.node_stride // 8,
+        node_words,
+        child_words,
+        layout.node_stride_bytes // node_words.itemsize,
     )
     reference = lay_out_reference(tree.codes, layout)
     return FlatTree(layout, nodes, children, reference, base_count, order.size, tree.leaf_count)
 
 
-def empty_halves(slots: int, layout: Layout) -> tuple[ByteArray, ByteArray]:
+def empty_halves(slots: int, layout: Layout) -> tuple[HalfArray, HalfArray]:
     """Return zeroed arrays for the first and the second halves of `slots` nodes."""
     if not layout.merged_tree:
-        return zeros_aligned(slots * HALF_BYTES), zeros_aligned(slots * HALF_BYTES)
-    both = zeros_aligned(slots * layout.node_stride)
-    return both, both[HALF_BYTES:]
+        size = slots * layout.half_bytes
+        return in_elements(zeros_aligned(size), layout), in_elements(zeros_aligned(size), layout)
+    both = in_elements(zeros_aligned(slots * layout.node_stride_bytes), layout)
+    return both, both[layout.half_elements :]
+
+
+def in_elements(memory: ByteArray, layout: Layout) -> HalfArray:
+    """Return memory for halves as an array of what the format is made of."""
+    return memory.view(np.uint32) if layout.wide else memory
 
 
 def lay_out_reference(codes: CodeArray, layout: Layout) -> ByteArray:
@@ -155,8 +162,8 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
 def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
     """Return what is known of each leaf without the tree, in one number for one access.
 
-    Bits 24 to 47: where its path ends, at the next break; bits 48 to 50: the base before
-    its suffix. Bits 0 to 23 are for its address.
+    Bits 31 to 60: the bases from its suffix to the next break, less one; bits 61 to 63: the
+    base before its suffix. Bits 0 to 30 are for its address.
     """
     facts = np.zeros(codes.size, dtype=np.int64)
     path_end = codes.size - 1
@@ -164,31 +171,27 @@ def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
         if codes[position] == BREAK:
             path_end = position
         before = widened(codes[position - 1]) if position > 0 else widened(base_before)
-        facts[position] = (path_end << 24) | (before << 48)
+        length_less_one = (path_end - position - 1) & LENGTH_MASK
+        facts[position] = (length_less_one << LENGTH_SHIFT) | (before << BASE_SHIFT)
     return facts
 
 
 @compiled
 def place_nodes(
-    order: NumberArray, facts: WordArray, addresses: NumberArray, strip_bits: int
+    order: NumberArray,
+    facts: WordArray,
+    addresses: NumberArray,
+    width_bits: int,
+    strip_bits: int,
 ) -> None:
     """Give each node the address of its place: leaves in `facts`, others in `addresses`."""
     for place in range(order.size):
         name = order[unsigned(place)]
-        address = place_in_strips(place, TREE_WIDTH_BITS, strip_bits)
+        address = place_in_strips(place, width_bits, strip_bits)
         if name < 0:
             facts[~name] |= address
         else:
             addresses[name] = address
-
-
-@inlined
-def write_half(
-    words: WordArray, place: int, first: int, second: int, third: int, fourth: int, fifth: int
-) -> None:
-    """Add five 24-bit fields to the half that begins at a 64-bit word."""
-    words[unsigned(place)] += first | (second << 24) | ((third & 0xFFFF) << 48)
-    words[unsigned(place + 1)] += (third >> 16) | (fourth << 8) | (fifth << 32)
 
 
 @compiled
@@ -198,29 +201,29 @@ def write_nodes(
     next_leaves: NumberArray,
     facts: WordArray,
     addresses: NumberArray,
-    nodes: WordArray,
-    children: WordArray,
+    nodes: Halves,
+    children: Halves,
     stride: int,
 ) -> None:
     """Write every node: an inner node at its turn, a leaf at the turn of its parent.
 
     What only the parent knows of an inner node (its own address, where the edge starts)
     it adds at its own turn, in whichever order: an edge starts its parent's depth behind
-    the first suffix. The other fields of a half are disjoint bits of zeroed memory.
+    the first suffix. The other fields of a half are disjoint parts of zeroed memory.
     """
     for place in range(order.size):
         foresee(order, inner_nodes, facts, addresses, place)
         name = order[unsigned(place)]
         if name < 0:
             continue
-        word = widened(addresses[unsigned(name)]) * stride
+        address = widened(addresses[unsigned(name)])
+        half = address * stride
         depth = widened(inner_nodes[name, STRING_DEPTH])
         first_suffix = widened(inner_nodes[name, FIRST_SUFFIX])
         link = widened(addresses[inner_nodes[name, SUFFIX_LINK]])
         # The parent adds its own depth, at its turn, before or after this.
-        nodes[unsigned(word)] += first_suffix if name > 0 else 0
-        write_half(nodes, word, 0, first_suffix + depth, depth, 0, link)
-        address = widened(addresses[unsigned(name)])
+        path_start = first_suffix if name > 0 else 0
+        write_half(nodes, half, path_start, first_suffix + depth, depth, 0, link)
         for code in range(BREAK + 1):
             child = widened(inner_nodes[unsigned(name), unsigned(FIRST_CHILD + code)])
             if child == 0:
@@ -229,15 +232,9 @@ def write_nodes(
                 child_address = widened(addresses[unsigned(child)])
                 write_half(nodes, child_address * stride, depth, 0, 0, address, 0)
             else:
-                child_address = facts[unsigned(~child)] & FIELD_MASK
+                child_address = facts[unsigned(~child)] & ADDRESS_MASK
                 write_leaves(~child, depth, address, next_leaves, facts, nodes, children, stride)
-            bit = 24 * code
-            if code < 2:
-                children[unsigned(word)] |= child_address << bit
-            elif code == 2:
-                write_half(children, word, 0, 0, child_address, 0, 0)
-            else:
-                children[unsigned(word + 1)] |= child_address << (bit - 64)
+            write_child(children, half, code, child_address)
 
 
 @inlined
@@ -253,16 +250,16 @@ def foresee(
         return
     name = order[place + FAR_AHEAD]
     if name > 0:
-        prefetch_bytes(inner_nodes, RECORD_BYTES * name)
+        prefetch(inner_nodes, RECORD_NUMBERS * name)
     name = order[place + NEAR_AHEAD]
     if name > 0:
-        prefetch_bytes(addresses, ADDRESS_BYTES * inner_nodes[name, SUFFIX_LINK])
+        prefetch(addresses, inner_nodes[name, SUFFIX_LINK])
         for code in range(BREAK + 1):
             child = inner_nodes[unsigned(name), unsigned(FIRST_CHILD + code)]
             if child > 0:
-                prefetch_bytes(addresses, ADDRESS_BYTES * child)
+                prefetch(addresses, child)
             elif child < 0:
-                prefetch_bytes(facts, FACT_BYTES * ~child)
+                prefetch(facts, ~child)
 
 
 @inlined
@@ -272,8 +269,8 @@ def write_leaves(
     parent: int,
     next_leaves: NumberArray,
     facts: WordArray,
-    nodes: WordArray,
-    children: WordArray,
+    nodes: Halves,
+    children: Halves,
     stride: int,
 ) -> None:
     """Write a leaf and those chained to it.
@@ -283,17 +280,15 @@ def write_leaves(
     """
     while True:
         fact = facts[unsigned(suffix)]
-        word = (fact & FIELD_MASK) * stride
-        path_end = (fact >> 24) & FIELD_MASK
-        link = ROOT if suffix + 1 == path_end else facts[unsigned(suffix + 1)] & FIELD_MASK
-        write_half(nodes, word, suffix + parent_depth, path_end, path_end - suffix, parent, link)
-        nodes[unsigned(word + 1)] |= LEAF_BIT
+        half = (fact & ADDRESS_MASK) * stride
+        length = ((fact >> LENGTH_SHIFT) & LENGTH_MASK) + 1
+        link = ROOT if length == 1 else facts[unsigned(suffix + 1)] & ADDRESS_MASK
+        write_half(nodes, half, suffix + parent_depth, suffix + length, length, parent, link)
+        mark_leaf(nodes, half)
         following = widened(next_leaves[unsigned(suffix)])
-        next_address = facts[~following] & FIELD_MASK if following < 0 else 0
-        write_half(children, word, suffix, 0, 0, 0, next_address)
-        # The flag byte is the sign byte of its word.
-        flags = (LEAF_FLAG | (fact >> 48)) - 256
-        children[unsigned(word + 1)] |= widened(flags) << 56
+        next_address = facts[~following] & ADDRESS_MASK if following < 0 else 0
+        write_half(children, half, suffix, 0, 0, 0, next_address)
+        write_flags(children, half, LEAF_FLAG | ((fact >> BASE_SHIFT) & BASE_MASK))
         if following == 0:
             return
         suffix = ~following

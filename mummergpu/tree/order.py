@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.compiled import compiled, inlined, prefetch_bytes
+from mummergpu.compiled import compiled, inlined, prefetch
 from mummergpu.sequence import BREAK, CodeArray
-from mummergpu.tree.ukkonen import FIRST_CHILD, FIRST_SUFFIX, RECORD_BYTES, GrownTree, NumberArray
+from mummergpu.tree.ukkonen import FIRST_CHILD, FIRST_SUFFIX, RECORD_NUMBERS, GrownTree, NumberArray
 
 BREADTH_FIRST_DEPTH: Final = 16
 """Nodes fewer than this many edges below the root are numbered breadth first."""
@@ -58,7 +58,7 @@ def order_breadth_then_depth_first(
         level_end = filled
         for place in range(level_begin, level_end):
             if place + LOOK_AHEAD < filled and order[place + LOOK_AHEAD] > 0:
-                prefetch_bytes(inner_nodes, RECORD_BYTES * order[place + LOOK_AHEAD])
+                prefetch(inner_nodes, RECORD_NUMBERS * order[place + LOOK_AHEAD])
             if order[place] < 0:
                 continue
             for code in range(BREAK + 1):
@@ -93,7 +93,7 @@ def order_subtree(
                 waiting[count] = child
                 count += 1
                 if child > 0:
-                    prefetch_bytes(inner_nodes, RECORD_BYTES * child)
+                    prefetch(inner_nodes, RECORD_NUMBERS * child)
         node = 0
         while node == 0:
             if count == 0:

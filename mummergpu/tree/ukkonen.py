@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import compiled, inlined, prefetch_bytes
+from mummergpu.compiled import compiled, inlined, prefetch
 from mummergpu.layout import zeros_aligned
 from mummergpu.sequence import BREAK, CodeArray
 
@@ -39,7 +39,6 @@ STRING_DEPTH: Final = 1
 SUFFIX_LINK: Final = 2
 FIRST_CHILD: Final = 3
 RECORD_NUMBERS: Final = 8
-RECORD_BYTES: Final = 4 * RECORD_NUMBERS
 
 WORD_BASES: Final = 10
 """The bases by which the nodes that coming suffixes will pass are foreseen."""
@@ -91,7 +90,8 @@ def grow_tree(codes: CodeArray) -> GrownTree:
     """
     leaf_count = int(np.count_nonzero(codes != BREAK))
     capacity = max(leaf_count, 1) + 1
-    inner_nodes = zeros_aligned(capacity * RECORD_BYTES).view(np.int32).reshape(-1, RECORD_NUMBERS)
+    inner_nodes = zeros_aligned(4 * RECORD_NUMBERS * capacity).view(np.int32)
+    inner_nodes = inner_nodes.reshape(-1, RECORD_NUMBERS)
     next_leaves = np.zeros(codes.size, dtype=np.int32)
     word_nodes = np.zeros(4**WORD_BASES, dtype=np.int32)
     count = insert_suffixes(codes, inner_nodes, next_leaves, word_nodes)
@@ -270,12 +270,12 @@ def foresee(
         return word
     word = ((word << 2) | (codes[last] & 3)) & (word_nodes.size - 1)
     node = word_nodes[word]
-    prefetch_bytes(inner_nodes, RECORD_BYTES * node)
+    prefetch(inner_nodes, RECORD_NUMBERS * node)
     ring[(suffix + FAR_AHEAD) & (RING - 1)] = node
     node = ring[(suffix + NEAR_AHEAD) & (RING - 1)]
     next_base = suffix + NEAR_AHEAD + inner_nodes[node, STRING_DEPTH]
     if node > 0 and next_base < codes.size:
         child = inner_nodes[node, FIRST_CHILD + codes[next_base]]
         if child > 0:
-            prefetch_bytes(inner_nodes, RECORD_BYTES * child)
+            prefetch(inner_nodes, RECORD_NUMBERS * child)
     return word

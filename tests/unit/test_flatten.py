@@ -12,6 +12,9 @@ from trees import (
     AS_CONSTRUCTED,
     LAYOUTS,
     PLAIN,
+    WIDE,
+    WIDE_IN_STRIPS,
+    WIDE_LAYOUTS,
     check_tree,
     flat_tree_of,
     layout_id,
@@ -20,9 +23,9 @@ from trees import (
 )
 
 from mummergpu.layout import (
-    MAXIMUM_NODES,
+    FIELDS,
     MAXIMUM_PAGE_BASES,
-    NODE_BYTES,
+    MAXIMUM_WIDE_PAGE_BASES,
     Layout,
     place_in_strips,
 )
@@ -42,20 +45,20 @@ TWO_DIMENSIONAL = Layout(
 )
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 def test_a_small_tree_in_each_layout(layout: Layout) -> None:
     codes = page_codes_of(TEXT)
     for base_before in range(BREAK + 1):
         check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 def test_a_tree_of_several_strips_in_each_layout(layout: Layout) -> None:
-    codes = np.random.default_rng(5).integers(0, 4, 300_001).astype(np.uint8)
+    codes = np.random.default_rng(5).integers(0, 4, 350_001).astype(np.uint8)
     codes[::5_000] = BREAK
     codes[-1] = BREAK
     tree = flat_tree_of(codes, layout, 2)
-    assert tree.node_count > 2 * 131_072
+    assert tree.node_count > 524_288 > 2 * 131_072, "strips of both formats"
     check_tree(tree, codes, 2)
     positions = np.arange(codes.size)
     if layout.two_dimensional_reference:
@@ -63,44 +66,58 @@ def test_a_tree_of_several_strips_in_each_layout(layout: Layout) -> None:
     assert np.array_equal(tree.reference[positions], codes)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 def test_the_bytes_of_a_node_are_where_the_layout_says(layout: Layout) -> None:
     tree = flat_tree_of(page_codes_of(TEXT), layout)
     columns = decode_nodes(tree)
 
-    def number_at(array: np.ndarray, address: int, offset: int) -> int:
-        begin = address * layout.node_stride + offset
-        return int.from_bytes(array[begin : begin + 3].tobytes(), "little")
+    def fields_at(array: np.ndarray, address: int) -> list[int]:
+        half = array.view(np.uint8)[address * layout.node_stride_bytes :]
+        size = 4 if layout.wide else 3
+        begins = [size * field for field in range(FIELDS)]
+        numbers = [half[begin : begin + size].tobytes() for begin in begins[:-1]]
+        last = half[begins[-1] :][: 4 if layout.wide else 1].tobytes()
+        return [int.from_bytes(field, "little") for field in (*numbers, last)]
 
     for number, address in enumerate(columns.addresses.tolist()):
-        first = [number_at(tree.nodes, address, offset) for offset in (0, 3, 6, 9, 12)]
-        assert first == [
+        assert fields_at(tree.nodes, address) == [
             columns.edge_starts[number],
             columns.edge_ends[number],
             columns.string_depths[number],
             columns.parents[number],
             columns.suffix_links[number],
+            columns.is_leaf[number],
         ]
-        assert (tree.nodes[address * layout.node_stride + 15] != 0) == columns.is_leaf[number]
-        second = [number_at(tree.children, address, offset) for offset in (0, 3, 6, 9, 12)]
+        *second, flags = fields_at(tree.children, address)
+        assert flags == columns.flags[number]
         if columns.is_leaf[number]:
-            assert second[0] == columns.leaf_ids[number]
-            assert second[4] == columns.next_leaves[number]
+            assert second == [columns.leaf_ids[number], 0, 0, 0, columns.next_leaves[number]]
         else:
             assert second == columns.children[:, number].tolist()
-        assert tree.children[address * layout.node_stride + 15] == columns.flags[number]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+def test_both_formats_hold_the_same_tree(layout: Layout) -> None:
+    codes = page_codes_of(TEXT)
+    trees = [flat_tree_of(codes, replace(layout, wide=wide), 2) for wide in (False, True)]
+    narrow, wide = (numbered(decode_nodes(tree)) for tree in trees)
+    for name, column in narrow.items():
+        assert np.array_equal(column, wide[name]), name
+    assert [tree.nodes.dtype for tree in trees] == [np.uint8, np.uint32]
 
 
 def test_a_merged_tree_is_one_array() -> None:
-    merged = flat_tree_of(page_codes_of(TEXT), PLAIN)
-    assert np.shares_memory(merged.nodes, merged.children)
-    split = flat_tree_of(page_codes_of(TEXT), replace(PLAIN, merged_tree=False))
-    assert not np.shares_memory(split.nodes, split.children)
-    assert merged.byte_count == split.byte_count == 32 * merged.node_count + len(TEXT) + 1
+    for layout, node_bytes in ((PLAIN, 32), (WIDE, 48)):
+        merged = flat_tree_of(page_codes_of(TEXT), layout)
+        assert np.shares_memory(merged.nodes, merged.children)
+        split = flat_tree_of(page_codes_of(TEXT), replace(layout, merged_tree=False))
+        assert not np.shares_memory(split.nodes, split.children)
+        expected = node_bytes * merged.node_count + len(TEXT) + 1
+        assert merged.byte_count == split.byte_count == expected
 
 
 def test_some_nodes_can_be_decoded_without_the_others() -> None:
-    for layout in (PLAIN, TWO_DIMENSIONAL):
+    for layout in (PLAIN, TWO_DIMENSIONAL, WIDE_IN_STRIPS):
         tree = flat_tree_of(page_codes_of(TEXT), layout)
         everything = decode_nodes(tree)
         part = decode_nodes(tree, 3, 9)
@@ -109,14 +126,23 @@ def test_some_nodes_can_be_decoded_without_the_others() -> None:
         assert decode_nodes(tree, tree.node_count - 1, tree.node_count + 100).addresses.size == 1
 
 
-def test_a_page_too_large_for_24_bits_is_refused() -> None:
-    codes = np.full(MAXIMUM_PAGE_BASES + 2, BREAK, dtype=np.uint8)
+@pytest.mark.parametrize(
+    ("layout", "most", "message"),
+    [
+        (PLAIN, MAXIMUM_PAGE_BASES, "8388609 bases do not fit 24-bit addresses"),
+        (WIDE, MAXIMUM_WIDE_PAGE_BASES, "1073741825 bases do not fit 32-bit addresses"),
+    ],
+)
+def test_a_page_too_large_for_the_format_is_refused(
+    layout: Layout, most: int, message: str
+) -> None:
+    codes = np.broadcast_to(np.uint8(BREAK), most + 2)
     grown = GrownTree(codes, np.zeros((1, 8), np.int32), np.zeros(1, np.int32), 0)
-    with pytest.raises(ValueError, match="8388609 bases do not fit"):
-        flatten_tree(grown, np.zeros(1, np.int32), PLAIN, BREAK)
+    with pytest.raises(ValueError, match=message):
+        flatten_tree(grown, np.zeros(1, np.int32), layout, BREAK)
 
 
-@pytest.mark.parametrize("layout", [PLAIN, AS_CONSTRUCTED, TWO_DIMENSIONAL], ids=layout_id)
+@pytest.mark.parametrize("layout", [PLAIN, AS_CONSTRUCTED, TWO_DIMENSIONAL, WIDE], ids=layout_id)
 def test_positions_reach_the_end_of_the_largest_page(layout: Layout) -> None:
     codes = np.full(MAXIMUM_PAGE_BASES + 1, BREAK, dtype=np.uint8)
     codes[:4] = codes[MAXIMUM_PAGE_BASES - 5 : MAXIMUM_PAGE_BASES - 1] = [0, 1, 0, 1]
@@ -132,9 +158,9 @@ def test_the_largest_tree_fills_24_bits_to_the_last_address() -> None:
     codes = np.zeros(MAXIMUM_PAGE_BASES + 1, dtype=np.uint8)
     codes[-1] = BREAK
     tree = flat_tree_of(codes, PLAIN, 1)
-    assert tree.node_count == MAXIMUM_NODES
+    assert tree.node_count == 1 << 24
     times_seen = np.zeros((2, MAXIMUM_PAGE_BASES + 1), dtype=np.int8)
-    for begin in range(0, MAXIMUM_NODES, 1 << 20):
+    for begin in range(0, 1 << 24, 1 << 20):
         columns = decode_nodes(tree, begin, begin + (1 << 20))
         leaf, depths = columns.is_leaf, columns.string_depths
         assert np.array_equal(columns.addresses, begin + np.arange(1 << 20))
@@ -147,28 +173,32 @@ def test_the_largest_tree_fills_24_bits_to_the_last_address() -> None:
     assert (times_seen[1, 1:] == 1).all(), "a leaf of each depth but 0"
 
 
-@pytest.mark.parametrize("layout", [PLAIN, TWO_DIMENSIONAL], ids=layout_id)
+@pytest.mark.parametrize("layout", [PLAIN, TWO_DIMENSIONAL, WIDE], ids=layout_id)
 def test_no_byte_of_a_node_can_be_wrong_unseen(layout: Layout) -> None:
     """What the checks of this suite are worth: they find each single wrong byte."""
     codes = page_codes_of("ACGTACGGANACGTNACA")
     tree = flat_tree_of(codes, layout, 2)
     columns = decode_nodes(tree)
     unseen = []
+    size = 4 if layout.wide else 3
     for number, address in enumerate(columns.addresses.tolist()):
         for half, array in enumerate((tree.nodes, tree.children)):
+            octets = array.view(np.uint8)
             # Between leaf id and next leaf a leaf has nothing.
-            unused = range(3, 12) if half and columns.is_leaf[number] else ()
-            for byte in sorted(set(range(NODE_BYTES // 2)) - set(unused)):
-                place = address * layout.node_stride + byte
-                right = int(array[place])
-                is_leaf_byte = half == 0 and byte == 15
-                array[place] = int(right == 0) if is_leaf_byte else right ^ 1
+            unused = {*range(size, 4 * size)} if half and columns.is_leaf[number] else set()
+            # Whether a node is a leaf is told by one byte, whatever the size of the field.
+            unused |= set() if half else {*range(5 * size + 1, layout.half_bytes)}
+            for byte in sorted({*range(layout.half_bytes)} - unused):
+                place = address * layout.node_stride_bytes + byte
+                right = int(octets[place])
+                is_leaf_byte = half == 0 and byte == 5 * size
+                octets[place] = int(right == 0) if is_leaf_byte else right ^ 1
                 try:
                     check_tree(tree, codes, 2)
                     unseen.append((number, half, byte))
                 except (AssertionError, IndexError):
                     pass
-                array[place] = right
+                octets[place] = right
     check_tree(tree, codes, 2)
     assert unseen == []
 

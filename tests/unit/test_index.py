@@ -11,7 +11,6 @@ from trees import LAYOUTS, PLAIN, check_tree, layout_id, reference_of
 
 from mummergpu.index import (
     BUILD_BYTES_PER_BASE,
-    TREE_BYTES_PER_BASE,
     build_page,
     build_pages,
     free_memory,
@@ -120,7 +119,7 @@ def test_groups_hold_all_pages_in_order_and_keep_to_the_memory(
     if memory is not None:
         for group in groups:
             sizes = [page.end - page.begin for page in group]
-            taken = sum(sizes) * TREE_BYTES_PER_BASE
+            taken = sum(sizes) * PLAIN.most_bytes_per_base
             building = min(threads, len(group)) * max(sizes) * BUILD_BYTES_PER_BASE
             assert len(group) == 1 or taken + building <= memory
 
@@ -135,7 +134,7 @@ def test_a_tree_takes_no_more_than_is_planned_for() -> None:
         reference = reference_of([decode(codes).decode()])
         (page,) = plan_pages(codes.size, 1 << 20, 3)
         tree = build_page(reference, page, PLAIN, Stats()).tree
-        assert tree.byte_count <= codes.size * TREE_BYTES_PER_BASE + 1
+        assert tree.byte_count <= codes.size * PLAIN.most_bytes_per_base + 1
 
 
 def test_free_memory_is_some_of_the_memory() -> None:

@@ -23,18 +23,13 @@ from mummergpu.backends.cpu.tree_access import (
     parent_of,
     path_start_of,
     preceding_base_of,
+    prefetch_node,
     reference_base,
     string_depth_of,
     suffix_link_of,
 )
-from mummergpu.compiled import (
-    compiled_borrower,
-    inlined_borrower,
-    prefetch_bytes,
-    unsigned,
-    widened,
-)
-from mummergpu.layout import NO_NODE, ROOT
+from mummergpu.compiled import compiled_borrower, inlined_borrower, unsigned, widened
+from mummergpu.layout import NO_NODE, ROOT, HalfArray
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.tree.flatten import ByteArray
 
@@ -60,8 +55,8 @@ NO_LEAF: Final = -1
 
 @compiled_borrower
 def match_kernel(
-    nodes: ByteArray,
-    children: ByteArray,
+    nodes: HalfArray,
+    children: HalfArray,
     stride: int,
     reference: ByteArray,
     strip_bits: int,
@@ -189,8 +184,8 @@ def begin_query(
 
 @inlined_borrower
 def advance(
-    nodes: ByteArray,
-    children: ByteArray,
+    nodes: HalfArray,
+    children: HalfArray,
     stride: int,
     reference: ByteArray,
     strip_bits: int,
@@ -231,7 +226,7 @@ def advance(
     child = child_of(children, stride, node, code) if code != BREAK else NO_NODE
     if child == NO_NODE:
         return True
-    prefetch_bytes(nodes, child * stride)
+    prefetch_node(nodes, stride, child)
     lanes[lane, NODE] = child
     lanes[lane, MATCHED] = max(matched, depth + 1)
     return False
@@ -239,8 +234,8 @@ def advance(
 
 @inlined_borrower
 def is_candidate(
-    nodes: ByteArray,
-    children: ByteArray,
+    nodes: HalfArray,
+    children: HalfArray,
     stride: int,
     codes: CodeArray,
     begin: int,
@@ -263,7 +258,7 @@ def is_candidate(
 
 
 @inlined_borrower
-def follow_suffix_link(nodes: ByteArray, stride: int, lanes: OffsetArray, lane: int) -> None:
+def follow_suffix_link(nodes: HalfArray, stride: int, lanes: OffsetArray, lane: int) -> None:
     """Move a lane to a node from which the match of its new start, one base shorter, is found.
 
     From a leaf its own suffix link is tried first: the next leaf continues the same
@@ -282,5 +277,5 @@ def follow_suffix_link(nodes: ByteArray, stride: int, lanes: OffsetArray, lane: 
         lanes[lane, LEAF_BEFORE] = node
     elif string_depth_of(nodes, stride, node) > matched + 1:
         link = suffix_link_of(nodes, stride, parent_of(nodes, stride, node))
-    prefetch_bytes(nodes, link * stride)
+    prefetch_node(nodes, stride, link)
     lanes[lane, NODE] = link

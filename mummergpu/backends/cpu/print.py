@@ -19,19 +19,13 @@ from mummergpu.backends.cpu.tree_access import (
     parent_depth_of,
     parent_of,
     preceding_base_of,
+    prefetch_node,
     string_depth_of,
 )
-from mummergpu.compiled import (
-    compiled_borrower,
-    inlined_borrower,
-    prefetch_bytes,
-    unsigned,
-    widened,
-)
-from mummergpu.layout import NO_NODE
+from mummergpu.compiled import compiled_borrower, inlined_borrower, unsigned, widened
+from mummergpu.layout import NO_NODE, HalfArray
 from mummergpu.row_order import sort_rows
 from mummergpu.sequence import BREAK, CodeArray, extend_match
-from mummergpu.tree.flatten import ByteArray
 
 RING: Final = 32
 TURNS_AHEAD: Final = 24
@@ -43,8 +37,8 @@ than the turns between finding P and using it."""
 
 @compiled_borrower
 def print_kernel(
-    nodes: ByteArray,
-    children: ByteArray,
+    nodes: HalfArray,
+    children: HalfArray,
     stride: int,
     base_count: int,
     page_begin: int,
@@ -139,8 +133,8 @@ def print_kernel(
 
 @inlined_borrower
 def foresee(
-    nodes: ByteArray,
-    children: ByteArray,
+    nodes: HalfArray,
+    children: HalfArray,
     stride: int,
     minimum_length: int,
     lowest_nodes: NumberArray,
@@ -154,10 +148,10 @@ def foresee(
     the one before it has come.
     """
     if step < candidate_count:
-        prefetch_bytes(nodes, lowest_nodes[step] * stride)
+        prefetch_node(nodes, stride, lowest_nodes[step])
     candidate = step - TURNS_TO_PARENT
     if 0 <= candidate < candidate_count:
-        prefetch_bytes(nodes, parent_of(nodes, stride, lowest_nodes[candidate]) * stride)
+        prefetch_node(nodes, stride, parent_of(nodes, stride, lowest_nodes[candidate]))
     candidate = step - TURNS_TO_TOP
     if 0 <= candidate < candidate_count:
         top = widened(lowest_nodes[candidate])
@@ -166,13 +160,13 @@ def foresee(
         tops[candidate & (RING - 1)] = top
         if not is_leaf(nodes, stride, top):
             for slot in range(BREAK + 1):
-                prefetch_bytes(nodes, child_of(children, stride, top, slot) * stride)
+                prefetch_node(nodes, stride, child_of(children, stride, top, slot))
 
 
 @inlined_borrower
 def search_below(
-    nodes: ByteArray,
-    children: ByteArray,
+    nodes: HalfArray,
+    children: HalfArray,
     stride: int,
     owned_count: int,
     codes: CodeArray,
@@ -242,7 +236,7 @@ def search_below(
 
 @inlined_borrower
 def take_leaves(
-    children: ByteArray,
+    children: HalfArray,
     stride: int,
     leaf: int,
     owned_count: int,
@@ -266,7 +260,7 @@ def take_leaves(
 
 
 @inlined_borrower
-def next_child(children: ByteArray, stride: int, node: int, slot: int) -> tuple[int, int]:
+def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
     """Return the first child of a node from a slot on, or `NO_NODE`, and the slot behind it."""
     child = NO_NODE
     while slot <= BREAK and child == NO_NODE:
@@ -276,7 +270,7 @@ def next_child(children: ByteArray, stride: int, node: int, slot: int) -> tuple[
 
 
 @inlined_borrower
-def slot_behind(children: ByteArray, stride: int, node: int, child: int) -> int:
+def slot_behind(children: HalfArray, stride: int, node: int, child: int) -> int:
     """Return the slot behind that of a child; leaves far down a chain are in the last."""
     slot = 0
     while slot <= BREAK and child_of(children, stride, node, slot) != child:
@@ -286,7 +280,7 @@ def slot_behind(children: ByteArray, stride: int, node: int, child: int) -> int:
 
 @inlined_borrower
 def query_code(
-    nodes: ByteArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
+    nodes: HalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
 ) -> int:
     """Return the code by which the query path leaves a node that lies on it above L."""
     depth = string_depth_of(nodes, stride, node)

@@ -1,19 +1,24 @@
 """How the kernels read a flat tree: every layout behind the same small functions.
 
 An address is the index of a record in every layout, so that only the distance between two
-records (`stride`) differs. A base of a reference in strips is elsewhere than its position
-says.
+records (`stride`, in elements of their array) differs; the type of the array tells the
+format, and the functions are compiled for one or the other. A base of a reference in strips
+is elsewhere than its position says.
 """
 
 from __future__ import annotations
 
-from mummergpu.compiled import inlined_borrower, load_24_bits, unsigned, widened
+from mummergpu.compiled import (
+    inlined_borrower,
+    load_flags,
+    load_number,
+    prefetch,
+    unsigned,
+    widened,
+)
 from mummergpu.layout import (
-    CHILD_BYTES,
     EDGE_END,
     EDGE_START,
-    FLAGS,
-    IS_LEAF,
     LEAF_ID,
     NEXT_LEAF,
     PARENT,
@@ -21,72 +26,79 @@ from mummergpu.layout import (
     REFERENCE_WIDTH_BITS,
     STRING_DEPTH,
     SUFFIX_LINK,
+    HalfArray,
     place_in_strips,
 )
 from mummergpu.tree.flatten import ByteArray
 
 
 @inlined_borrower
-def string_depth_of(nodes: ByteArray, stride: int, node: int) -> int:
-    """Return the number of bases from the root to a node."""
-    return load_24_bits(nodes, node * stride + STRING_DEPTH)
+def prefetch_node(nodes: HalfArray, stride: int, node: int) -> None:
+    """Ask for a node some time before it is read."""
+    prefetch(nodes, node * stride)
 
 
 @inlined_borrower
-def path_start_of(nodes: ByteArray, stride: int, node: int) -> int:
+def string_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
+    """Return the number of bases from the root to a node."""
+    return load_number(nodes, node * stride, STRING_DEPTH)
+
+
+@inlined_borrower
+def path_start_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return where in the page an occurrence of a node's path begins."""
     half = node * stride
-    return load_24_bits(nodes, half + EDGE_END) - load_24_bits(nodes, half + STRING_DEPTH)
+    return load_number(nodes, half, EDGE_END) - load_number(nodes, half, STRING_DEPTH)
 
 
 @inlined_borrower
-def parent_depth_of(nodes: ByteArray, stride: int, node: int) -> int:
+def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return the string depth of a node's parent, without reading the parent."""
     half = node * stride
-    edge_length = load_24_bits(nodes, half + EDGE_END) - load_24_bits(nodes, half + EDGE_START)
-    return load_24_bits(nodes, half + STRING_DEPTH) - edge_length
+    edge_length = load_number(nodes, half, EDGE_END) - load_number(nodes, half, EDGE_START)
+    return load_number(nodes, half, STRING_DEPTH) - edge_length
 
 
 @inlined_borrower
-def parent_of(nodes: ByteArray, stride: int, node: int) -> int:
+def parent_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return the address of a node's parent."""
-    return load_24_bits(nodes, node * stride + PARENT)
+    return load_number(nodes, node * stride, PARENT)
 
 
 @inlined_borrower
-def suffix_link_of(nodes: ByteArray, stride: int, node: int) -> int:
+def suffix_link_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return the address of the node whose path is one base shorter at its beginning."""
-    return load_24_bits(nodes, node * stride + SUFFIX_LINK)
+    return load_number(nodes, node * stride, SUFFIX_LINK)
 
 
 @inlined_borrower
-def is_leaf(nodes: ByteArray, stride: int, node: int) -> bool:
+def is_leaf(nodes: HalfArray, stride: int, node: int) -> bool:
     """Return whether a node is a leaf."""
-    return widened(nodes[unsigned(node * stride + IS_LEAF)]) != 0
+    return load_flags(nodes, node * stride) != 0
 
 
 @inlined_borrower
-def child_of(children: ByteArray, stride: int, node: int, code: int) -> int:
+def child_of(children: HalfArray, stride: int, node: int, code: int) -> int:
     """Return the child of an inner node by the first code of its edge, or `NO_NODE`."""
-    return load_24_bits(children, node * stride + CHILD_BYTES * code)
+    return load_number(children, node * stride, code)
 
 
 @inlined_borrower
-def leaf_id_of(children: ByteArray, stride: int, leaf: int) -> int:
+def leaf_id_of(children: HalfArray, stride: int, leaf: int) -> int:
     """Return where in the page the suffix of a leaf begins."""
-    return load_24_bits(children, leaf * stride + LEAF_ID)
+    return load_number(children, leaf * stride, LEAF_ID)
 
 
 @inlined_borrower
-def next_leaf_of(children: ByteArray, stride: int, leaf: int) -> int:
+def next_leaf_of(children: HalfArray, stride: int, leaf: int) -> int:
     """Return the next leaf that ends behind the same bases, or `NO_NODE`."""
-    return load_24_bits(children, leaf * stride + NEXT_LEAF)
+    return load_number(children, leaf * stride, NEXT_LEAF)
 
 
 @inlined_borrower
-def preceding_base_of(children: ByteArray, stride: int, leaf: int) -> int:
+def preceding_base_of(children: HalfArray, stride: int, leaf: int) -> int:
     """Return the code of the base before the suffix of a leaf."""
-    return widened(children[unsigned(leaf * stride + FLAGS)]) & PRECEDING_BASE_MASK
+    return load_flags(children, leaf * stride) & PRECEDING_BASE_MASK
 
 
 @inlined_borrower
