@@ -123,6 +123,7 @@ def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
         threads=given["threads"],
         backend="cpu" if given["cpu"] else given["backend"],
         page_size=given["page_size"],
+        address_bits=int(given["address_bits"]) if given["address_bits"] else None,
         policy=policy,
         block_size=given["block_size"],
         memory=given["max_memory"],

@@ -62,7 +62,7 @@ def free_memory() -> int:
 
 def group_pages(
     pages: Sequence[Page],
-    memory: int | None,
+    memory: int,
     threads: int,
     layout: Layout,
     device_memory: int | None = None,
@@ -73,9 +73,8 @@ def group_pages(
     ----------
     pages : sequence of Page
         All pages of a reference.
-    memory : int or None
-        About how many bytes the trees of a group and their construction may take; None for
-        half of what is free.
+    memory : int
+        About how many bytes the trees of a group and their construction may take.
     threads : int
         How many pages are built at the same time.
     layout : Layout
@@ -89,18 +88,18 @@ def group_pages(
     list of list of Page
         At least one page each, in the order of the reference.
     """
-    budget = free_memory() // 2 if memory is None else memory
-    most_tree_bytes = budget if device_memory is None else min(budget, device_memory)
+    most_tree_bytes = memory if device_memory is None else device_memory
     groups: list[list[Page]] = []
-    trees = 0
+    trees = building = 0
     for page in pages:
         bases = page.end - page.begin
-        trees += bases * layout.most_bytes_per_base
-        together = min(threads, len(groups[-1]) + 1) if groups else 1
-        building = together * bases * BUILD_BYTES_PER_BASE
-        if not groups or trees > most_tree_bytes or trees + building > budget:
+        tree = bases * layout.most_bytes_per_base
+        trees += tree
+        if groups and len(groups[-1]) < threads:
+            building += bases * BUILD_BYTES_PER_BASE
+        if not groups or trees > most_tree_bytes or trees + building > memory:
             groups.append([])
-            trees = bases * layout.most_bytes_per_base
+            trees, building = tree, bases * BUILD_BYTES_PER_BASE
         groups[-1].append(page)
     return groups
 

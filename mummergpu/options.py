@@ -47,6 +47,8 @@ _POLICY_HELP: Final = {
 }
 
 
+AUTO: Final = "auto"
+
 _SHIFTS: Final = {"k": 10, "K": 10, "M": 20, "G": 30}
 
 
@@ -75,6 +77,11 @@ def _optional_size(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> int | None:
     return None if text is None else _size(context, parameter, text)
+
+
+def _page_size(context: click.Context, parameter: click.Parameter, text: str) -> int | None:
+    """Return a number of bases, or None for as many as memory allows."""
+    return None if text == AUTO else _size(context, parameter, text)
 
 
 def _version(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
@@ -144,11 +151,18 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         _flag("-C cpu", "The same as --backend cpu."),
         click.Option(
             ["--page-size"],
-            callback=_size,
+            callback=_page_size,
             metavar="BASES",
             default="8M",
             show_default=True,
-            help="Most bases of a page of the reference.",
+            help="Most bases of a page of the reference, or 'auto' for pages as large as memory "
+            "allows.",
+        ),
+        click.Option(
+            ["--address-bits"],
+            type=click.Choice(["24", "32"]),
+            help="Bits of a number in a node: 24 is the paper's format, 32 the wide one for pages "
+            "above 8M.  [default: as the pages need]",
         ),
         click.Option(
             ["--max-memory"],

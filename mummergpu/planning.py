@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mummergpu.errors import OptionError
-from mummergpu.index import group_pages
-from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.index import BUILD_BYTES_PER_BASE, free_memory, group_pages
+from mummergpu.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout
 from mummergpu.reference import Page, Reference, plan_pages
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
@@ -53,7 +53,8 @@ def search_length(options: MatchOptions) -> int:
         the ends of pages, so they can be longer than a page; but pages overlap by one base
         less than what is searched for.
     """
-    return min(options.minimum_length, (options.page_size + 1) // 2)
+    page_size = MAXIMUM_PAGE_BASES if options.page_size is None else options.page_size
+    return min(options.minimum_length, (page_size + 1) // 2)
 
 
 def make_plan(
@@ -68,8 +69,8 @@ def make_plan(
     reference : Reference
         The reference.
     most_tree_bytes : int or None
-        The most bytes of trees that the backend can hold at once besides the memory of the
-        host; None if that is all there is.
+        The most bytes of trees that the backend can hold at once in a memory of its own; None
+        if it uses that of the host.
 
     Returns
     -------
@@ -79,17 +80,86 @@ def make_plan(
     Raises
     ------
     OptionError
-        If no page can be as large as was asked for.
+        If pages cannot be as large as was asked for.
     """
-    if options.page_size > MAXIMUM_PAGE_BASES:
-        raise OptionError(
-            "--page-size", f"24-bit addresses allow at most {MAXIMUM_PAGE_BASES} bases (8M)"
-        )
+    check_page_size(options)
     length = search_length(options)
-    layout = Layout.of(options.policy)
-    pages = plan_pages(reference.codes.size, options.page_size, length - 1)
-    groups = group_pages(pages, options.memory, options.threads, layout, most_tree_bytes)
-    return Plan(pages, groups, options.page_size, layout, length)
+    memory = free_memory() // 2 if options.memory is None else options.memory
+    bases = reference.codes.size
+    page_size = options.page_size
+    if page_size is None:
+        page_size = largest_pages(options, bases, length - 1, memory, most_tree_bytes)
+    wide = options.address_bits == 32 or min(page_size, bases) > MAXIMUM_PAGE_BASES
+    layout = Layout.of(options.policy, wide)
+    pages = plan_pages(bases, page_size, length - 1)
+    groups = group_pages(pages, memory, options.threads, layout, most_tree_bytes)
+    return Plan(pages, groups, page_size, layout, length)
+
+
+def check_page_size(options: MatchOptions) -> None:
+    """Refuse pages that no format, or not the chosen one, has addresses for.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        What the run is told.
+
+    Raises
+    ------
+    OptionError
+        Names the option that is wrong.
+    """
+    if options.page_size is None:
+        return
+    if options.page_size > MAXIMUM_WIDE_PAGE_BASES:
+        raise OptionError(
+            "--page-size", f"a page can have at most {MAXIMUM_WIDE_PAGE_BASES} bases (1G)"
+        )
+    if options.address_bits == 24 and options.page_size > MAXIMUM_PAGE_BASES:
+        raise OptionError(
+            "--address-bits", f"24 allow pages of at most {MAXIMUM_PAGE_BASES} bases (8M)"
+        )
+
+
+def largest_pages(
+    options: MatchOptions,
+    bases: int,
+    overlap: int,
+    memory: int,
+    most_tree_bytes: int | None = None,
+) -> int:
+    """Return the page size that cuts a reference into as few pages as memory allows.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        What the run is told; its page size does not count.
+    bases : int
+        The length of the joined reference.
+    overlap : int
+        The bases that two neighbours share.
+    memory : int
+        How many bytes a tree and its construction may take.
+    most_tree_bytes : int or None
+        As in `make_plan`.
+
+    Returns
+    -------
+    int
+        The most bases of a page. No page is smaller than the paper's for want of memory;
+        larger ones are all about as large, so that no memory is left idle.
+    """
+    if bases <= MAXIMUM_PAGE_BASES or options.address_bits == 24:
+        return MAXIMUM_PAGE_BASES
+    layout = Layout.of(options.policy, wide=True)
+    fitting = min(memory // (layout.most_bytes_per_base + BUILD_BYTES_PER_BASE), bases)
+    if most_tree_bytes is not None:
+        fitting = min(fitting, most_tree_bytes // layout.most_bytes_per_base)
+    fitting = min(max(fitting, MAXIMUM_PAGE_BASES), layout.maximum_bases)
+    if fitting == MAXIMUM_PAGE_BASES:
+        return fitting
+    count = -(-(bases - overlap) // (fitting - overlap))
+    return -(-(bases - overlap) // count) + overlap
 
 
 def describe_plan(
@@ -126,10 +196,11 @@ def describe_plan(
         minimum_length=options.minimum_length,
         threads=options.threads,
         page_size=plan.page_size,
+        address_bits=plan.layout.address_bits,
         page_groups=len(plan.groups),
     )
     notice(
         f"reference of {bases:,} bases in {records:,} records, {len(plan.pages)} pages in "
-        f"{len(plan.groups)} groups; backend {backend}, policy {options.policy.code}, "
-        f"{options.threads} threads"
+        f"{len(plan.groups)} groups, {plan.layout.address_bits}-bit addresses; "
+        f"backend {backend}, policy {options.policy.code}, {options.threads} threads"
     )

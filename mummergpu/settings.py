@@ -47,8 +47,11 @@ class MatchOptions:
         Number of working threads.
     backend : str
         ``auto``, ``cpu`` or ``cuda``.
-    page_size : int
-        The most bases of a page.
+    page_size : int or None
+        The most bases of a page; None for pages as large as memory allows.
+    address_bits : int or None
+        The bits of a number in a node: 24 for the paper's format, 32 for the wide one, None
+        for what the pages need.
     policy : Policy
         The data policies.
     block_size : int
@@ -71,7 +74,8 @@ class MatchOptions:
     show_sequences: bool = False
     threads: int = 1
     backend: str = "auto"
-    page_size: int = 1 << 23
+    page_size: int | None = 1 << 23
+    address_bits: int | None = None
     policy: Policy = DEFAULT_POLICY
     block_size: int = 1 << 20
     memory: int | None = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pytest
-from trees import LAYOUTS, PLAIN, check_tree, layout_id, reference_of
+from trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id, reference_of
 
 from mummergpu.index import (
     BUILD_BYTES_PER_BASE,
@@ -38,7 +39,7 @@ def test_the_codes_of_a_page_end_with_a_break() -> None:
     assert decode(REFERENCE.codes[2:9]) == b"GTACGTT", "the reference was changed"
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 @pytest.mark.parametrize("page_size", [4, 7, 20, 1000])
 def test_the_tree_of_each_page_knows_the_base_before_it(layout: Layout, page_size: int) -> None:
     for page in plan_pages(REFERENCE.codes.size, page_size, 3):
@@ -107,21 +108,27 @@ def test_a_failing_callback_ends_the_building(executor: Executor) -> None:
         build_pages(REFERENCE, pages, PLAIN, Stats(), executor, interrupted)
 
 
+@pytest.mark.parametrize("layout", [PLAIN, WIDE], ids=layout_id)
 @pytest.mark.parametrize("threads", [1, 2, 7])
-@pytest.mark.parametrize("memory", [None, 0, 50_000, 100_000, 1 << 40])
-def test_groups_hold_all_pages_in_order_and_keep_to_the_memory(
-    memory: int | None, threads: int
+@pytest.mark.parametrize("memory", [0, 50_000, 100_000, 200_000, 400_000, 1 << 40])
+@pytest.mark.parametrize("device_memory", [None, 0, 100_000, 1 << 40])
+def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
+    memory: int, device_memory: int | None, threads: int, layout: Layout
 ) -> None:
     pages = plan_pages(10_000, 500, 19)
-    groups = group_pages(pages, memory, threads, PLAIN)
+
+    def fits(group: list[Page]) -> bool:
+        sizes = sorted((page.end - page.begin for page in group), reverse=True)
+        trees = sum(sizes) * layout.most_bytes_per_base
+        building = sum(sizes[:threads]) * BUILD_BYTES_PER_BASE
+        on_device = device_memory is None or trees <= device_memory
+        return trees + building <= memory and on_device
+
+    groups = group_pages(pages, memory, threads, layout, device_memory)
     assert [page for group in groups for page in group] == pages
-    assert all(groups)
-    if memory is not None:
-        for group in groups:
-            sizes = [page.end - page.begin for page in group]
-            taken = sum(sizes) * PLAIN.most_bytes_per_base
-            building = min(threads, len(group)) * max(sizes) * BUILD_BYTES_PER_BASE
-            assert len(group) == 1 or taken + building <= memory
+    assert all(group and (len(group) == 1 or fits(group)) for group in groups)
+    for group, following in pairwise(groups):
+        assert not fits([*group, following[0]]), "another page would have fitted"
 
 
 def test_pages_that_fit_the_memory_stand_in_it_together() -> None:
@@ -129,12 +136,12 @@ def test_pages_that_fit_the_memory_stand_in_it_together() -> None:
 
 
 def test_a_tree_takes_no_more_than_is_planned_for() -> None:
-    for letters in (1, 4):
+    for letters, layout in product((1, 4), (PLAIN, WIDE)):
         codes = np.random.default_rng(1).integers(0, letters, 50_000).astype(np.uint8)
         reference = reference_of([decode(codes).decode()])
         (page,) = plan_pages(codes.size, 1 << 20, 3)
-        tree = build_page(reference, page, PLAIN, Stats()).tree
-        assert tree.byte_count <= codes.size * PLAIN.most_bytes_per_base + 1
+        tree = build_page(reference, page, layout, Stats()).tree
+        assert tree.byte_count <= codes.size * layout.most_bytes_per_base + 1
 
 
 def test_free_memory_is_some_of_the_memory() -> None:
