@@ -23,7 +23,7 @@ import click
 
 from mummergpu import __version__
 from mummergpu.caches import announce_compilation, find_place_for_compiled_code
-from mummergpu.commands import HELP_OPTIONS, workload
+from mummergpu.commands import HELP_OPTIONS, doctor, workload
 from mummergpu.errors import MummergpuError, OutputError
 from mummergpu.options import (
     MATCH_EPILOG,
@@ -167,6 +167,7 @@ commands.add_command(
 
 
 commands.add_command(workload)
+commands.add_command(doctor)
 
 
 class SignalWatch:

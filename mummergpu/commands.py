@@ -1,4 +1,4 @@
-"""The commands beside the main job: ``workload``."""
+"""The commands beside the main job: ``workload`` and ``doctor``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Final
 
 import click
 
-from mummergpu.caches import announce_compilation, find_place_for_compiled_code
+from mummergpu.caches import (
+    announce_compilation,
+    can_be_written,
+    find_place_for_compiled_code,
+    folder_of_compiled_code,
+    folder_of_kernels,
+)
 from mummergpu.options import PROGRAM
 
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100}
@@ -47,3 +53,20 @@ def workload(name: str, folder: str, scale: float, reference: str | None, seed: 
     command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.reads)])
     click.echo(f"{PROGRAM}: made {files.reference} and {files.reads}; to match them:", err=True)
     click.echo(command, err=True)
+
+
+@click.command("doctor", context_settings=HELP_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Say what this machine has for mummergpu, and what is missing.
+
+    Exit code: 0 if a backend works, else 1.
+    """
+    find_place_for_compiled_code(os.environ)
+    from mummergpu.doctor import examine, told
+
+    compiled_code = folder_of_compiled_code(os.environ)
+    report = examine(compiled_code, folder_of_kernels(os.environ), can_be_written)
+    click.echo(report.as_json() if as_json else told(report))
+    context.exit(0 if report.auto_backend else 1)

@@ -18,7 +18,7 @@ SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 
 FLOORS = {
     9: ["__main__", "caches", "cli", "commands", "options"],
-    8: ["pipeline", "workload"],
+    8: ["doctor", "pipeline", "workload"],
     7: ["long_queries", "mems", "output", "planning", "progress", "spill"],
     6: ["backends"],
     5: ["index"],
@@ -26,7 +26,7 @@ FLOORS = {
     3: ["settings", "reference", "reads", "inputs", "records", "spans", "fastx", "alignments"],
     2: ["sequence"],
     1: ["policy", "layout", "stats", "row_order", "ordered"],
-    0: ["errors", "compiled"],
+    0: ["errors", "compiled", "libraries"],
 }
 FLOOR_OF_ROOM = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 

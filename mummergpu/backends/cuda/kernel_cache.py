@@ -20,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -49,22 +48,6 @@ _UNFINISHED: Final = ".unfinished"
 
 Compiler = Callable[[Mapping[str, str], Specialisation, str], bytes]
 """Takes sources, specialisation and architecture, as `compile_program`."""
-
-
-@dataclass(frozen=True)
-class FolderUse:
-    """What a folder of the cache holds.
-
-    Attributes
-    ----------
-    entries : int
-        The number of files.
-    bytes : int
-        Their size together.
-    """
-
-    entries: int
-    bytes: int
 
 
 class KernelCache:
@@ -284,23 +267,6 @@ def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
             with suppress(OSError):
                 path.unlink()
             excess -= found.st_size
-
-
-def folder_use(folder: Path) -> FolderUse:
-    """Return what a folder of the cache holds.
-
-    Parameters
-    ----------
-    folder : Path
-        It need not exist.
-
-    Returns
-    -------
-    FolderUse
-        Unfinished files are not counted as entries.
-    """
-    sizes = [found.st_size for path, found in _files(folder) if path.suffix == _SUFFIX]
-    return FolderUse(len(sizes), sum(sizes))
 
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:

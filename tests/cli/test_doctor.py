@@ -1,0 +1,199 @@
+"""``mummergpu doctor``: what it finds, in text and as JSON, and what no broken part may do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mummergpu import __version__, doctor
+from mummergpu.backends.cuda import requirements
+from mummergpu.backends.cuda.compilation import INSTALL
+from mummergpu.backends.cuda.driver_library import DeviceFacts, DriverFacts
+from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.requirements import CompilerFacts, CudaFacts
+from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.cli import main
+from mummergpu.libraries import Library
+from mummergpu.policy import Policy
+
+PACKAGE_FOLDER = Path(doctor.__file__).parent
+H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 150_000_000_000, 149_000_000_000, None)
+SOUND = CudaFacts(
+    DriverFacts((13, 0), (H200, replace(H200, number=1, free_bytes=None, problem="busy")), None),
+    Library("pycuda", "2026.1", None),
+    Library("cuda-bindings", "13.0.1", None),
+    CompilerFacts((13, 5), (80, 90), None),
+)
+BARE = CudaFacts(
+    DriverFacts(None, (), "no NVIDIA driver (not found)"),
+    Library("pycuda", None, "not installed"),
+    Library("cuda-bindings", None, "not installed"),
+    CompilerFacts(None, (), "cuda-bindings cannot be imported"),
+)
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the environment names for compiled kernels; not made yet."""
+    folder = tmp_path / "kept"
+    monkeypatch.setenv("MUMMERGPU_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the environment names for numba's code, with two files of it."""
+    folder = tmp_path / "numba"
+    (folder / "tree_0").mkdir(parents=True)
+    for name in ("a.nbi", "a.1.nbc"):
+        (folder / "tree_0" / name).write_bytes(bytes(1024))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+    return folder
+
+
+def ask(
+    facts: CudaFacts, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> list[str]:
+    monkeypatch.setattr(requirements, "cuda_facts", lambda measure_memory: facts)
+    assert main(["doctor"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    return out.splitlines()
+
+
+def row(lines: list[str], label: str) -> str:
+    (line,) = (line for line in lines if line.startswith(f"{label:<16}  "))
+    return line[18:]
+
+
+def test_a_machine_that_has_all(
+    kernels: Path,
+    code: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    cache = KernelCache(kernels, pytest.fail, version=lambda: (13, 5))
+    none = Specialisation.of(Policy(), wide=False, profile=False)
+    for architecture in ("sm_80", "sm_90"):
+        cache.cubin({"program.cu": ""}, none, architecture, lambda *_: bytes(2048 - 88))
+    lines = ask(SOUND, monkeypatch, capfd)
+    assert row(lines, "mummergpu") == __version__
+    assert row(lines, "Python").startswith(".".join(map(str, sys.version_info[:3])) + " on Linux")
+    assert row(lines, "compiled code") == f"{code}: writable, 2 files, 2.0 KiB"
+    assert row(lines, "driver") == "for CUDA 13.0"
+    described = "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 139.7 GiB"
+    assert row(lines, "device 0") == f"{described}, 138.8 GiB free"
+    assert row(lines, "device 1") == f"{described}, busy"
+    assert row(lines, "PyCUDA") == "2026.1"
+    assert row(lines, "cuda-bindings") == "13.0.1"
+    assert row(lines, "NVRTC") == "13.5, compiles for sm_80 sm_90"
+    assert row(lines, "kernels") == f"{kernels}: writable, 2 files, 4.0 KiB"
+    assert row(lines, "backend") == "--backend auto takes cuda"
+    assert not any(line.startswith("missing") for line in lines)
+
+
+def test_a_machine_that_has_nothing_but_a_processor(
+    kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = ask(BARE, monkeypatch, capfd)
+    assert row(lines, "driver") == "no NVIDIA driver (not found)"
+    assert row(lines, "PyCUDA") == "not installed"
+    assert row(lines, "NVRTC") == "cuda-bindings cannot be imported"
+    assert row(lines, "kernels") == f"{kernels}: writable, 0 files, 0 bytes"
+    missing = [line[18:] for line in lines if line.startswith("missing for cuda  ")]
+    assert len(missing) == 3
+    assert missing[2] == f"cuda-bindings: not installed: {INSTALL}"
+    assert row(lines, "backend") == "--backend auto takes cpu"
+    # A machine is looked at, not changed.
+    assert not kernels.exists()
+
+
+def test_this_machine_whatever_it_has(kernels: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert row(lines, "backend") in ("--backend auto takes cpu", "--backend auto takes cuda")
+    assert len({line.split("  ")[0] for line in lines} & {"driver", "PyCUDA", "NVRTC"}) == 3
+
+
+def test_json_holds_what_the_text_tells(
+    kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(requirements, "cuda_facts", lambda measure_memory: SOUND)
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["auto_backend"] == "cuda"
+    assert report["obstacles"] == []
+    assert report["cuda"]["driver"]["cuda_version"] == [13, 0]
+    assert report["cuda"]["driver"]["devices"][0]["total_bytes"] == 150_000_000_000
+    assert report["cuda"]["compiler"]["architectures"] == [80, 90]
+    assert report["kernels"] == {
+        "folder": str(kernels),
+        "writable": True,
+        "entries": 0,
+        "bytes": 0,
+    }
+    own = {"name": "mummergpu", "version": __version__, "problem": None}
+    assert report["libraries"][-1] == own
+
+
+def test_a_folder_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MUMMERGPU_CACHE_DIR", str(tmp_path / "file" / "x"))
+    lines = ask(BARE, monkeypatch, capfd)
+    assert row(lines, "kernels") == f"{tmp_path}/file/x: NOT writable, 0 files, 0 bytes"
+
+
+def test_no_home_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("MUMMERGPU_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "nowhere")
+    assert row(ask(BARE, monkeypatch, capfd), "kernels").startswith("no place for them")
+
+
+def test_a_backend_that_cannot_be_looked_at_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(measure_memory: bool) -> CudaFacts:
+        raise RuntimeError("it is broken\nbadly")
+
+    monkeypatch.setattr(requirements, "cuda_facts", refuse)
+    assert main(["doctor"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert row(lines, "cuda") == "cannot be looked at: it is broken"
+    assert row(lines, "backend") == "--backend auto takes cpu"
+
+
+@pytest.mark.parametrize("library", ["numba", "pysam"])
+def test_a_broken_library_is_a_line_and_exit_code_1(library: str, tmp_path: Path) -> None:
+    (tmp_path / f"{library}.py").write_text("raise ImportError('it is broken')\n")
+    paths = os.pathsep.join([str(tmp_path), str(PACKAGE_FOLDER.parent)])
+    done = subprocess.run(
+        [sys.executable, "-m", "mummergpu", "doctor"],
+        env={**os.environ, "PYTHONPATH": paths},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert row(lines, library).endswith("cannot be imported: it is broken")
+    assert row(lines, "backend") == f"none works; pip install --force-reinstall {library}"
+
+
+def test_it_is_a_command_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--help"]) == 0
+    assert "what is missing" in capfd.readouterr().out
+    assert main(["doctor", "now"]) == 2
+    assert "unexpected extra argument" in capfd.readouterr().err
