@@ -22,7 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu import __version__
-from mummergpu.caches import announce_compilation, find_place_for_compiled_code
+from mummergpu.caches import (
+    announce_compilation,
+    find_place_for_compiled_code,
+    folder_of_kernels,
+)
 from mummergpu.commands import HELP_OPTIONS, doctor, workload
 from mummergpu.errors import MummergpuError, OutputError
 from mummergpu.options import (
@@ -109,6 +113,7 @@ def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
         uniqueness = Uniqueness.IN_REFERENCE
     elif given["mum"]:
         uniqueness = Uniqueness.IN_BOTH
+    kernel_folder = folder_of_kernels(os.environ)
     return MatchOptions(
         reference_path=given["reference"],
         query_paths=given["query"],
@@ -127,6 +132,10 @@ def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
         policy=policy,
         block_size=given["block_size"],
         memory=given["max_memory"],
+        device=given["device"],
+        gpu_memory=given["gpu_memory"],
+        profile=given["profile"],
+        kernel_folder=None if kernel_folder is None else str(kernel_folder),
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
     )

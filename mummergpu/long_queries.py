@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -25,13 +24,6 @@ from mummergpu.compiled import compiled_borrower
 from mummergpu.reads import OffsetArray, QueryBlock
 from mummergpu.row_order import ColumnArray
 from mummergpu.sequence import CodeArray, extend_match
-
-PIECE_BASES: Final = 1 << 16
-LONG_QUERY: Final = 2 * PIECE_BASES
-"""A query of more bases than this is cut; shorter ones stay in one piece."""
-
-PART_BASES: Final = 1 << 20
-"""About how many bases of pieces make the work of one thread."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +46,12 @@ class Pieces:
     text_begins: OffsetArray
     text_ends: OffsetArray
 
-    def parts(self) -> Iterator[Pieces]:
-        """Yield the pieces in groups of about equally many bases."""
+    def parts(self, part_bases: int) -> Iterator[Pieces]:
+        """Yield the pieces in groups of about so many bases, which one thread searches."""
         before = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
         first = 0
         while first < self.queries.size:
-            behind = int(np.searchsorted(before, before[first] + PART_BASES))
+            behind = int(np.searchsorted(before, before[first] + part_bases))
             behind = min(max(behind, first + 1), self.queries.size)
             part = slice(first, behind)
             yield Pieces(
@@ -91,12 +83,12 @@ class Pieces:
         return QueryBlock(0, texts, offsets, np.empty(0, dtype=np.uint8), no_names)
 
 
-def has_long_query(block: QueryBlock) -> bool:
-    """Return whether a block has a query that is better cut."""
-    return block.base_count > LONG_QUERY and int(np.diff(block.offsets).max()) > LONG_QUERY
+def has_long_query(block: QueryBlock, bases: int) -> bool:
+    """Return whether a block has a query of more bases than so many."""
+    return block.base_count > bases and int(np.diff(block.offsets).max()) > bases
 
 
-def cut_queries(offsets: OffsetArray, overlap: int) -> Pieces:
+def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
     """Cut the queries of a block into pieces.
 
     Parameters
@@ -105,17 +97,19 @@ def cut_queries(offsets: OffsetArray, overlap: int) -> Pieces:
         Where in the block each query begins, and where the last ends.
     overlap : int
         The bases searched behind the owned starts: the minimum match length less one.
+    piece_bases : int
+        The most starts that a piece owns.
 
     Returns
     -------
     Pieces
-        At least one for each query; each owns at most `PIECE_BASES` starts.
+        At least one for each query.
     """
-    counts = np.maximum(1, -(-np.diff(offsets) // PIECE_BASES))
+    counts = np.maximum(1, -(-np.diff(offsets) // piece_bases))
     queries = np.repeat(np.arange(counts.size), counts)
     number = np.arange(queries.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    begins = offsets[queries] + number * PIECE_BASES
-    ends = np.minimum(begins + PIECE_BASES, offsets[queries + 1])
+    begins = offsets[queries] + number * piece_bases
+    ends = np.minimum(begins + piece_bases, offsets[queries + 1])
     text_begins = begins - (number > 0)
     text_ends = np.minimum(ends + overlap, offsets[queries + 1])
     return Pieces(queries, begins, ends, text_begins, text_ends)

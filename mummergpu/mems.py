@@ -1,4 +1,4 @@
-"""What happens to matches between the kernels and the text: merging and filtering.
+"""What happens to matches between the kernels and the text: filtering.
 
 Rows of a query ascend by query start, then by reference start. Every function here keeps
 that order.
@@ -6,78 +6,14 @@ that order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.backends.interface import MemColumns, new_columns
+from mummergpu.backends.interface import MemColumns
 from mummergpu.compiled import compiled, inlined
 from mummergpu.row_order import ColumnArray, sort_rows
 
 FlagArray = npt.NDArray[np.bool_]
-
-
-def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
-    """Merge the matches of the same queries on several pages.
-
-    Parameters
-    ----------
-    pages : sequence of MemColumns
-        At least one, in the order of the pages; a match is on one of them only.
-
-    Returns
-    -------
-    MemColumns
-        All rows, query by query.
-    """
-    merged = list(pages)
-    while len(merged) > 1:
-        pairs = zip(merged[0::2], merged[1::2], strict=False)
-        last = merged[-1:] if len(merged) % 2 else []
-        merged = [_merge_two(one, other) for one, other in pairs] + last
-    return merged[0]
-
-
-def _merge_two(one: MemColumns, other: MemColumns) -> MemColumns:
-    count = one.count + other.count
-    columns = new_columns(count)
-    merge_rows(
-        (one.offsets, one.query_starts, one.reference_starts, one.lengths),
-        (other.offsets, other.query_starts, other.reference_starts, other.lengths),
-        columns,
-    )
-    return MemColumns(one.offsets + other.offsets, *columns)
-
-
-@compiled
-def merge_rows(
-    one: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
-    other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
-    merged: tuple[ColumnArray, ColumnArray, ColumnArray],
-) -> None:
-    """Merge the rows of each query; at equal query starts those of `one` come first."""
-    offsets, starts, reference_starts, lengths = one
-    other_offsets, other_starts, other_reference_starts, other_lengths = other
-    merged_starts, merged_reference_starts, merged_lengths = merged
-    filled = 0
-    for query in range(offsets.size - 1):
-        row = offsets[query]
-        other_row = other_offsets[query]
-        while row < offsets[query + 1] or other_row < other_offsets[query + 1]:
-            if other_row == other_offsets[query + 1] or (
-                row < offsets[query + 1] and starts[row] <= other_starts[other_row]
-            ):
-                merged_starts[filled] = starts[row]
-                merged_reference_starts[filled] = reference_starts[row]
-                merged_lengths[filled] = lengths[row]
-                row += 1
-            else:
-                merged_starts[filled] = other_starts[other_row]
-                merged_reference_starts[filled] = other_reference_starts[other_row]
-                merged_lengths[filled] = other_lengths[other_row]
-                other_row += 1
-            filled += 1
 
 
 def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:

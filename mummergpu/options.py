@@ -171,7 +171,21 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="About the most memory for suffix trees; pages that do not fit are searched "
             "one group after the other.  [default: half of what is free]",
         ),
-        click.Option(["--block-size"], callback=_size, default="1M", hidden=True),
+        click.Option(["--block-size"], callback=_optional_size, hidden=True),
+        click.Option(
+            ["--device"],
+            type=click.IntRange(min=0),
+            metavar="N",
+            default=0,
+            show_default=True,
+            help="Which GPU, as the driver counts them.",
+        ),
+        click.Option(
+            ["--gpu-memory"],
+            callback=_optional_size,
+            metavar="BYTES",
+            help="The most memory of the GPU to take.  [default: nearly all that is free]",
+        ),
     ],
     "Data policies": [
         click.Option(
@@ -189,6 +203,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             metavar="FILE",
             help="Write counts, bytes, seconds and memory of each stage as JSON.",
         ),
+        _flag("--profile", "Let the GPU's kernels count visited nodes, for --stats."),
         click.Option(["--dot"], metavar="FILE", help="Write the suffix tree for Graphviz."),
         click.Option(["--dump-tree"], metavar="FILE", help="Write the nodes as a table."),
         _flag("-v --verbose verbose", "Say more on standard error."),

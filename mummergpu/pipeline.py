@@ -10,13 +10,14 @@ groups but the last wait in temporary files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from mummergpu.backends import choose_backend
 from mummergpu.backends.interface import Backend, MemColumns
+from mummergpu.backends.merge import merge_pages
 from mummergpu.index import IndexedPage, build_pages
 from mummergpu.long_queries import (
     PartMems,
@@ -26,12 +27,12 @@ from mummergpu.long_queries import (
     join_parts,
     owned_mems,
 )
-from mummergpu.mems import keep_long, keep_unique, merge_pages
+from mummergpu.mems import keep_long, keep_unique
 from mummergpu.ordered import work_in_order
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextArray, TextStyle
 from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
-from mummergpu.planning import Plan, describe_plan, make_plan, search_length
+from mummergpu.planning import Plan, describe_plan, make_plan
 from mummergpu.progress import NullProgress
 from mummergpu.reads import QueryBlock, QueryReader
 from mummergpu.reference import Page, Reference, read_reference
@@ -43,8 +44,8 @@ from mummergpu.stats import Stats
 BLOCKS_AHEAD = 2
 """How many blocks more than there are threads are under way at once."""
 
-MOST_ROWS = 1 << 21
-"""A block with more matches than this is cut in two, to bound the memory."""
+PARTS_OF_TASK = 2
+"""Long queries that make more parts than this are the work of all threads together."""
 
 UNBOUNDED = 1 << 62
 """More rows than can be."""
@@ -103,10 +104,11 @@ def run(
             reference = read_reference(options.reference_path)
         if options.dot_path is not None:
             check_dot_size(reference)
-        backend = choose_backend(options.backend, search_length(options), stats)
-        plan = make_plan(options, reference)
-        describe_plan(plan, options, reference, backend.name, stats, notice)
         with ExitStack() as stack:
+            backend = choose_backend(options, stats, notice)
+            stack.callback(backend.close)
+            plan = make_plan(options, reference, backend.tree_memory)
+            describe_plan(plan, options, reference, backend.name, stats, notice)
             executor = ThreadPoolExecutor(options.threads, thread_name_prefix="match")
             # Running tasks are left to end by themselves after a failure.
             stack.callback(executor.shutdown, wait=False, cancel_futures=True)
@@ -131,6 +133,7 @@ class _Job:
         self.plan = plan
         self.reference = reference
         self.backend = backend
+        self.sizes = backend.sizes
         self.executor = executor
         self.stats = stats
         self.progress = progress
@@ -153,7 +156,8 @@ class _Job:
             for path, text in ((options.dot_path, dot_text), (options.dump_tree_path, table_text))
             if path is not None
         ]
-        reader = stack.enter_context(QueryReader(options.query_paths, options.block_size))
+        block_size = options.block_size or self.sizes.block_bases
+        reader = stack.enter_context(QueryReader(options.query_paths, block_size))
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
         for number, group in enumerate(self.plan.groups):
@@ -161,16 +165,18 @@ class _Job:
             for tree_file, text in tree_files:
                 for piece in text(indexed):
                     tree_file.write(piece)
+            self.backend.hold(indexed, self.plan.search_length)
+            del indexed
             blocks = self.read_blocks(reader) if queries is None else queries.read_blocks()
             if number == len(self.plan.groups) - 1:
-                self.write_last(indexed, blocks, spilled, output)
+                self.write_last(blocks, spilled, output)
                 return
             if queries is None:
                 queries = stack.enter_context(SpilledQueries())
                 blocks = self.spill_blocks(blocks, queries)
             earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
             file = stack.enter_context(SpilledMems())
-            self.spill(indexed, blocks, earlier, file)
+            self.spill(blocks, earlier, file)
             for merged in earlier:
                 merged.close()
             spilled = [*([] if earlier else spilled), file]
@@ -208,30 +214,24 @@ class _Job:
             queries.write_block(block)
             yield block
 
-    def tasks(
-        self,
-        indexed: Sequence[IndexedPage],
-        blocks: Iterator[QueryBlock],
-        spilled: Sequence[SpilledMems],
-    ) -> Iterator[Task]:
+    def tasks(self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems]) -> Iterator[Task]:
         """Yield each block with its matches from the files.
 
-        Blocks with a long query are searched here, by the main thread with the help of the
-        whole pool: a task of the pool must not wait for another.
+        Blocks that one thread would be busy with for long are searched here, by the main
+        thread with the help of the whole pool: a task of the pool must not wait for another.
         """
         strands = self.options.strands
         for block in blocks:
             groups = [{s: file.read_columns() for s in strands} for file in spilled]
-            searched = has_long_query(block)
+            searched = has_long_query(block, PARTS_OF_TASK * self.sizes.part_bases)
             if searched:
-                mems = self.find_mems(indexed, block, UNBOUNDED)
+                mems = self.find_mems(block, UNBOUNDED, self.executor.map)
                 assert mems is not None
                 groups.append(mems)
             yield Task(block, groups, searched)
 
     def spill(
         self,
-        indexed: Sequence[IndexedPage],
         blocks: Iterator[QueryBlock],
         spilled: Sequence[SpilledMems],
         file: SpilledMems,
@@ -241,20 +241,19 @@ class _Job:
         def search(task: Task) -> BlockMems | None:
             if task.searched:
                 return self.merged(task.groups)
-            mems = self.find_mems(indexed, task.block, UNBOUNDED)
+            mems = self.find_mems(task.block, UNBOUNDED)
             return None if mems is None else self.merged([*task.groups, mems])
 
         def keep(mems: BlockMems) -> None:
             for strand in self.options.strands:
                 file.write_columns(mems[strand])
 
-        tasks = self.tasks(indexed, blocks, spilled)
+        tasks = self.tasks(blocks, spilled)
         work_in_order(self.executor, self.window, tasks, search, keep)
         file.rewind()
 
     def write_last(
         self,
-        indexed: Sequence[IndexedPage],
         blocks: Iterator[QueryBlock],
         spilled: Sequence[SpilledMems],
         output: OutputFile,
@@ -266,7 +265,7 @@ class _Job:
                 return self.as_text(task.block, task.groups)
             # Matches that have waited in a file belong to the whole block.
             whole = bool(task.groups) or task.block.query_count == 1
-            mems = self.find_mems(indexed, task.block, UNBOUNDED if whole else MOST_ROWS)
+            mems = self.find_mems(task.block, UNBOUNDED if whole else self.sizes.most_rows)
             return None if mems is None else self.as_text(task.block, [*task.groups, mems])
 
         def halves(task: Task) -> list[Task]:
@@ -278,48 +277,48 @@ class _Job:
                     output.write(piece)
                 self.stats.add_bytes(output=piece.size)
 
-        tasks = self.tasks(indexed, blocks, spilled)
+        tasks = self.tasks(blocks, spilled)
         work_in_order(self.executor, self.window, tasks, search, write, halves)
 
     def find_mems(
-        self, indexed: Sequence[IndexedPage], block: QueryBlock, most: int
+        self, block: QueryBlock, most: int, spread: Callable[..., Iterable[PartMems]] = map
     ) -> BlockMems | None:
-        """Return the matches of a block on a group of pages, or None if they are too many."""
+        """Return the matches of a block on the held pages, or None if they are too many.
+
+        The parts of long queries are searched by `spread`, which is a kind of map.
+        """
         mems = {}
-        in_pieces = has_long_query(block)
+        in_pieces = has_long_query(block, self.sizes.long_query)
         for strand in self.options.strands:
             codes = block.codes
             if strand is Strand.REVERSE:
                 codes = reverse_complement_each(block.codes, block.offsets)
-            pages = []
-            for page in indexed:
-                columns: MemColumns | None
-                if in_pieces:
-                    columns = self.find_in_pieces(page, block, codes)
-                else:
-                    columns = self.backend.find_mems(page, block, codes, most)
-                if columns is None:
-                    return None
-                most -= columns.count
-                pages.append(columns)
-            with self.stats.stage("coords_to_buffers"):
-                merged = merge_pages(pages)
-                if self.plan.search_length < self.options.minimum_length:
-                    merged = keep_long(merged, self.options.minimum_length)
-                mems[strand] = merged
+            columns: MemColumns | None
+            if in_pieces:
+                columns = self.find_in_pieces(block, codes, spread)
+            else:
+                columns = self.backend.find_mems(block, codes, most)
+            if columns is None:
+                return None
+            most -= columns.count
+            if self.plan.search_length < self.options.minimum_length:
+                columns = keep_long(columns, self.options.minimum_length)
+            mems[strand] = columns
         return mems
 
-    def find_in_pieces(self, page: IndexedPage, block: QueryBlock, codes: CodeArray) -> MemColumns:
-        """Return the matches of a block with a long query on one page, found by all threads."""
+    def find_in_pieces(
+        self, block: QueryBlock, codes: CodeArray, spread: Callable[..., Iterable[PartMems]]
+    ) -> MemColumns:
+        """Return the matches of a block with long queries, found piece by piece."""
 
         def search(part: Pieces) -> PartMems:
             queries = part.as_block(codes)
-            found = self.backend.find_mems(page, queries, queries.codes, UNBOUNDED)
+            found = self.backend.find_mems(queries, queries.codes, UNBOUNDED)
             assert found is not None
             return owned_mems(part, found, block.offsets, codes, self.reference.codes)
 
-        pieces = cut_queries(block.offsets, self.plan.search_length - 1)
-        return join_parts(list(self.executor.map(search, pieces.parts())))
+        pieces = cut_queries(block.offsets, self.plan.search_length - 1, self.sizes.piece_bases)
+        return join_parts(list(spread(search, pieces.parts(self.sizes.part_bases))))
 
     def merged(self, groups: Sequence[BlockMems]) -> BlockMems:
         """Return the matches of a block on several groups of pages together."""
@@ -340,7 +339,7 @@ class _Job:
         matches = sum(columns.count for columns in mems.values())
         self.stats.add(matches=matches)
         text = self.formatter.format_block(block, mems)
-        if matches > MOST_ROWS:
+        if matches > self.sizes.most_rows:
             return text
         with self.stats.stage("format"):
             return iter(list(text))

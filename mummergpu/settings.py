@@ -54,10 +54,18 @@ class MatchOptions:
         for what the pages need.
     policy : Policy
         The data policies.
-    block_size : int
-        About how many query bases are worked on together.
+    block_size : int or None
+        About how many query bases are worked on together; None for what the backend likes.
     memory : int or None
         About how many bytes the trees may take together; None for half of what is free.
+    device : int
+        Which GPU, counted from 0.
+    gpu_memory : int or None
+        The most bytes of its memory to take; None for nearly all that is free.
+    profile : bool
+        Whether the kernels of a GPU count the nodes that they visit.
+    kernel_folder : str or None
+        Where compiled kernels are kept between runs; None to keep none.
     dot_path, dump_tree_path : str or None
         Where the tree goes, for Graphviz and as a table.
     """
@@ -77,7 +85,11 @@ class MatchOptions:
     page_size: int | None = 1 << 23
     address_bits: int | None = None
     policy: Policy = DEFAULT_POLICY
-    block_size: int = 1 << 20
+    block_size: int | None = None
     memory: int | None = None
+    device: int = 0
+    gpu_memory: int | None = None
+    profile: bool = False
+    kernel_folder: str | None = None
     dot_path: str | None = None
     dump_tree_path: str | None = None

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 SCHEMA_VERSION: Final = 1
@@ -23,6 +23,8 @@ STAGES: Final = (
     "tree_construction",
     "tree_reorder",
     "tree_flatten",
+    "kernels_compiled",
+    "trees_to_device",
     "queries_from_disk",
     "match_kernel",
     "print_kernel",
@@ -31,8 +33,9 @@ STAGES: Final = (
     "results_to_disk",
     "end_to_end",
 )
-"""The stages, in the order of the work. ``coords_to_buffers`` orders and merges matches,
-``format`` turns them into text, ``end_to_end`` is the whole run."""
+"""The stages, in the order of the work. ``match_kernel`` and ``print_kernel`` are the device's
+own time where there is one; ``coords_to_buffers`` orders and merges matches, ``format`` turns
+them into text, ``end_to_end`` is the whole run."""
 
 
 @dataclass
@@ -54,6 +57,28 @@ class Stage:
     peak_memory_bytes: int = 0
 
 
+@dataclass
+class Kernel:
+    """What one kernel of a device has cost, and what it needs.
+
+    Attributes
+    ----------
+    milliseconds : float
+        The device's own time, summed over launches.
+    launches : int
+        How often it was run.
+    node_visits : int or None
+        Nodes that its threads came to, where they were counted.
+    resources : dict
+        Registers and local bytes of a thread, shared bytes of a block, occupancy.
+    """
+
+    milliseconds: float = 0.0
+    launches: int = 0
+    node_visits: int | None = None
+    resources: dict[str, float] = field(default_factory=dict)
+
+
 class Stats:
     """Collects what a run did and what it cost; every method may be called by any thread.
 
@@ -65,6 +90,8 @@ class Stats:
         How many of what: ``queries``, ``query_bases``, ``matches``, ...
     bytes : dict of str to int
         How many bytes of what.
+    kernels : dict of str to Kernel
+        What ran on a device.
     settings : dict
         How the run was set up: versions, backend, policy, sizes.
     """
@@ -74,6 +101,7 @@ class Stats:
         self.stages = {name: Stage() for name in STAGES}
         self.counts: dict[str, int] = {}
         self.bytes: dict[str, int] = {}
+        self.kernels: dict[str, Kernel] = {}
         self.settings: dict[str, Any] = {}
 
     @contextmanager
@@ -112,6 +140,36 @@ class Stats:
         with self._lock:
             _add(self.bytes, numbers)
 
+    def add_kernel(self, name: str, stage: str, milliseconds: float) -> None:
+        """Add a run of a kernel to its own account and to that of a stage.
+
+        Parameters
+        ----------
+        name : str
+            The kernel.
+        stage : str
+            One of `STAGES`.
+        milliseconds : float
+            The device's own time.
+        """
+        with self._lock:
+            kernel = self.kernels.setdefault(name, Kernel())
+            kernel.milliseconds += milliseconds
+            kernel.launches += 1
+            self.stages[stage].seconds += milliseconds / 1000
+            self.stages[stage].count += 1
+
+    def add_node_visits(self, name: str, visits: int) -> None:
+        """Add to the nodes that a kernel's threads came to."""
+        with self._lock:
+            kernel = self.kernels.setdefault(name, Kernel())
+            kernel.node_visits = (kernel.node_visits or 0) + visits
+
+    def set_resources(self, name: str, resources: dict[str, float]) -> None:
+        """Note what a kernel needs, for example ``{"registers": 32}``."""
+        with self._lock:
+            self.kernels.setdefault(name, Kernel()).resources = dict(resources)
+
     def set(self, **settings: Any) -> None:
         """Note how the run was set up, for example ``stats.set(backend="cpu")``."""
         with self._lock:
@@ -123,8 +181,8 @@ class Stats:
         Returns
         -------
         dict
-            Keys ``schema_version``, ``settings``, ``counts``, ``bytes``, ``stages`` and
-            ``peak_memory_bytes``.
+            Keys ``schema_version``, ``settings``, ``counts``, ``bytes``, ``stages``,
+            ``kernels`` and ``peak_memory_bytes``.
         """
         with self._lock:
             return {
@@ -133,6 +191,7 @@ class Stats:
                 "counts": dict(self.counts),
                 "bytes": dict(self.bytes),
                 "stages": {name: dict(vars(stage)) for name, stage in self.stages.items()},
+                "kernels": {name: dict(vars(kernel)) for name, kernel in self.kernels.items()},
                 "peak_memory_bytes": peak_memory(),
             }
 

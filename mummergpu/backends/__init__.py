@@ -1,35 +1,46 @@
-"""What finds the matches: the ``cpu`` backend; a ``cuda`` backend stands beside it later."""
+"""What finds the matches: the ``cpu`` backend and the ``cuda`` backend."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from mummergpu.backends.cpu import CpuBackend
 from mummergpu.backends.interface import Backend
 from mummergpu.errors import BackendError
+from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
 
 
-def choose_backend(name: str, minimum_length: int, stats: Stats) -> Backend:
-    """Return a backend by its name.
+def choose_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], None]) -> Backend:
+    """Return the backend that the options name, or the best that there is.
 
     Parameters
     ----------
-    name : str
-        ``cpu``, ``cuda``, or ``auto`` for the fastest that there is.
-    minimum_length : int
-        The fewest bases of a MEM.
+    options : MatchOptions
+        Which backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it can be had.
     stats : Stats
         Takes the times of the kernels.
+    notice : callable
+        Takes lines for people who want to know more.
 
     Returns
     -------
     Backend
-        Ready to be used by many threads.
+        Ready to hold pages, and to be used by many threads.
 
     Raises
     ------
     BackendError
         If the backend that was asked for cannot be had.
     """
-    if name == "cuda":
-        raise BackendError(name, "this version has none yet; use --backend cpu")
-    return CpuBackend(minimum_length, stats)
+    if options.backend == "cpu":
+        return CpuBackend(stats)
+    from mummergpu.backends.cuda.opening import open_backend
+
+    try:
+        return open_backend(options, stats, notice)
+    except BackendError as error:
+        if options.backend == "cuda":
+            raise
+        notice(f"no cuda backend: {error.message}")
+        return CpuBackend(stats)

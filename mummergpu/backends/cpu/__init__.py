@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 import numpy as np
 
 from mummergpu.backends.cpu.match import LANE_NUMBERS, LANES, close_ranks, match_kernel
 from mummergpu.backends.cpu.print import RING, print_kernel
-from mummergpu.backends.interface import MemColumns, new_columns
+from mummergpu.backends.interface import MemColumns, WorkSizes, new_columns
+from mummergpu.backends.merge import merge_pages
 from mummergpu.index import IndexedPage
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
 from mummergpu.stats import Stats
+
+SIZES: Final = WorkSizes(
+    block_bases=1 << 20,
+    piece_bases=1 << 16,
+    long_query=1 << 17,
+    part_bases=1 << 20,
+    most_rows=1 << 21,
+)
+"""Blocks and parts large enough that starting on one costs nothing, small enough for all
+threads to have some."""
 
 
 class CpuBackend:
@@ -18,27 +32,41 @@ class CpuBackend:
 
     Parameters
     ----------
-    minimum_length : int
-        The fewest bases of a MEM.
     stats : Stats
         Takes the times of the kernels and the number of candidates.
     """
 
     name = "cpu"
+    tree_memory = None
 
-    def __init__(self, minimum_length: int, stats: Stats) -> None:
-        self.minimum_length = minimum_length
+    def __init__(self, stats: Stats) -> None:
         self.stats = stats
+        self.sizes = SIZES
+        self.minimum_length = 0
+        self._pages: list[IndexedPage] = []
 
-    def find_mems(
-        self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray, most: int
-    ) -> MemColumns | None:
-        """Return the MEMs between one page and a block of queries on one strand.
+    def hold(self, pages: Sequence[IndexedPage], minimum_length: int) -> None:
+        """Take the pages to search, in place of those before.
 
         Parameters
         ----------
-        indexed : IndexedPage
-            The page to search.
+        pages : sequence of IndexedPage
+            At least one, in the order of the reference.
+        minimum_length : int
+            The fewest bases of a MEM.
+        """
+        self.minimum_length = minimum_length
+        self._pages = list(pages)
+
+    def close(self) -> None:
+        """Forget the pages."""
+        self._pages = []
+
+    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
+        """Return the MEMs between the held pages and a block of queries on one strand.
+
+        Parameters
+        ----------
         block : QueryBlock
             The queries.
         codes : ndarray, dtype=uint8, shape=(block.base_count,)
@@ -49,9 +77,23 @@ class CpuBackend:
         Returns
         -------
         MemColumns or None
-            The MEMs that start in the owned part of the page, or None if there are more
+            The MEMs that start in the owned parts of the pages, or None if there are more
             than `most`: cut the block and ask again.
         """
+        found = []
+        for page in self._pages:
+            columns = self._search_page(page, block, codes, most)
+            if columns is None:
+                return None
+            most -= columns.count
+            found.append(columns)
+        with self.stats.stage("coords_to_buffers"):
+            return merge_pages(found)
+
+    def _search_page(
+        self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Return the MEMs on one page, or None if there are too many."""
         tree, page = indexed.tree, indexed.page
         stride = tree.layout.node_stride
         candidate_offsets = np.zeros(block.query_count + 1, dtype=np.int64)

@@ -1,0 +1,240 @@
+"""The ``cuda`` backend: both kernels of the paper on a GPU, under all 128 policies."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mummergpu.backends.cuda.device import Device, DeviceMemoryError, Program
+from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.plan import LARGEST_BLOCK, divide_memory
+from mummergpu.backends.cuda.resident import ResidentCodes, ResidentPage
+from mummergpu.backends.cuda.search import Job, Searcher
+from mummergpu.backends.cuda.sources import read_sources
+from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.backends.interface import MemColumns, WorkSizes
+from mummergpu.backends.merge import join_blocks
+from mummergpu.errors import BackendError
+from mummergpu.index import IndexedPage
+from mummergpu.policy import Policy
+from mummergpu.reads import QueryBlock
+from mummergpu.sequence import CodeArray
+from mummergpu.stats import Stats
+
+STREAMS: Final = 3
+"""Blocks under way at once: one is copied in, one searched, one copied out."""
+
+PIECE_BASES: Final = 1 << 10
+"""Of a long query, for each thread: a chromosome fills the device."""
+
+LONG_QUERY: Final = 1 << 12
+PART_BASES: Final = 1 << 23
+MOST_ROWS: Final = 1 << 24
+
+KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "order_rows", "merge_pages")
+"""The kernels whose resources are reported."""
+
+
+class CudaBackend:
+    """Matches blocks of queries on a GPU; may be called by many threads at once.
+
+    Parameters
+    ----------
+    device : Device
+        The device; closed with the backend.
+    cache : KernelCache
+        Gives compiled programs.
+    policy : Policy
+        The policies.
+    stats : Stats
+        Takes kernel times, bytes moved, and what the kernels need.
+    notice : callable
+        Takes lines for people who want to know more.
+    memory : int or None
+        The most bytes of device memory to take.
+    profile : bool
+        Whether the kernels count the nodes that they visit.
+    most_block_bases : int
+        The most bases of a block of queries, if there is memory for it.
+
+    Raises
+    ------
+    BackendError
+        If there is too little memory.
+    """
+
+    name = "cuda"
+
+    def __init__(
+        self,
+        device: Device,
+        cache: KernelCache,
+        policy: Policy,
+        stats: Stats,
+        notice: Callable[[str], None],
+        memory: int | None = None,
+        profile: bool = False,
+        most_block_bases: int = LARGEST_BLOCK,
+    ) -> None:
+        self._device = device
+        self._cache = cache
+        self._policy = policy
+        self._stats = stats
+        self._notice = notice
+        self._profile = profile
+        self._programs: dict[Specialisation, Program] = {}
+        self._pages: list[ResidentPage] = []
+        self._joined: ResidentCodes | None = None
+        self._job: Job | None = None
+        self._searchers: list[Searcher] = []
+        self._idle: queue.SimpleQueue[Searcher] = queue.SimpleQueue()
+        with device.current():
+            free, total = device.memory()
+            plan = divide_memory(free, memory, STREAMS, most_block_bases)
+            self._stream = device.new_stream()
+            for _ in range(STREAMS):
+                self._searchers.append(Searcher(device, plan.search_bytes, stats))
+                self._idle.put(self._searchers[-1])
+        self.sizes = WorkSizes(
+            plan.block_bases,
+            PIECE_BASES,
+            LONG_QUERY,
+            min(PART_BASES, plan.block_bases),
+            MOST_ROWS,
+        )
+        self.tree_memory = plan.tree_bytes
+        stats.set(device=device.name, architecture=device.architecture, device_memory=total)
+        notice(
+            f"device {device.name} ({device.architecture}), {free / 2**30:.1f} GiB free; "
+            f"{STREAMS} blocks of {plan.block_bases:,} bases at once"
+        )
+
+    def hold(self, pages: Sequence[IndexedPage], minimum_length: int) -> None:
+        """Take a group of pages to the device, in place of the last one.
+
+        Parameters
+        ----------
+        pages : sequence of IndexedPage
+            At least one; their trees have the policy's layout.
+        minimum_length : int
+            The fewest bases of a MEM.
+
+        Raises
+        ------
+        BackendError
+            If they do not fit.
+        """
+        with self._device.current():
+            self._let_go()
+            wide = pages[0].tree.layout.wide
+            program = self._program(Specialisation.of(self._policy, wide, self._profile))
+            joined = pages[0].joined_reference
+            try:
+                with self._stats.stage("trees_to_device"):
+                    for page in pages:
+                        resident = ResidentPage(self._device, self._stream, page, self._policy)
+                        self._pages.append(resident)
+                        self._stats.add_bytes(to_device=resident.size)
+                    if any(page.page.end < joined.size for page in pages):
+                        self._joined = ResidentCodes(self._device, self._stream, joined, False)
+            except DeviceMemoryError as error:
+                self._let_go()
+                raise BackendError(
+                    "cuda",
+                    f"the trees do not fit the device's memory ({error}); "
+                    "use a smaller --page-size or --backend cpu",
+                ) from error
+        self._job = Job(
+            program,
+            minimum_length,
+            self._pages,
+            0 if self._joined is None else self._joined.address,
+            joined.size,
+            self._policy.query_texture,
+            self._profile,
+        )
+
+    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
+        """Return the MEMs between the held pages and a block of queries on one strand.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched, at the block's offsets.
+        most : int
+            The most rows to make room for.
+
+        Returns
+        -------
+        MemColumns or None
+            The MEMs that start in the owned parts of the pages, or None if there are more
+            than `most`: cut the block and ask again.
+
+        Raises
+        ------
+        BackendError
+            If the MEMs of a single query do not fit the device's memory, or it fails.
+        """
+        searcher = self._idle.get()
+        try:
+            with self._device.current():
+                return self._find_in_halves(searcher, block, codes, most)
+        finally:
+            self._idle.put(searcher)
+
+    def close(self) -> None:
+        """Wait for the searches that are under way, and give the device back."""
+        for _ in self._searchers:
+            self._idle.get()
+        with self._device.current():
+            self._let_go()
+            for searcher in self._searchers:
+                searcher.free()
+            self._searchers.clear()
+            self._stream.free()
+        self._device.close()
+
+    def _program(self, specialisation: Specialisation) -> Program:
+        if specialisation not in self._programs:
+            with self._stats.stage("kernels_compiled"):
+                cubin = self._cache.cubin(read_sources(), specialisation, self._device.architecture)
+            program = self._device.load(cubin)
+            self._programs[specialisation] = program
+            for kernel in KERNELS:
+                self._stats.set_resources(kernel, vars(program.resources(kernel)))
+            self._stats.set(kernel_cache_hits=self._cache.hits)
+        return self._programs[specialisation]
+
+    def _let_go(self) -> None:
+        self._job = None
+        while self._pages:
+            self._pages.pop().free()
+        if self._joined is not None:
+            self._joined.free()
+            self._joined = None
+
+    def _find_in_halves(
+        self, searcher: Searcher, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Search a block, in halves if it does not fit the memory."""
+        assert self._job is not None
+        try:
+            return searcher.find_mems(self._job, block, codes, most)
+        except DeviceMemoryError as error:
+            searcher.release()
+            if block.query_count == 1:
+                raise BackendError(
+                    "cuda",
+                    f"the matches of one query do not fit the device's memory ({error}); "
+                    "use a larger -l or --backend cpu",
+                ) from error
+            self._notice(f"{block.query_count:,} queries do not fit the device: {error}; halving")
+        one, other = block.halves()
+        first = self._find_in_halves(searcher, one, codes[: one.base_count], most)
+        if first is None:
+            return None
+        second = self._find_in_halves(searcher, other, codes[one.base_count :], most - first.count)
+        return None if second is None else join_blocks(first, second)

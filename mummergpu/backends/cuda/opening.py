@@ -1,0 +1,57 @@
+"""Whether the ``cuda`` backend can be had here, and the backend if it can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mummergpu.backends.cuda import CudaBackend
+from mummergpu.backends.cuda.driver_library import ask_driver
+from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.requirements import cuda_facts, obstacles
+from mummergpu.errors import BackendError
+from mummergpu.settings import MatchOptions
+from mummergpu.stats import Stats
+
+
+def open_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], None]) -> CudaBackend:
+    """Return the backend on the device that the options name.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        Device, memory, policy, and where compiled kernels are kept.
+    stats : Stats
+        Takes what the backend tells of its work.
+    notice : callable
+        Takes lines for people who want to know more.
+
+    Returns
+    -------
+    CudaBackend
+        Ready to hold pages.
+
+    Raises
+    ------
+    BackendError
+        If something is missing; says what, and what installs it.
+    """
+    # Without a driver nothing else is worth importing.
+    driver = ask_driver(False)
+    if driver.cuda_version is None and options.backend == "auto":
+        raise BackendError("cuda", driver.problem or "no driver")
+    missing = obstacles(cuda_facts(False))
+    if missing:
+        raise BackendError("cuda", "; ".join(map(str, missing)))
+    from mummergpu.backends.cuda.pycuda_device import PycudaDevice
+
+    folder = None if options.kernel_folder is None else Path(options.kernel_folder)
+    return CudaBackend(
+        PycudaDevice(options.device),
+        KernelCache(folder, notice),
+        options.policy,
+        stats,
+        notice,
+        options.gpu_memory,
+        options.profile,
+    )

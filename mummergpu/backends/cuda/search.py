@@ -1,0 +1,424 @@
+"""The work of one stream: a block of queries in, its MEMs on all resident pages out.
+
+The kernels follow each other as in the paper: match, then print. Both write into exact
+buffers: what is to be written is counted first, the counts become offsets, and the offsets
+say where each thread writes. Between the kernels nothing comes back to the host but two
+totals, by which the next buffers are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from mummergpu.backends.cuda.device import Argument, Device, DeviceMemoryError, Program, Texture
+from mummergpu.backends.cuda.launches import Launcher
+from mummergpu.backends.cuda.resident import PADDING_BYTES, WORD_BYTES, ResidentPage
+from mummergpu.backends.cuda.workspace import Workspace
+from mummergpu.backends.interface import MemColumns
+from mummergpu.reads import QueryBlock
+from mummergpu.sequence import CodeArray
+from mummergpu.stats import Stats
+
+MOST_BASES: Final = 1 << 30
+"""Of a block: positions in it have 32 bits on the device, with some to spare."""
+
+FEW_ROWS: Final = 32
+"""As in ``order.cu``: candidates with more rows than this are listed."""
+
+FIRST_PLACE: Final = 0
+LATER_PLACE: Final = 1
+OTHER_PLACE: Final = 2
+"""Rooms for MEMs: those on a later page are merged into the place that is not in use."""
+
+NEXT_QUERY: Final = 0
+LONG_COUNT: Final = 8
+COUNTER_BYTES: Final = 48
+NODE_VISITS: Final = {"match_kernel": 16, "count_mems": 24, "write_mems": 32}
+"""Where in the room of counters each of them is."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all searches of a run share.
+
+    Attributes
+    ----------
+    program : Program
+        The kernels, compiled for the policy and the node format.
+    minimum_length : int
+        The fewest bases of a MEM.
+    pages : sequence of ResidentPage
+        The pages to search, in the order of the reference.
+    joined_reference : int
+        The address of the codes of all pages on the device; 0 if no page needs them.
+    joined_count : int
+        How many they are.
+    query_texture : bool
+        Whether queries are read through a texture.
+    profile : bool
+        Whether the kernels count the nodes they visit.
+    """
+
+    program: Program
+    minimum_length: int
+    pages: Sequence[ResidentPage]
+    joined_reference: int
+    joined_count: int
+    query_texture: bool
+    profile: bool
+
+
+@dataclass(frozen=True)
+class DeviceQueries:
+    """A block of queries on the device.
+
+    Attributes
+    ----------
+    count, base_count : int
+        The queries, and their bases together.
+    offsets : int
+        The address of where each begins.
+    codes : int
+        The address of their bases.
+    texture : Texture or None
+        Reads the bases, if the policy says so.
+    """
+
+    count: int
+    base_count: int
+    offsets: int
+    codes: int
+    texture: Texture | None
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """The bases, as the kernels take them."""
+        return self.codes, 0 if self.texture is None else self.texture.handle
+
+
+@dataclass(frozen=True)
+class DeviceCandidates:
+    """Candidate matches on the device: the addresses of their columns, and their number.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Query starts, lowest nodes and match lengths, with room for all positions.
+    offsets : int
+        Of the candidates of each query, if they followed each other.
+    queries : int
+        The query of each candidate.
+    count : int
+        How many there are.
+    """
+
+    columns: tuple[int, int, int]
+    offsets: int
+    queries: int
+    count: int
+
+
+@dataclass(frozen=True)
+class DeviceMems:
+    """MEMs on the device.
+
+    Attributes
+    ----------
+    place : int
+        Which of the rooms for MEMs they are in.
+    offsets : int
+        The address of where those of each query begin.
+    columns : tuple of int
+        The addresses of query starts, reference starts and lengths.
+    count : int
+        How many there are.
+    """
+
+    place: int
+    offsets: int
+    columns: tuple[int, int, int]
+    count: int
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """As the kernels take them."""
+        return self.offsets, *self.columns
+
+
+class Searcher:
+    """Searches one block at a time, on a stream and with memory of its own.
+
+    Parameters
+    ----------
+    device : Device
+        The device; the calling thread's in all methods.
+    limit : int
+        The most bytes of device memory for a block and what is found for it.
+    stats : Stats
+        Takes kernel times and bytes moved.
+    """
+
+    def __init__(self, device: Device, limit: int, stats: Stats) -> None:
+        self._device = device
+        self._stats = stats
+        self._stream = device.new_stream()
+        self._workspace = Workspace(device, limit)
+        self._launcher = Launcher(device, self._stream, self._workspace, stats)
+        self._total = device.pinned(1, np.int64)
+        self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
+
+    def release(self) -> None:
+        """Give the memory back, after a block that did not fit."""
+        self._stream.synchronize()
+        self._launcher.forget()
+        self._workspace.free()
+
+    def free(self) -> None:
+        """Give everything back."""
+        self._workspace.free()
+        self._stream.free()
+
+    def find_mems(
+        self, job: Job, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Return the MEMs of a block on all pages, or None if there are too many.
+
+        Parameters
+        ----------
+        job : Job
+            Pages, program and options.
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched.
+        most : int
+            The most rows to make room for.
+
+        Returns
+        -------
+        MemColumns or None
+            As `backends.interface.Backend.find_mems`.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the block or its MEMs do not fit.
+        """
+        queries = self._upload(job, block, codes)
+        try:
+            found = self._search_page(job, job.pages[0], queries, most, FIRST_PLACE)
+            for page in job.pages[1:]:
+                if found is None:
+                    return None
+                later = self._search_page(job, page, queries, most - found.count, LATER_PLACE)
+                found = None if later is None else self._merge(job, queries, found, later)
+            return None if found is None else self._download(queries, found)
+        finally:
+            self._stream.synchronize()
+            if queries.texture is not None:
+                queries.texture.free()
+
+    def _upload(self, job: Job, block: QueryBlock, codes: CodeArray) -> DeviceQueries:
+        """Copy a block to the device, by way of pinned memory."""
+        if block.base_count > MOST_BASES:
+            raise DeviceMemoryError(f"{block.base_count} bases in one block")
+        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
+        text = self._device.pinned(size, np.uint8)
+        text[: codes.size] = codes
+        text[codes.size :] = 0
+        offsets = self._device.pinned(block.query_count + 1, np.int64)
+        offsets[:] = block.offsets - block.offsets[0]
+        text_address = self._workspace.room("codes", size)
+        offsets_address = self._workspace.room("query offsets", offsets.nbytes)
+        self._stream.copy_in(text_address, text)
+        self._stream.copy_in(offsets_address, offsets)
+        self._stream.synchronize()
+        self._stats.add_bytes(to_device=text.nbytes + offsets.nbytes)
+        texture = None
+        if job.query_texture:
+            texture = self._device.linear_texture(text_address, size // WORD_BYTES, WORD_BYTES)
+        return DeviceQueries(block.query_count, codes.size, offsets_address, text_address, texture)
+
+    def _search_page(
+        self, job: Job, page: ResidentPage, queries: DeviceQueries, most: int, place: int
+    ) -> DeviceMems | None:
+        candidates = self._match(job, page, queries)
+        return self._print(job, page, queries, candidates, most, place)
+
+    def _match(self, job: Job, page: ResidentPage, queries: DeviceQueries) -> DeviceCandidates:
+        """Find the candidate matches of all queries on a page."""
+        room = self._workspace.room
+        columns = (
+            room("candidate starts", 4 * queries.base_count),
+            room("lowest nodes", 4 * queries.base_count),
+            room("match lengths", 4 * queries.base_count),
+        )
+        counts = room("candidate counts", 4 * queries.count)
+        counters = room("counters", COUNTER_BYTES)
+        self._stream.fill_zero(counters, COUNTER_BYTES)
+        self._launcher.launch_on(
+            job.program,
+            "match_kernel",
+            queries.count,
+            (
+                *page.tree_arguments,
+                *page.reference_arguments,
+                *queries.arguments,
+                queries.offsets,
+                np.uint32(queries.count),
+                np.uint32(job.minimum_length),
+                *columns,
+                counts,
+                counters + NEXT_QUERY,
+                counters + NODE_VISITS["match_kernel"],
+            ),
+        )
+        offsets = room("candidate offsets", 8 * (queries.count + 1))
+        self._launcher.scan(job.program, counts, queries.count, offsets)
+        count = self._read_total(offsets, queries.count)
+        self._stats.add(candidate_matches=count)
+        names = room("candidate queries", 4 * count)
+        if count > 0:
+            self._launcher.launch_on(
+                job.program, "name_queries", queries.count, (offsets, queries.count, names)
+            )
+        return DeviceCandidates(columns, offsets, names, count)
+
+    def _print(
+        self,
+        job: Job,
+        page: ResidentPage,
+        queries: DeviceQueries,
+        candidates: DeviceCandidates,
+        most: int,
+        place: int,
+    ) -> DeviceMems | None:
+        """Turn candidate matches into MEMs, or return None if they are too many."""
+        room = self._workspace.room
+        tops = room("tops", 4 * candidates.count), room("top lengths", 4 * candidates.count)
+        counts = room("mem counts", 4 * candidates.count)
+        counters = room("counters", COUNTER_BYTES)
+        what = (*page.tree_arguments, *queries.arguments, queries.offsets)
+        which = (*candidates.columns, candidates.offsets, candidates.queries, candidates.count)
+        where = (
+            page.page.begin,
+            np.uint32(page.base_count),
+            np.uint32(page.page.owned_end - page.page.begin),
+            job.joined_count,
+            job.joined_reference,
+        )
+        if candidates.count > 0:
+            arguments: tuple[Argument, ...] = (
+                *what,
+                np.uint32(job.minimum_length),
+                *which,
+                *where,
+                *tops,
+                counts,
+                counters + NODE_VISITS["count_mems"],
+            )
+            self._launcher.launch_on(job.program, "count_mems", candidates.count, arguments)
+        offsets = room("mem offsets", 8 * (candidates.count + 1))
+        self._launcher.scan(job.program, counts, candidates.count, offsets)
+        query_offsets = room(f"offsets of mems {place}", 8 * (queries.count + 1))
+        self._launcher.launch_on(
+            job.program,
+            "offsets_of_queries",
+            queries.count + 1,
+            (candidates.offsets, offsets, queries.count, query_offsets),
+        )
+        count = self._read_total(offsets, candidates.count)
+        if count > most:
+            return None
+        columns = self._columns(place, count)
+        if count > 0:
+            arguments = (*what, *which, *where, *tops, offsets, *columns)
+            self._launcher.launch_on(
+                job.program,
+                "write_mems",
+                candidates.count,
+                (*arguments, counters + NODE_VISITS["write_mems"]),
+            )
+            self._order(job, candidates, offsets, columns, count)
+        if job.profile:
+            self._read_visits(counters)
+        return DeviceMems(place, query_offsets, columns, count)
+
+    def _columns(self, place: int, count: int) -> tuple[int, int, int]:
+        """Return the addresses of room for the columns of MEMs."""
+        room = self._workspace.room
+        return (
+            room(f"query starts {place}", 8 * count),
+            room(f"reference starts {place}", 8 * count),
+            room(f"lengths {place}", 8 * count),
+        )
+
+    def _order(
+        self,
+        job: Job,
+        candidates: DeviceCandidates,
+        offsets: int,
+        columns: tuple[int, int, int],
+        count: int,
+    ) -> None:
+        """Order the MEMs of each candidate match by their starts in the reference."""
+        long_candidates = self._workspace.room("long candidates", 8 * (count // FEW_ROWS + 1))
+        long_count = self._workspace.room("counters", COUNTER_BYTES) + LONG_COUNT
+        self._launcher.launch_on(
+            job.program,
+            "order_rows",
+            candidates.count,
+            (offsets, candidates.count, *columns, long_candidates, long_count),
+        )
+        if count > FEW_ROWS:
+            self._launcher.launch(
+                job.program,
+                "order_long_rows",
+                min(count // FEW_ROWS, self._device.resident_blocks),
+                (offsets, long_candidates, long_count, *columns),
+            )
+
+    def _merge(
+        self, job: Job, queries: DeviceQueries, found: DeviceMems, later: DeviceMems
+    ) -> DeviceMems:
+        """Merge the MEMs on earlier pages with those on a later one."""
+        place = OTHER_PLACE if found.place == FIRST_PLACE else FIRST_PLACE
+        offsets = self._workspace.room(f"offsets of mems {place}", 8 * (queries.count + 1))
+        count = found.count + later.count
+        merged = DeviceMems(place, offsets, self._columns(place, count), count)
+        self._launcher.launch_on(
+            job.program,
+            "merge_pages",
+            queries.count + 1,
+            (*found.arguments, *later.arguments, queries.count, *merged.arguments),
+        )
+        return merged
+
+    def _read_total(self, offsets: int, count: int) -> int:
+        """Return what stands behind the last offset."""
+        self._stream.copy_out(self._total, offsets + 8 * count)
+        self._stream.synchronize()
+        return int(self._total[0])
+
+    def _read_visits(self, counters: int) -> None:
+        """Add the nodes that the kernels have visited to the stats."""
+        self._stream.copy_out(self._counters, counters)
+        self._stream.synchronize()
+        for kernel, place in NODE_VISITS.items():
+            self._stats.add_node_visits(kernel, int(self._counters[place // 8]))
+
+    def _download(self, queries: DeviceQueries, found: DeviceMems) -> MemColumns:
+        """Copy MEMs to the host, into pinned memory that is used again after they are gone."""
+        offsets = self._device.pinned(queries.count + 1, np.int64)
+        columns = [self._device.pinned(found.count, np.int64) for _ in found.columns]
+        self._stream.copy_out(offsets, found.offsets)
+        for column, address in zip(columns, found.columns, strict=True):
+            self._stream.copy_out(column, address)
+        self._stream.synchronize()
+        self._launcher.report()
+        self._stats.add_bytes(from_device=offsets.nbytes + 24 * found.count)
+        return MemColumns(offsets, *columns)

@@ -1,0 +1,97 @@
+// What the kernels need of CUDA, for a host compiler: threads run one after the other.
+//
+// A kernel with barriers is run with one thread a block, for which a barrier is nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define __device__
+#define __global__
+#define __shared__ static
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+
+struct alignas(8) uint2 {
+    unsigned int x, y;
+};
+struct alignas(16) uint4 {
+    unsigned int x, y, z, w;
+};
+struct Index {
+    unsigned int x;
+};
+static Index threadIdx, blockIdx, blockDim, gridDim;
+
+// A texture, where a device has an opaque handle.
+struct HostTexture {
+    const unsigned char* data;
+    size_t width;  // texels
+    size_t rows;
+    size_t texel_bytes;
+};
+using cudaTextureObject_t = unsigned long long;
+
+static inline void require(bool holds, const char* what) {
+    if (!holds) {
+        std::fprintf(stderr, "host kernels: %s\n", what);
+        std::abort();
+    }
+}
+
+template <typename Texel>
+Texel fetch(cudaTextureObject_t handle, size_t column, size_t row) {
+    const HostTexture* texture = reinterpret_cast<const HostTexture*>(handle);
+    require(texture != nullptr, "a texture that was not bound");
+    require(texture->texel_bytes == sizeof(Texel), "texels of another size");
+    require(column < texture->width && row < texture->rows, "a texel outside of its texture");
+    Texel texel;
+    std::memcpy(&texel, texture->data + (row * texture->width + column) * sizeof(Texel),
+                sizeof(Texel));
+    return texel;
+}
+
+template <typename Texel>
+Texel tex1Dfetch(cudaTextureObject_t texture, int number) {
+    require(number >= 0, "a texel of negative number");
+    return fetch<Texel>(texture, static_cast<size_t>(number), 0);
+}
+
+template <typename Texel>
+Texel tex2D(cudaTextureObject_t texture, float column, float row) {
+    return fetch<Texel>(texture, static_cast<size_t>(column), static_cast<size_t>(row));
+}
+
+template <typename Number>
+Number __ldg(const Number* address) {
+    require(reinterpret_cast<uintptr_t>(address) % alignof(Number) == 0, "an unaligned load");
+    return *address;
+}
+
+template <typename Number>
+Number atomicAdd(Number* address, Number value) {
+    const Number before = *address;
+    *address += value;
+    return before;
+}
+
+static inline void __syncthreads() {
+    require(blockDim.x == 1, "a barrier among threads that run one after the other");
+}
+
+static inline int __ffsll(long long value) {
+    return __builtin_ffsll(value);
+}
+
+template <typename Number>
+Number min(Number one, Number other) {
+    return other < one ? other : one;
+}
+
+template <typename Number>
+Number max(Number one, Number other) {
+    return one < other ? other : one;
+}

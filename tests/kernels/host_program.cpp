@@ -1,0 +1,80 @@
+// The kernels, compiled for the host as one shared library with a function to launch them.
+#include "host_cuda.h"
+
+#include "program.cu"
+
+namespace {
+
+// Read arguments as a launch lays them out: each at a multiple of its own alignment.
+class Arguments {
+  public:
+    Arguments(const char* bytes, size_t size) : bytes_(bytes), size_(size) {}
+
+    template <typename Argument>
+    Argument next() {
+        offset_ = (offset_ + alignof(Argument) - 1) / alignof(Argument) * alignof(Argument);
+        require(offset_ + sizeof(Argument) <= size_, "too few arguments");
+        Argument argument;
+        std::memcpy(&argument, bytes_ + offset_, sizeof(Argument));
+        offset_ += sizeof(Argument);
+        return argument;
+    }
+
+    void end() const {
+        require(offset_ == size_, "too many arguments");
+    }
+
+  private:
+    const char* bytes_;
+    size_t size_;
+    size_t offset_ = 0;
+};
+
+template <typename... Parameters>
+void launch(void (*kernel)(Parameters...), unsigned int blocks, unsigned int threads,
+            Arguments arguments) {
+    // Braces keep the order of evaluation.
+    struct Call {
+        void (*kernel)(Parameters...);
+        const Arguments& arguments;
+        unsigned int blocks;
+        unsigned int threads;
+
+        Call(void (*given)(Parameters...), unsigned int b, unsigned int t, Arguments& source,
+             Parameters... parameters)
+            : kernel(given), arguments(source), blocks(b), threads(t) {
+            source.end();
+            gridDim.x = blocks;
+            blockDim.x = threads;
+            for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+                for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) {
+                    kernel(parameters...);
+                }
+            }
+        }
+    };
+    Call{kernel, blocks, threads, arguments, arguments.next<Parameters>()...};
+}
+
+}  // namespace
+
+extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int threads,
+                             const char* bytes, size_t size) {
+#define KERNEL(kernel)                                           \
+    if (std::strcmp(name, #kernel) == 0) {                       \
+        launch(kernel, blocks, threads, Arguments(bytes, size)); \
+        return 0;                                                \
+    }
+    KERNEL(match_kernel)
+    KERNEL(count_mems)
+    KERNEL(write_mems)
+    KERNEL(sum_tiles)
+    KERNEL(scan_tile_sums)
+    KERNEL(scan_tiles)
+    KERNEL(name_queries)
+    KERNEL(offsets_of_queries)
+    KERNEL(order_rows)
+    KERNEL(order_long_rows)
+    KERNEL(merge_pages)
+    return 1;
+}
