@@ -30,8 +30,9 @@ reported unless another mode is chosen (mummer's default is -mumreference), the 
 query are ordered by query position, then by reference position, and -mum with -l 1 does
 not forget a match of one base at the first base of the reference."""
 
-MATCH_EPILOG: Final = """Another command: 'mummergpu workload' makes a reference and reads to try
-this on; see 'mummergpu workload --help'. 'mummergpu match' is the same as 'mummergpu'.
+MATCH_EPILOG: Final = """Other commands: 'mummergpu workload' makes a reference and reads to try
+this on, 'mummergpu doctor' says what this machine has and lacks; each has its own --help.
+'mummergpu match' is the same as 'mummergpu'.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted."""
 

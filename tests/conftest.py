@@ -1,4 +1,4 @@
-"""What tests share: the real data beside the checkout, and MUMmer's own program."""
+"""What tests share: the real data beside the checkout, MUMmer's own program, NVRTC."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -14,6 +15,9 @@ SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 REQUIRE_MUMMER = "MUMMERGPU_REQUIRE_MUMMER"
 """Set to 1 where a missing ``mummer`` must fail the tests that need it."""
+
+REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
+"""Set to 1 where tests that compile the kernels must not be skipped."""
 
 
 @pytest.fixture(scope="session")
@@ -33,8 +37,27 @@ def mummer_binary() -> str:
     path = shutil.which("mummer")
     if path is not None:
         return path
-    reason = "mummer is not installed (Debian: apt-get install mummer)"
-    if os.environ.get(REQUIRE_MUMMER) == "1":
+    _do_without("mummer is not installed (Debian: apt-get install mummer)", REQUIRE_MUMMER)
+
+
+@pytest.fixture(scope="session")
+def nvrtc() -> None:
+    """For tests that compile the kernels, for which no GPU is needed.
+
+    Without NVRTC the test is skipped, or fails where `REQUIRE_NVRTC` is set to 1.
+    """
+    from mummergpu.backends.cuda.compilation import nvrtc_version
+    from mummergpu.errors import BackendError
+
+    try:
+        nvrtc_version()
+    except BackendError as error:
+        _do_without(error.message, REQUIRE_NVRTC)
+
+
+def _do_without(reason: str, variable: str) -> NoReturn:
+    """Skip the test, or fail it where the variable asks for that."""
+    if os.environ.get(variable) == "1":
         pytest.fail(reason)
     pytest.skip(reason)
 

@@ -57,15 +57,32 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv" / "bin"
 
 
-def test_the_wheel_holds_the_package_the_workloads_and_the_licence(wheel: Path) -> None:
+def contents(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
-        names = set(archive.namelist())
+        return set(archive.namelist())
+
+
+def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel: Path) -> None:
+    names = contents(wheel)
     for path in (SOURCE / "mummergpu").rglob("*.py"):
         assert path.relative_to(SOURCE).as_posix() in names
     for path in (SOURCE / "workloads").glob("*.toml"):
         assert f"mummergpu/workloads/{path.name}" in names
+    kernels = {path.name for path in (SOURCE / "kernels").glob("*.cu*")}
+    assert "program.cu" in kernels
+    assert {f"mummergpu/kernels/{name}" for name in kernels} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
+
+
+def test_the_source_archive_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, folder=SOURCE)
+    (archive,) = tmp_path.glob("mummergpu-*.tar.gz")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel"]
+    folder = tmp_path / "from the archive"
+    run(*pip, "--no-deps", "--no-build-isolation", "-w", folder, archive, folder=tmp_path)
+    (built,) = folder.glob("mummergpu-*.whl")
+    assert contents(built) == contents(wheel)
 
 
 def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
@@ -75,6 +92,23 @@ def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: P
     assert Path(where.strip()).is_relative_to(installed.parent)
     version = run(installed / "mummergpu", "--version", folder=tmp_path)
     assert version.startswith("mummergpu 0.")
+
+
+def test_the_installed_package_compiles_its_own_kernels(installed: Path, tmp_path: Path) -> None:
+    program = (
+        "from mummergpu.backends.cuda.sources import read_sources, source_folder\n"
+        "print(source_folder(), *read_sources())\n"
+    )
+    where, *names = run(installed / "python", "-c", program, folder=tmp_path).split()
+    assert Path(where).is_relative_to(installed.parent)
+    assert names == sorted(path.name for path in (SOURCE / "kernels").glob("*.cu*"))
+
+
+def test_the_installed_command_looks_at_the_machine(installed: Path, tmp_path: Path) -> None:
+    lines = run(installed / "mummergpu", "doctor", folder=tmp_path).splitlines()
+    (own,) = (line for line in lines if line.startswith("mummergpu "))
+    assert own.split()[1].startswith("0.")
+    assert lines[-1].startswith("backend ")
 
 
 def test_the_installed_command_makes_a_workload_and_matches_it(

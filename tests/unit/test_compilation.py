@@ -36,15 +36,6 @@ SOURCES = {
 }
 
 
-@pytest.fixture(scope="module")
-def nvrtc() -> None:
-    """Skips where kernels cannot be compiled."""
-    try:
-        nvrtc_version()
-    except BackendError as error:
-        pytest.skip(error.message)
-
-
 @pytest.fixture
 def forgotten() -> Iterator[None]:
     """Lets a test see NVRTC loaded for the first time, and others after it again."""

@@ -340,21 +340,12 @@ def test_processes_share_a_folder(folder: Path) -> None:
     assert not [name for name in names(folder) if name.endswith(".unfinished")]
 
 
-@pytest.fixture
-def real_sources() -> dict[str, str]:
-    try:
-        compilation.nvrtc_version()
-    except BackendError as error:
-        pytest.skip(error.message)
-    return {"program.cu": 'extern "C" __global__ void f(int *out) { out[0] = MERGED_TREE; }\n'}
-
-
-def test_the_real_compiler_is_the_one_that_is_asked(
-    folder: Path, real_sources: dict[str, str]
-) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_the_real_compiler_is_the_one_that_is_asked(folder: Path) -> None:
+    program = 'extern "C" __global__ void f(int *out) { out[0] = MERGED_TREE; }\n'
     notices: list[str] = []
     first, second = KernelCache(folder, notices.append), KernelCache(folder, notices.append)
-    cubin = first.cubin(real_sources, MERGED, "sm_90")
+    cubin = first.cubin({"program.cu": program}, MERGED, "sm_90")
     assert cubin.startswith(b"\x7fELF")
-    assert second.cubin(real_sources, MERGED, "sm_90") == cubin
+    assert second.cubin({"program.cu": program}, MERGED, "sm_90") == cubin
     assert (second.hits, second.misses, notices) == (1, 0, [])
