@@ -41,14 +41,19 @@ BREADTH_FIRST_EDGES = 16
 """The paper's number, not imported on purpose."""
 
 
+def flags_of(layout: Layout) -> tuple[bool, bool, bool, bool]:
+    """The flags of the policies that make a layout."""
+    return (
+        layout.merged_tree,
+        layout.two_dimensional_reference,
+        layout.two_dimensional_tree,
+        layout.node_reordering,
+    )
+
+
 def layout_id(layout: Layout) -> str:
-    flags = {
-        "m": layout.merged_tree,
-        "r": layout.two_dimensional_reference,
-        "t": layout.two_dimensional_tree,
-        "n": layout.node_reordering,
-    }
-    letters = "".join(letter for letter, on in flags.items() if on) or "none"
+    flags = zip("mrtn", flags_of(layout), strict=True)
+    letters = "".join(letter for letter, on in flags if on) or "none"
     return f"{letters}-wide" if layout.wide else letters
 
 

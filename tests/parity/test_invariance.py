@@ -49,12 +49,15 @@ def expected(real: RealData, mummer_binary: str) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.parametrize("address_bits", ["24", "32"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
-def test_every_layout(layout: Layout, real: RealData, mummer_binary: str, tmp_path: Path) -> None:
+def test_every_layout(
+    layout: Layout, address_bits: str, real: RealData, mummer_binary: str, tmp_path: Path
+) -> None:
     reference, queries = real.reference(CONTIGS), [real.reference(SLICE)]
     told = mummer_text(mummer_binary, reference, queries, "-maxmatch -b -l 14")
     assert count_rows(told) > 3000
-    setting = f"--page-size 120k --policy {layout_id(layout)}"
+    setting = f"--page-size 120k --policy {layout_id(layout)} --address-bits {address_bits}"
     found = our_text(tmp_path, reference, queries, "-maxmatch -b -l 14", setting)
     assert not difference(found, in_our_order(told, record_names(reference)))
 
@@ -71,6 +74,8 @@ def test_every_layout(layout: Layout, real: RealData, mummer_binary: str, tmp_pa
         "-t 2 --page-size 100k",
         "-t 1 --page-size 30000",
         "-t 4 --page-size 100001 --block-size 1k --policy rt",
+        "-t 2 --page-size 150k --address-bits 32",
+        "-t 2 --page-size auto --address-bits 32 --policy none",
     ],
 )
 def test_threads_blocks_and_pages(

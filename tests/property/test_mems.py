@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import mummer_text
 from strategies import queries, references, satellites, sequences
-from trees import LAYOUTS
+from trees import LAYOUTS, flags_of
 
-from mummergpu import long_queries, pipeline
+from mummergpu.backends import cpu
 from mummergpu.pipeline import run
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.progress import NullProgress
@@ -45,7 +45,9 @@ class Setting:
     threads: int = 1
     block_size: int = 1 << 20
     memory: int | None = None
-    piece_bases: int = long_queries.PIECE_BASES
+    piece_bases: int = cpu.SIZES.piece_bases
+    most_rows: int = cpu.SIZES.most_rows
+    address_bits: int | None = None
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +81,20 @@ def found_text(
         minimum_length,
         threads=setting.threads,
         page_size=setting.page_size,
+        address_bits=setting.address_bits,
         policy=Policy.from_code(setting.policy),
         block_size=setting.block_size,
         memory=setting.memory,
         **told,
     )
-    pieces = {
-        "PIECE_BASES": setting.piece_bases,
-        "LONG_QUERY": 2 * setting.piece_bases,
-        "PART_BASES": 4 * setting.piece_bases,
-    }
-    with patch.multiple(long_queries, **pieces):
+    sizes = replace(
+        cpu.SIZES,
+        piece_bases=setting.piece_bases,
+        long_query=2 * setting.piece_bases,
+        part_bases=4 * setting.piece_bases,
+        most_rows=setting.most_rows,
+    )
+    with patch.object(cpu, "SIZES", sizes):
         run(options, Stats(), NullProgress(StringIO()), lambda line: None)
     return (folder / "found.txt").read_text()
 
@@ -101,6 +106,13 @@ policies = (
 
 def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
     small = st.integers(1, minimum_length + 25)
+
+    def without_large_strips_for_tiny_pages(setting: Setting) -> Setting:
+        """A strip of wide nodes takes 24 MiB, however few the nodes."""
+        if setting.address_bits == 32 and setting.page_size < 100:
+            return replace(setting, policy=setting.policy.replace("t", "") or "none")
+        return setting
+
     return st.builds(
         Setting,
         policy=policies,
@@ -108,8 +120,9 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         threads=st.sampled_from([1, 2, 4]),
         block_size=st.sampled_from([1, 7, 40, 1 << 20]),
         memory=st.sampled_from([None, None, 1, 20_000]),
-        piece_bases=st.sampled_from([long_queries.PIECE_BASES, 1, 2, 9, 20]),
-    )
+        piece_bases=st.sampled_from([cpu.SIZES.piece_bases, 1, 2, 9, 20]),
+        address_bits=st.sampled_from([None, 24, 32]),
+    ).map(without_large_strips_for_tiny_pages)
 
 
 output_options = st.fixed_dictionaries(
@@ -171,17 +184,19 @@ def test_diverged_tandem_repeats_against_themselves(
 
 @FEWER_EXAMPLES
 @given(records=references(), minimum_length=st.integers(1, 8), data=st.data())
-def test_all_cpu_layouts_and_textures_give_the_same_bytes(
+def test_all_cpu_layouts_formats_and_textures_give_the_same_bytes(
     folder: Path, records: list[str], minimum_length: int, data: st.DataObject
 ) -> None:
     reads = data.draw(queries(records), "reads")
     layouts = {
-        Policy(*textures, *vars(layout).values()).code
+        Policy(*textures, *flags_of(layout)).code
         for layout in LAYOUTS
         for textures in ((False, False, False), (True, False, True), (False, True, False))
     }
     assert len(layouts) == 3 * len(LAYOUTS)
     several = [Setting(code, minimum_length + 20) for code in sorted(layouts)]
+    wide = sorted(Policy(False, False, False, *flags_of(layout)).code for layout in LAYOUTS)
+    several += [Setting(code, minimum_length + 60, address_bits=32) for code in wide]
     check(folder, records, reads, minimum_length, several, EVERYTHING)
 
 
@@ -206,9 +221,8 @@ def test_blocks_cut_for_their_many_matches_give_the_same_bytes(
     reads = data.draw(queries(records), "reads")
     minimum_length = data.draw(st.integers(1, 4), "minimum length")
     several = data.draw(st.lists(settings_for(minimum_length), min_size=2, max_size=4))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "MOST_ROWS", most_rows)
-        check(folder, records, reads, minimum_length, several, EVERYTHING)
+    several = [replace(setting, most_rows=most_rows) for setting in several]
+    check(folder, records, reads, minimum_length, several, EVERYTHING)
 
 
 LONG = "ACGTTGCATGTCAGGCTA" * 3 + "TTGACCAGTANNACG" + "GATTACA" * 5
@@ -245,6 +259,8 @@ def test_awkward_cases(
         Setting("Tmn", minimum_length + 1, block_size=1),
         Setting("rmt", minimum_length),
         Setting("mn", minimum_length // 2 + 1),
+        Setting("mr", minimum_length + 3, threads=2, block_size=40, address_bits=32),
+        Setting("tn", address_bits=32),
         Setting("m", 50, threads=2, memory=1, piece_bases=3),
     ]
     told = {**EVERYTHING, "uniqueness": uniqueness}

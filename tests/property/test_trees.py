@@ -10,6 +10,7 @@ from trees import (
     AS_CONSTRUCTED,
     LAYOUTS,
     PLAIN,
+    WIDE_LAYOUTS,
     breadth_then_depth_first,
     check_tree,
     flat_tree_of,
@@ -39,7 +40,7 @@ texts = st.one_of(sequences(), references().map("N".join))
 @example("AC" * 30, 3)
 def test_every_layout_holds_the_suffix_tree(text: str, base_before: int) -> None:
     codes = page_codes_of(text)
-    for layout in LAYOUTS:
+    for layout in LAYOUTS + WIDE_LAYOUTS:
         check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
 
 
@@ -63,7 +64,7 @@ def test_layouts_of_one_order_hold_the_same_tree(text: str, base_before: int) ->
     for reordered in (False, True):
         trees = [
             numbered(decode_nodes(flat_tree_of(codes, layout, base_before)))
-            for layout in LAYOUTS
+            for layout in LAYOUTS + WIDE_LAYOUTS
             if layout.node_reordering == reordered
         ]
         for tree in trees[1:]:

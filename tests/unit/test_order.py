@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from trees import (
     AS_CONSTRUCTED,
     PLAIN,
+    WIDE,
     breadth_then_depth_first,
     flat_tree_of,
     naive_names,
@@ -35,15 +38,17 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_nodes_are_numbered_breadth_first_and_then_depth_first(text: str) -> None:
     root, _ = naive_tree(text)
-    tree = flat_tree_of(page_codes_of(text), PLAIN)
-    assert names_in_order(tree, text) == naive_names(breadth_then_depth_first(root))
+    for layout in (PLAIN, WIDE):
+        tree = flat_tree_of(page_codes_of(text), layout)
+        assert names_in_order(tree, text) == naive_names(breadth_then_depth_first(root))
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_nodes_are_numbered_as_they_were_constructed(text: str) -> None:
     _, constructed = naive_tree(text)
-    tree = flat_tree_of(page_codes_of(text), AS_CONSTRUCTED)
-    assert names_in_order(tree, text) == naive_names(constructed)
+    for layout in (AS_CONSTRUCTED, replace(AS_CONSTRUCTED, wide=True)):
+        tree = flat_tree_of(page_codes_of(text), layout)
+        assert names_in_order(tree, text) == naive_names(constructed)
 
 
 @pytest.mark.parametrize("reordered", [False, True])

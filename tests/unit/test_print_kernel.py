@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from oracle import brute_force_mems
-from trees import LAYOUTS, PLAIN, layout_id, reference_of
+from trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id, reference_of
 
 from mummergpu.backends.cpu import CpuBackend
 from mummergpu.backends.interface import MemColumns
@@ -39,8 +39,9 @@ def columns_of(
 ) -> MemColumns:
     stats = Stats()
     block = block_of(queries)
-    indexed = build_page(reference, page, layout, stats)
-    columns = CpuBackend(minimum_length, stats).find_mems(indexed, block, block.codes, ANY)
+    backend = CpuBackend(stats)
+    backend.hold([build_page(reference, page, layout, stats)], minimum_length)
+    columns = backend.find_mems(block, block.codes, ANY)
     assert columns is not None
     return columns
 
@@ -129,7 +130,7 @@ RECORDS = ["ACGTTGCATGTCAGGCTAACGTTGCA", "TTGACNNCAGGCTAACG", "", "A" * 12, "GCA
 QUERIES = ["ACGTTGCATGTCAGGCTAACGTTGCA", "AAAAAAAAAAAAAAAAAA", "TTGACGCAGGCTAACGN", "GCATG", "T"]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 @pytest.mark.parametrize("page_size", [5, 6, 13, 30, 1000])
 def test_pages_report_what_begins_in_their_own_part_and_nothing_twice(
     layout: Layout, page_size: int
@@ -166,7 +167,7 @@ def test_a_match_ends_where_its_record_ends_also_at_the_end_of_a_page() -> None:
     assert sorted(found) == expected(records, [query], 4)[0]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 def test_many_queries_of_many_lengths_at_once(layout: Layout) -> None:
     random = np.random.default_rng(11)
     record = "".join(random.choice(list("ACGT"), 400))
@@ -180,15 +181,36 @@ def test_many_queries_of_many_lengths_at_once(layout: Layout) -> None:
     assert rows_of(columns) == expected([record], queries, 7)
 
 
-def test_more_rows_than_there_is_room_for_are_not_made() -> None:
+@pytest.mark.parametrize("page_size", [1000, 20])
+def test_more_rows_than_there_is_room_for_are_not_made(page_size: int) -> None:
     reference = reference_of(["A" * 50])
-    (page,) = plan_pages(50, 1000, 4)
     stats = Stats()
-    indexed = build_page(reference, page, PLAIN, stats)
+    pages = plan_pages(50, page_size, 4)
     block = block_of(["A" * 20])
-    backend = CpuBackend(5, stats)
+    backend = CpuBackend(stats)
+    backend.hold([build_page(reference, page, PLAIN, stats) for page in pages], 5)
     rows = len(expected(["A" * 50], ["A" * 20], 5)[0])
-    assert backend.find_mems(indexed, block, block.codes, rows - 1) is None
-    columns = backend.find_mems(indexed, block, block.codes, rows)
+    assert backend.find_mems(block, block.codes, rows - 1) is None
+    columns = backend.find_mems(block, block.codes, rows)
     assert columns is not None
     assert columns.count == rows
+
+
+def test_the_pages_that_are_held_last_are_searched() -> None:
+    reference = reference_of(RECORDS)
+    stats = Stats()
+    pages = plan_pages(reference.codes.size, 13, 4)
+    assert len(pages) > 5
+    indexed = [build_page(reference, page, PLAIN, stats) for page in pages]
+    block = block_of(QUERIES)
+    backend = CpuBackend(stats)
+    found: list[Rows] = [[] for _ in QUERIES]
+    for group in ([indexed[0]], indexed[1:4], indexed[4:]):
+        backend.hold(group, 5)
+        columns = backend.find_mems(block, block.codes, ANY)
+        assert columns is not None
+        for query, rows in enumerate(rows_of(columns)):
+            assert rows == sorted(rows)
+            found[query] += rows
+    backend.close()
+    assert [sorted(rows) for rows in found] == expected(RECORDS, QUERIES, 5)

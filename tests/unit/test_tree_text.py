@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from trees import LAYOUTS, PLAIN, layout_id, reference_of
+from trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, layout_id, reference_of
 
 from mummergpu.errors import OptionError
 from mummergpu.index import IndexedPage, build_page
@@ -67,7 +67,7 @@ def test_the_table_says_what_its_positions_are() -> None:
     assert TABLE_HEADER.count(b"\n") == 2
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 def test_the_table_holds_every_field_of_every_node(layout: Layout) -> None:
     pages = pages_of(RECORDS, layout, 12)
     assert len(pages) > 1
@@ -95,6 +95,12 @@ def test_the_table_holds_every_field_of_every_node(layout: Layout) -> None:
                 "next_leaf": "-" if following == 0 else str(following),
                 "preceding_base": "ACGTN"[columns.flags[number] & 7] if leaf else "-",
             }
+
+
+def test_both_formats_give_the_same_text() -> None:
+    for text in (table_text, dot_text):
+        narrow, wide = (whole(text(pages_of(RECORDS, layout, 12))) for layout in (PLAIN, WIDE))
+        assert narrow == wide
 
 
 def test_chains_of_leaves_can_be_followed_in_the_table() -> None:
@@ -172,7 +178,7 @@ def test_the_graph_of_a_tree_drawn_by_hand() -> None:
     assert chains == {}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 def test_paths_in_the_graph_spell_the_suffixes(layout: Layout) -> None:
     pages = pages_of(RECORDS, layout, 12)
     nodes, edges, links, chains = graph_of(whole(dot_text(pages)))
