@@ -32,7 +32,14 @@ from mummergpu.layout import (
 from mummergpu.reference import read_reference
 from mummergpu.sequence import BREAK
 from mummergpu.tree.decode import decode_nodes
-from mummergpu.tree.flatten import flatten_tree
+from mummergpu.tree.flatten import (
+    ADDRESS_MASK,
+    BASE_MASK,
+    BASE_SHIFT,
+    LENGTH_MASK,
+    LENGTH_SHIFT,
+    flatten_tree,
+)
 from mummergpu.tree.order import order_nodes
 from mummergpu.tree.ukkonen import GrownTree, grow_tree
 
@@ -124,6 +131,18 @@ def test_some_nodes_can_be_decoded_without_the_others() -> None:
         assert np.array_equal(part.addresses, everything.addresses[3:9])
         assert np.array_equal(part.children, everything.children[:, 3:9])
         assert decode_nodes(tree, tree.node_count - 1, tree.node_count + 100).addresses.size == 1
+
+
+def test_facts_of_leaves_have_room_for_the_largest_page() -> None:
+    parts = [
+        ADDRESS_MASK,
+        LENGTH_MASK << LENGTH_SHIFT,
+        BASE_MASK << BASE_SHIFT,
+    ]
+    assert sum(parts) == (1 << 64) - 1, "they overlap, or leave bits unused"
+    assert ADDRESS_MASK >= 2 * MAXIMUM_WIDE_PAGE_BASES - 1
+    assert LENGTH_MASK >= MAXIMUM_WIDE_PAGE_BASES - 1
+    assert BASE_MASK >= BREAK
 
 
 @pytest.mark.parametrize(
