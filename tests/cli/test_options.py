@@ -34,7 +34,9 @@ def options_of(told: list[MatchOptions], command_line: str) -> MatchOptions:
     return told.pop()
 
 
-def test_defaults(told: list[MatchOptions]) -> None:
+def test_defaults(told: list[MatchOptions], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MUMMERGPU_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     assert options_of(told, "ref.fa reads.fq") == MatchOptions(
         reference_path="ref.fa",
         query_paths=("reads.fq",),
@@ -47,7 +49,11 @@ def test_defaults(told: list[MatchOptions]) -> None:
         page_size=8_388_608,
         address_bits=None,
         policy=DEFAULT_POLICY,
-        block_size=1 << 20,
+        block_size=None,
+        device=0,
+        gpu_memory=None,
+        profile=False,
+        kernel_folder="/caches/mummergpu",
         dot_path=None,
         dump_tree_path=None,
     )
@@ -102,6 +108,9 @@ def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
         ("--address-bits 24", "address_bits", 24),
         ("--address-bits 32", "address_bits", 32),
         ("--block-size 4k", "block_size", 4096),
+        ("--device 2", "device", 2),
+        ("--gpu-memory 2G", "gpu_memory", 1 << 31),
+        ("--profile", "profile", True),
         ("--dot tree.dot", "dot_path", "tree.dot"),
         ("--dump-tree tree.txt", "dump_tree_path", "tree.txt"),
         ("--policy QRTmrtn", "policy", Policy(*[True] * 7)),

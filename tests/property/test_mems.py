@@ -80,6 +80,7 @@ def found_text(
         str(folder / "found.txt"),
         minimum_length,
         threads=setting.threads,
+        backend="cpu",
         page_size=setting.page_size,
         address_bits=setting.address_bits,
         policy=Policy.from_code(setting.policy),

@@ -3,17 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu import long_queries
 from mummergpu.long_queries import cut_queries, has_long_query
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import encode
 
 
-@pytest.fixture
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_queries, "PIECE_BASES", 4)
-    monkeypatch.setattr(long_queries, "LONG_QUERY", 8)
-    monkeypatch.setattr(long_queries, "PART_BASES", 9)
+PIECE_BASES = 4
+LONG_QUERY = 8
+PART_BASES = 9
 
 
 def block_of(*queries: bytes) -> QueryBlock:
@@ -22,10 +19,9 @@ def block_of(*queries: bytes) -> QueryBlock:
     return QueryBlock(0, encode(b"".join(queries)), offsets, np.empty(0, np.uint8), no_names)
 
 
-@pytest.mark.usefixtures("small_pieces")
 def test_pieces_own_every_start_once_and_see_what_they_need() -> None:
     block = block_of(b"ACGTACGTAC", b"", b"GGT", b"TTTTACGT")
-    pieces = cut_queries(block.offsets, 3)
+    pieces = cut_queries(block.offsets, 3, PIECE_BASES)
     assert pieces.queries.tolist() == [0, 0, 0, 1, 2, 3, 3]
     assert pieces.begins.tolist() == [0, 4, 8, 10, 10, 13, 17]
     assert pieces.ends.tolist() == [4, 8, 10, 10, 13, 17, 21]
@@ -33,11 +29,10 @@ def test_pieces_own_every_start_once_and_see_what_they_need() -> None:
     assert pieces.text_ends.tolist() == [7, 10, 10, 10, 13, 20, 21]
 
 
-@pytest.mark.usefixtures("small_pieces")
 def test_parts_hold_all_pieces_in_order() -> None:
     block = block_of(b"ACGTACGTACCA", b"GGT", b"TTTTACGT")
-    pieces = cut_queries(block.offsets, 3)
-    parts = list(pieces.parts())
+    pieces = cut_queries(block.offsets, 3, PIECE_BASES)
+    parts = list(pieces.parts(PART_BASES))
     assert len(parts) > 2
     assert np.concatenate([part.begins for part in parts]).tolist() == pieces.begins.tolist()
     texts = [part.as_block(block.codes) for part in parts]
@@ -48,7 +43,6 @@ def test_parts_hold_all_pieces_in_order() -> None:
             assert seen.tolist() == true.tolist()
 
 
-@pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize(
     ("queries", "expected"),
     [
@@ -60,4 +54,4 @@ def test_parts_hold_all_pieces_in_order() -> None:
     ],
 )
 def test_only_blocks_with_a_long_query_are_cut(queries: list[bytes], expected: bool) -> None:
-    assert has_long_query(block_of(*queries)) is expected
+    assert has_long_query(block_of(*queries), LONG_QUERY) is expected

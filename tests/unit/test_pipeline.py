@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mummergpu import pipeline
+from mummergpu.backends import cpu
 from mummergpu.progress import NullProgress
 from mummergpu.sequence import Strand
 from mummergpu.settings import MatchOptions
@@ -36,6 +38,7 @@ def output_of(files: tuple[str, str], folder: Path, **told: object) -> tuple[byt
         str(path),
         minimum_length=12,
         strands=BOTH,
+        backend="cpu",
         block_size=500,
         **told,  # type: ignore[arg-type]
     )
@@ -70,6 +73,6 @@ def test_blocks_with_too_many_matches_are_cut(
     files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = output_of(files, tmp_path)
-    monkeypatch.setattr(pipeline, "MOST_ROWS", 3)
+    monkeypatch.setattr(cpu, "SIZES", replace(cpu.SIZES, most_rows=3))
     cut, _ = output_of(files, tmp_path, threads=3)
     assert cut == whole
