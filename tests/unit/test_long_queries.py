@@ -7,7 +7,6 @@ from mummergpu.long_queries import cut_queries, has_long_query
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import encode
 
-
 PIECE_BASES = 4
 LONG_QUERY = 8
 PART_BASES = 9
