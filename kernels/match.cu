@@ -1,12 +1,13 @@
 // The match kernel: the longest match of every suffix of every query (paper, section 2.3).
 //
-// A thread works on one query, and takes the next that nobody has when it is done. Where a
-// match stands is told by the lowest node reached, in whose edge or at whose end it stops,
+// A thread works on one query, and on the next of its own when it is done. Where a match
+// stands is told by the lowest node reached, in whose edge or at whose end it stops,
 // and by the bases matched. Every turn of the loop visits one node: what differs between
 // the threads of a warp is which node, not what is done.
 #pragma once
 
 #include "sequence_access.cuh"
+#include "threads.cuh"
 #include "tree_access.cuh"
 
 // Candidate matches, as the match kernel writes them: those of a query begin at the place of
@@ -33,17 +34,15 @@ struct Walk {
     uint32 candidates;   // of this query, so far
 };
 
-// Take the next query that is long enough; the others have no candidates.
-__device__ __forceinline__ bool begin_query(Walk& walk, const uint64* offsets, uint32 query_count,
-                                            uint32 minimum_length, uint32* counts,
-                                            uint32* next_query) {
-    for (;;) {
-        walk.query = atomicAdd(next_query, 1u);
-        if (walk.query >= query_count) {
-            return false;
-        }
-        walk.begin = static_cast<uint32>(offsets[walk.query]);
-        walk.end = static_cast<uint32>(offsets[walk.query + 1]);
+// Begin with a query that is long enough, or with the next that is; the others have no
+// candidates. Return whether there is one.
+__device__ __forceinline__ bool begin_query(Walk& walk, uint64 query, const uint64* offsets,
+                                            uint32 query_count, uint32 minimum_length,
+                                            uint32* counts) {
+    for (; query < query_count; query += item_step()) {
+        walk.query = static_cast<uint32>(query);
+        walk.begin = static_cast<uint32>(offsets[query]);
+        walk.end = static_cast<uint32>(offsets[query + 1]);
         walk.start = walk.begin;
         walk.matched = 0;
         walk.address = ROOT;
@@ -52,8 +51,18 @@ __device__ __forceinline__ bool begin_query(Walk& walk, const uint64* offsets, u
         if (walk.end - walk.begin >= minimum_length) {
             return true;
         }
-        counts[walk.query] = 0;
+        counts[query] = 0;
     }
+    return false;
+}
+
+// Return the code of the query by which the walk goes on from a node of some depth; `codes`
+// are those from the end of what is known to match on.
+__device__ __forceinline__ uint32 next_code(const Walk& walk, uint32 depth, uint32 known,
+                                            uint64 codes, const Queries& queries) {
+    const uint32 ahead = depth - known;
+    return ahead < CODES_IN_WORD ? static_cast<uint32>(codes >> 8 * ahead) & 0xFF
+                                 : queries.code_at(walk.start + depth);
 }
 
 // Go on from the node that the walk has come to; return whether its match has ended.
@@ -62,11 +71,17 @@ __device__ __forceinline__ bool begin_query(Walk& walk, const uint64* offsets, u
 // its edge, or above, the match ends as the last one did, because the bases are the same; only
 // exactly at a node it can go on another way. Above the end of what is known to match, only
 // the first base of each edge is looked at (skip and count); from there on every base.
-__device__ __forceinline__ bool visit(Walk& walk, const Half& node, const Tree& tree,
+//
+// A thread waits for memory nearly all the time. So what will probably be needed is asked for
+// at once: both halves of the node, where they share a sector or a way down has led here, and
+// the next bases of the query.
+__device__ __forceinline__ bool visit(Walk& walk, const Half& node, const Half& children,
+                                      uint64 codes, bool has_children, const Tree& tree,
                                       const Reference& reference, const Queries& queries) {
     const uint32 depth = string_depth(node);
+    const uint32 known = walk.matched;
     if (walk.climbs > 0) {
-        if (parent_depth(node) >= walk.matched) {
+        if (parent_depth(node) >= known) {
             if (walk.climbs++ < MOST_CLIMBS) {
                 walk.address = node.number(PARENT);
             } else {
@@ -75,13 +90,13 @@ __device__ __forceinline__ bool visit(Walk& walk, const Half& node, const Tree& 
             }
             return false;
         }
-        if (walk.matched < depth) {
+        if (known < depth) {
             return true;
         }
-    } else if (depth > walk.matched) {
-        const uint32 rest = min(depth - walk.matched, walk.end - walk.start - walk.matched);
-        walk.matched += count_equal(queries, walk.start + walk.matched, reference,
-                                    path_start(node) + walk.matched, rest);
+    } else if (depth > known) {
+        const uint32 rest = min(depth - known, walk.end - walk.start - known);
+        walk.matched += count_equal(queries, walk.start + known, codes, reference,
+                                    path_start(node) + known, rest);
         if (walk.matched < depth) {
             return true;
         }
@@ -89,8 +104,11 @@ __device__ __forceinline__ bool visit(Walk& walk, const Half& node, const Tree& 
     if (is_leaf(node) || walk.start + depth >= walk.end) {
         return true;
     }
-    const uint32 code = queries.code_at(walk.start + depth);
-    const uint32 child = code < BREAK ? tree.child(walk.address, code) : NO_NODE;
+    const uint32 code = depth < known ? queries.code_at(walk.start + depth)
+                                      : next_code(walk, depth, known, codes, queries);
+    const uint32 child = code >= BREAK ? NO_NODE
+                         : has_children ? children.number(code)
+                                        : tree.child(walk.address, code);
     if (child == NO_NODE) {
         return true;
     }
@@ -136,16 +154,23 @@ __device__ __forceinline__ void follow_suffix_link(Walk& walk, const Half& node)
 extern "C" __global__ void __launch_bounds__(256)
     match_kernel(Tree tree, Reference reference, Queries queries, const uint64* offsets,
                  uint32 query_count, uint32 minimum_length, Candidates candidates, uint32* counts,
-                 uint32* next_query, uint64* node_visits) {
+                 uint64* node_visits) {
     Walk walk;
     uint64 visits = 0;
-    bool active = begin_query(walk, offsets, query_count, minimum_length, counts, next_query);
+    bool active =
+        begin_query(walk, first_item(), offsets, query_count, minimum_length, counts);
     while (active) {
+        const bool has_children = MERGED_TREE || walk.climbs == 0;
         const Half node = tree.node(walk.address);
+        Half children = Half();
+        if (has_children) {
+            children = tree.second_half(walk.address);
+        }
+        const uint64 codes = queries.word_at(walk.start + walk.matched);
         if constexpr (PROFILE) {
             ++visits;
         }
-        if (!visit(walk, node, tree, reference, queries)) {
+        if (!visit(walk, node, children, codes, has_children, tree, reference, queries)) {
             continue;
         }
         if (is_candidate(walk, node, tree, queries, minimum_length)) {
@@ -158,7 +183,8 @@ extern "C" __global__ void __launch_bounds__(256)
             follow_suffix_link(walk, node);
         } else {
             counts[walk.query] = walk.candidates;
-            active = begin_query(walk, offsets, query_count, minimum_length, counts, next_query);
+            active = begin_query(walk, walk.query + item_step(), offsets, query_count,
+                                 minimum_length, counts);
         }
     }
     if constexpr (PROFILE) {

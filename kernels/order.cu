@@ -19,13 +19,17 @@ __device__ __forceinline__ void exchange(long long* column, uint64 row, uint64 o
     column[other] = value;
 }
 
-// Order the rows of candidates that have few, by insertion; list the other candidates.
+// Order the rows of candidates that have some, by insertion; list those that have many. What
+// the first search has kept is in order.
 extern "C" __global__ void __launch_bounds__(256)
     order_rows(const uint64* mem_offsets, uint64 candidate_count, Mems mems,
                uint64* long_candidates, uint32* long_count) {
     for (uint64 candidate = first_item(); candidate < candidate_count; candidate += item_step()) {
         const uint64 begin = mem_offsets[candidate];
         const uint64 end = mem_offsets[candidate + 1];
+        if (end - begin <= KEPT_MEMS) {
+            continue;
+        }
         if (end - begin > FEW_ROWS) {
             long_candidates[atomicAdd(long_count, 1u)] = candidate;
             continue;

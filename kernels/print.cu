@@ -4,12 +4,20 @@
 // parent pointers alone, visits the leaves below P, the highest ancestor of the lowest node L
 // whose string depth is at least the minimum length. Each leaf is an occurrence; its match is
 // as long as the lowest common ancestor of leaf and L is deep, and it is a MEM if the base
-// before it differs. The search runs twice: to count the MEMs, and to write them where the
-// counts say. Every turn of the loop visits one node, of whichever candidate.
+// before it differs.
+//
+// The first search counts the MEMs, and keeps them where they are few. The writing kernel
+// puts those where the counts say, and searches again for the others only.
 #pragma once
 
 #include "match.cu"
 #include "threads.cuh"
+
+// So many MEMs of a candidate are kept by the first search.
+constexpr uint32 KEPT_MEMS = 4;
+
+// One child for each base, and one for the end.
+constexpr uint32 SLOTS = BREAK + 1;
 
 struct Page {
     uint64 begin;         // where the page begins in the joined reference
@@ -25,15 +33,33 @@ struct Mems {
     long long* lengths;           // bases
 };
 
-// What the counting search leaves for the writing one, for each candidate.
-struct Tops {
-    uint32* addresses;  // of P
-    uint32* lengths;    // the depth of P, or the length of the match if P is L
+// A MEM as the first search keeps it: its suffix of the page above its length, so that the
+// order of numbers is that of suffixes.
+using KeptMem = uint64;
+constexpr KeptMem NO_MEM = ~0ull;
+
+// What the first search finds for one candidate: in order, if it was all.
+struct KeptMems {
+    KeptMem mems[KEPT_MEMS];
+
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (uint32 place = 0; place < KEPT_MEMS; ++place) {
+            mems[place] = NO_MEM;
+        }
+    }
+
+    __device__ __forceinline__ void insert(KeptMem mem) {
+#pragma unroll
+        for (uint32 place = 0; place < KEPT_MEMS; ++place) {
+            const KeptMem other = mems[place];
+            mems[place] = min(other, mem);
+            mem = max(other, mem);
+        }
+    }
 };
 
 struct Search {
-    uint64 candidate;
-    uint64 place;         // of the candidate in its arrays
     uint32 query_begin;   // as positions in the block
     uint32 query_end;
     uint32 start;         // of the match, as a position in the block
@@ -41,28 +67,25 @@ struct Search {
     uint32 lowest;        // the address of L
     uint32 match_length;  // of the longest match
     uint32 top;           // the address of P
-    uint32 node;          // the inner node whose children are being visited
-    uint32 slot;          // the next of them
-    uint32 leaf;          // a leaf to be visited before them, or NO_NODE
+    uint32 node;          // the inner node whose children are visited
     uint32 distance;      // edges from `node` up to the query path
     uint32 length;        // the match at the last node of the query path that was passed
-    uint64 found;         // MEMs so far, or where the next is written
 };
 
-__device__ __forceinline__ void load_candidate(Search& search, const Queries& queries,
-                                               const uint64* offsets,
+__device__ __forceinline__ void load_candidate(Search& search, uint64 candidate,
+                                               const Queries& queries, const uint64* offsets,
                                                const Candidates& candidates,
                                                const uint64* candidate_offsets,
                                                const uint32* candidate_queries) {
-    const uint32 query = candidate_queries[search.candidate];
+    const uint32 query = candidate_queries[candidate];
     search.query_begin = static_cast<uint32>(offsets[query]);
     search.query_end = static_cast<uint32>(offsets[query + 1]);
-    search.place = search.query_begin + (search.candidate - candidate_offsets[query]);
-    search.start = search.query_begin + candidates.query_starts[search.place];
+    const uint64 place = search.query_begin + (candidate - candidate_offsets[query]);
+    search.start = search.query_begin + candidates.query_starts[place];
     search.preceding =
         search.start > search.query_begin ? queries.code_at(search.start - 1) : BREAK;
-    search.lowest = candidates.lowest_nodes[search.place];
-    search.match_length = candidates.match_lengths[search.place];
+    search.lowest = candidates.lowest_nodes[place];
+    search.match_length = candidates.match_lengths[place];
 }
 
 // Find P: the first node on the way up from L whose parent is too shallow.
@@ -74,18 +97,178 @@ __device__ __forceinline__ void find_top(Search& search, const Tree& tree, uint3
         node = tree.node(search.top);
     }
     search.length = search.top == search.lowest ? search.match_length : string_depth(node);
+    search.node = search.top;
+    search.distance = 0;
 }
 
-__device__ __forceinline__ bool is_mem(const Half& leaf, const Search& search, const Page& page) {
-    return leaf.number(LEAF_ID) < page.owned_count &&
-           (preceding_base(leaf) != search.preceding || search.preceding == BREAK);
+// Hand the leaf at an address, and those that end behind the same bases, to `take`.
+template <typename Take>
+__device__ __forceinline__ void visit_leaves(const Search& search, uint32 address, Half leaf,
+                                             const Tree& tree, const Page& page, Take& take) {
+    const uint32 length = address == search.lowest ? search.match_length : search.length;
+    for (;;) {
+        const uint32 suffix = leaf.number(LEAF_ID);
+        if (suffix < page.owned_count &&
+            (preceding_base(leaf) != search.preceding || search.preceding == BREAK)) {
+            take(suffix, length);
+        }
+        const uint32 next = leaf.number(NEXT_LEAF);
+        if (next == NO_NODE) {
+            return;
+        }
+        leaf = tree.second_half(next);
+    }
 }
 
-__device__ __forceinline__ void write_mem(const Half& leaf, Search& search, uint32 length,
-                                          const Queries& queries, const Page& page,
-                                          const Mems& mems) {
-    const uint64 reference_start = page.begin + leaf.number(LEAF_ID);
-    if (reference_start + length == page.begin + page.base_count) {
+// Go down to an inner child; the query's next base tells whether it lies on the query path.
+__device__ __forceinline__ void go_down(Search& search, uint32 slot, uint32 child,
+                                        const Tree& tree, const Queries& queries) {
+    const bool on_path = search.distance == 0 && search.node != search.lowest &&
+                         slot == queries.code_at(search.start + search.length);
+    if (!on_path) {
+        ++search.distance;
+    } else if (child == search.lowest) {
+        search.length = search.match_length;
+    } else {
+        search.length = string_depth(tree.node(child));
+    }
+    search.node = child;
+}
+
+// Go up from a node whose children have all been visited; return which of the slots of the
+// node above it was, known by comparing addresses.
+__device__ __forceinline__ uint32 go_up(Search& search, const Tree& tree, Half& children) {
+    const uint32 came_from = search.node;
+    search.node = tree.node(came_from).number(PARENT);
+    children = tree.second_half(search.node);
+    if (search.distance > 0) {
+        --search.distance;
+    } else {
+        search.length = string_depth(tree.node(search.node));
+    }
+    uint32 slot = 0;
+    while (slot < BREAK && children.number(slot) != came_from) {
+        ++slot;
+    }
+    return slot;
+}
+
+// Visit the children of a node, all of which are asked for at once: its leaves, if it is
+// visited for the first time, and then the first inner child from slot `first` on, if there
+// is one. Return its slot, or SLOTS.
+template <typename Take>
+__device__ __forceinline__ uint32 visit_children(const Search& search, Half& children,
+                                                 uint32 first, bool leaves_too, const Tree& tree,
+                                                 const Page& page, Take& take) {
+    Half halves[SLOTS];
+    uint32 addresses[SLOTS];
+#pragma unroll
+    for (uint32 slot = 0; slot < SLOTS; ++slot) {
+        addresses[slot] = slot >= first ? children.number(slot) : NO_NODE;
+        halves[slot] = Half();
+        if (addresses[slot] != NO_NODE) {
+            halves[slot] = tree.second_half(addresses[slot]);
+        }
+    }
+    uint32 inner = SLOTS;
+#pragma unroll
+    for (uint32 down = SLOTS; down > 0; --down) {
+        const uint32 slot = down - 1;
+        if (addresses[slot] == NO_NODE) {
+            continue;
+        }
+        if (!belongs_to_leaf(halves[slot])) {
+            inner = slot;
+            children = halves[slot];
+        } else if (leaves_too) {
+            visit_leaves(search, addresses[slot], halves[slot], tree, page, take);
+        }
+    }
+    return inner;
+}
+
+// Visit all leaves below P.
+template <typename Take>
+__device__ __forceinline__ uint32 search_below(Search& search, const Tree& tree,
+                                               const Queries& queries, const Page& page,
+                                               Take& take) {
+    uint32 visits = 1;
+    Half children = tree.second_half(search.top);
+    if (belongs_to_leaf(children)) {
+        visit_leaves(search, search.top, children, tree, page, take);
+        return visits;
+    }
+    uint32 first = 0;
+    for (;;) {
+        const Half here = children;
+        const uint32 slot =
+            visit_children(search, children, first, first == 0, tree, page, take);
+        ++visits;
+        if (slot < SLOTS) {
+            go_down(search, slot, here.number(slot), tree, queries);
+            first = 0;
+            continue;
+        }
+        // Behind the slot of a node that is left there may be others; before it there are none.
+        do {
+            if (search.node == search.top) {
+                return visits;
+            }
+            first = go_up(search, tree, children) + 1;
+            ++visits;
+        } while (first >= SLOTS);
+    }
+}
+
+struct Keeper {
+    KeptMems kept;
+    uint32 count;
+
+    __device__ __forceinline__ void operator()(uint32 suffix, uint32 length) {
+        kept.insert(static_cast<uint64>(suffix) << 32 | length);
+        ++count;
+    }
+};
+
+// Count the MEMs of each candidate, and keep them if they are few.
+extern "C" __global__ void __launch_bounds__(256)
+    count_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
+               Candidates candidates, const uint64* candidate_offsets,
+               const uint32* candidate_queries, uint64 candidate_count, Page page,
+               KeptMems* kept_mems, uint32* counts, uint64* node_visits) {
+    uint64 visits = 0;
+    for (uint64 candidate = first_item(); candidate < candidate_count;
+         candidate += item_step()) {
+        Search search;
+        load_candidate(search, candidate, queries, offsets, candidates, candidate_offsets,
+                       candidate_queries);
+        find_top(search, tree, minimum_length);
+        Keeper keeper;
+        keeper.kept.clear();
+        keeper.count = 0;
+        visits += search_below(search, tree, queries, page, keeper);
+        counts[candidate] = keeper.count;
+        if (keeper.count > 0 && keeper.count <= KEPT_MEMS) {
+            kept_mems[candidate] = keeper.kept;
+        }
+    }
+    if constexpr (PROFILE) {
+        atomicAdd(node_visits, visits);
+    }
+}
+
+struct Writer {
+    const Search& search;
+    const Queries& queries;
+    const Page& page;
+    const Mems& mems;
+    uint64 row;
+
+    // A match that reaches the end of its page is followed in the joined reference.
+    __device__ __forceinline__ uint32 whole_length(uint64 reference_start, uint32 length) const {
+        if (reference_start + length != page.begin + page.base_count) {
+            return length;
+        }
         uint64 query_position = search.start + length;
         uint64 reference_position = reference_start + length;
         while (query_position < search.query_end && reference_position < page.joined_count) {
@@ -96,169 +279,49 @@ __device__ __forceinline__ void write_mem(const Half& leaf, Search& search, uint
             ++query_position;
             ++reference_position;
         }
-        length = static_cast<uint32>(query_position - search.start);
+        return static_cast<uint32>(query_position - search.start);
     }
-    mems.query_starts[search.found] = search.start - search.query_begin;
-    mems.reference_starts[search.found] = static_cast<long long>(reference_start);
-    mems.lengths[search.found] = length;
-}
 
-// Visit a leaf and go on to the next that ends behind the same bases, if there is one.
-template <bool writing>
-__device__ __forceinline__ void take_leaf(Search& search, uint32 address, const Half& leaf,
-                                          const Queries& queries, const Page& page,
-                                          const Mems& mems) {
-    if (is_mem(leaf, search, page)) {
-        if constexpr (writing) {
-            const uint32 length = address == search.lowest ? search.match_length : search.length;
-            write_mem(leaf, search, length, queries, page, mems);
-        }
-        ++search.found;
+    __device__ __forceinline__ void operator()(uint32 suffix, uint32 length) {
+        const uint64 reference_start = page.begin + suffix;
+        mems.query_starts[row] = search.start - search.query_begin;
+        mems.reference_starts[row] = static_cast<long long>(reference_start);
+        mems.lengths[row] = whole_length(reference_start, length);
+        ++row;
     }
-    search.leaf = leaf.number(NEXT_LEAF);
-}
-
-// Leave a node whose children have all been visited; which child of the node above it was
-// is known by comparing addresses. Return whether the search goes on.
-template <bool writing>
-__device__ __forceinline__ bool go_up(Search& search, const Tree& tree, Half& children) {
-    if (search.node == search.top) {
-        return false;
-    }
-    const uint32 came_from = search.node;
-    search.node = tree.node(came_from).number(PARENT);
-    children = tree.second_half(search.node);
-    search.slot = 0;
-    while (search.slot < BREAK && children.number(search.slot) != came_from) {
-        ++search.slot;
-    }
-    ++search.slot;
-    if constexpr (writing) {
-        if (search.distance > 0) {
-            --search.distance;
-        } else {
-            search.length = string_depth(tree.node(search.node));
-        }
-    }
-    return true;
-}
-
-// Go down to an inner child; the query's next base tells whether it lies on the query path.
-template <bool writing>
-__device__ __forceinline__ void go_down(Search& search, uint32 child, const Tree& tree,
-                                        const Queries& queries) {
-    if constexpr (writing) {
-        const bool on_path = search.distance == 0 && search.node != search.lowest &&
-                             search.slot == queries.code_at(search.start + search.length);
-        if (!on_path) {
-            ++search.distance;
-        } else if (child == search.lowest) {
-            search.length = search.match_length;
-        } else {
-            search.length = string_depth(tree.node(child));
-        }
-    }
-    search.node = child;
-    search.slot = 0;
-}
-
-// Visit one more node; return whether there are others.
-template <bool writing>
-__device__ __forceinline__ bool step(Search& search, Half& children, const Tree& tree,
-                                     const Queries& queries, const Page& page, const Mems& mems) {
-    uint32 address = search.leaf;
-    if (address == NO_NODE) {
-        while (search.slot <= BREAK && address == NO_NODE) {
-            address = children.number(search.slot++);
-        }
-        if (address == NO_NODE) {
-            return go_up<writing>(search, tree, children);
-        }
-    }
-    const Half second_half = tree.second_half(address);
-    if (belongs_to_leaf(second_half)) {
-        take_leaf<writing>(search, address, second_half, queries, page, mems);
-        // A search whose P is a leaf has no node to return to.
-        return search.leaf != NO_NODE || address != search.top;
-    }
-    --search.slot;
-    go_down<writing>(search, address, tree, queries);
-    children = second_half;
-    return true;
-}
-
-// Begin with a candidate at P, whose children are the first to be visited.
-__device__ __forceinline__ void begin_search(Search& search, Half& children, const Tree& tree) {
-    search.node = search.top;
-    search.slot = 0;
-    search.distance = 0;
-    children = tree.second_half(search.top);
-    search.leaf = belongs_to_leaf(children) ? search.top : NO_NODE;
-}
-
-// Count the MEMs of each candidate, and keep what is known of P.
-extern "C" __global__ void __launch_bounds__(256)
-    count_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
-               Candidates candidates, const uint64* candidate_offsets,
-               const uint32* candidate_queries, uint64 candidate_count, Page page, Tops tops,
-               uint32* counts, uint64* node_visits) {
-    Search search;
-    Half children;
-    uint64 visits = 0;
-    search.candidate = first_item();
-    bool begun = false;
-    while (search.candidate < candidate_count) {
-        if (!begun) {
-            load_candidate(search, queries, offsets, candidates, candidate_offsets,
-                           candidate_queries);
-            find_top(search, tree, minimum_length);
-            tops.addresses[search.candidate] = search.top;
-            tops.lengths[search.candidate] = search.length;
-            begin_search(search, children, tree);
-            search.found = 0;
-            begun = true;
-        }
-        if constexpr (PROFILE) {
-            ++visits;
-        }
-        if (!step<false>(search, children, tree, queries, page, Mems())) {
-            counts[search.candidate] = static_cast<uint32>(search.found);
-            search.candidate += item_step();
-            begun = false;
-        }
-    }
-    if constexpr (PROFILE) {
-        atomicAdd(node_visits, visits);
-    }
-}
+};
 
 // Write the MEMs of each candidate where they have been counted.
 extern "C" __global__ void __launch_bounds__(256)
-    write_mems(Tree tree, Queries queries, const uint64* offsets, Candidates candidates,
-               const uint64* candidate_offsets, const uint32* candidate_queries,
-               uint64 candidate_count, Page page, Tops tops, const uint64* mem_offsets, Mems mems,
+    write_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
+               Candidates candidates, const uint64* candidate_offsets,
+               const uint32* candidate_queries, uint64 candidate_count, Page page,
+               const KeptMems* kept_mems, const uint64* mem_offsets, Mems mems,
                uint64* node_visits) {
-    Search search;
-    Half children;
     uint64 visits = 0;
-    search.candidate = first_item();
-    bool begun = false;
-    while (search.candidate < candidate_count) {
-        if (!begun) {
-            load_candidate(search, queries, offsets, candidates, candidate_offsets,
-                           candidate_queries);
-            search.top = tops.addresses[search.candidate];
-            search.length = tops.lengths[search.candidate];
-            begin_search(search, children, tree);
-            search.found = mem_offsets[search.candidate];
-            begun = true;
+    for (uint64 candidate = first_item(); candidate < candidate_count;
+         candidate += item_step()) {
+        const uint64 row = mem_offsets[candidate];
+        const uint64 count = mem_offsets[candidate + 1] - row;
+        if (count == 0) {
+            continue;
         }
-        if constexpr (PROFILE) {
-            ++visits;
-        }
-        if (!step<true>(search, children, tree, queries, page, mems)) {
-            search.candidate += item_step();
-            begun = false;
+        Search search;
+        load_candidate(search, candidate, queries, offsets, candidates, candidate_offsets,
+                       candidate_queries);
+        Writer writer{search, queries, page, mems, row};
+        if (count <= KEPT_MEMS) {
+            const KeptMems kept = kept_mems[candidate];
+#pragma unroll
+            for (uint32 place = 0; place < KEPT_MEMS; ++place) {
+                if (place < count) {
+                    writer(static_cast<uint32>(kept.mems[place] >> 32),
+                           static_cast<uint32>(kept.mems[place]));
+                }
+            }
+        } else {
+            find_top(search, tree, minimum_length);
+            visits += search_below(search, tree, queries, page, writer);
         }
     }
     if constexpr (PROFILE) {

@@ -69,15 +69,15 @@ struct ReferenceOf<true, texture> {
 using Queries = LinearCodes<QUERY_TEXTURE>;
 using Reference = ReferenceOf<TWO_DIMENSIONAL_REFERENCE, REFERENCE_TEXTURE>::Type;
 
-// Return how many bases from two positions on are equal, at most `most`.
+// Return how many bases from two positions on are equal, at most `most`; `codes` are the
+// first of the query, which have been read already.
 template <bool query_texture, bool reference_texture>
 __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& queries,
-                                              uint64 query_position,
+                                              uint64 query_position, uint64 codes,
                                               const LinearCodes<reference_texture>& reference,
                                               uint64 reference_position, uint32 most) {
     uint32 equal = 0;
     while (equal < most) {
-        const uint64 codes = queries.word_at(query_position + equal);
         const uint64 others = reference.word_at(reference_position + equal);
         const uint64 different = (codes ^ others) | (codes & BREAK_IN_WORD);
         if (different != 0) {
@@ -85,13 +85,16 @@ __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& 
             break;
         }
         equal += CODES_IN_WORD;
+        if (equal < most) {
+            codes = queries.word_at(query_position + equal);
+        }
     }
     return equal < most ? equal : most;
 }
 
 template <bool query_texture, bool reference_texture>
 __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& queries,
-                                              uint64 query_position,
+                                              uint64 query_position, uint64,
                                               const CodesInStrips<reference_texture>& reference,
                                               uint64 reference_position, uint32 most) {
     uint32 equal = 0;

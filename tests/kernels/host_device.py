@@ -227,6 +227,8 @@ class HostCompiler:
     """Stands in for the cache of kernels: gives the path of a library as the "cubin"."""
 
     hits = 0
+    misses = 0
+    repaired = 0
 
     def __init__(self, folder: Path, extra: Sequence[str] = ()) -> None:
         self._folder = folder

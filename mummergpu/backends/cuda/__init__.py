@@ -8,9 +8,10 @@ from typing import Final
 
 from mummergpu.backends.cuda.device import Device, DeviceMemoryError, Program
 from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.on_device import Job
 from mummergpu.backends.cuda.plan import LARGEST_BLOCK, divide_memory
 from mummergpu.backends.cuda.resident import ResidentCodes, ResidentPage
-from mummergpu.backends.cuda.search import Job, Searcher
+from mummergpu.backends.cuda.search import Searcher
 from mummergpu.backends.cuda.sources import read_sources
 from mummergpu.backends.cuda.specialisation import Specialisation
 from mummergpu.backends.interface import MemColumns, WorkSizes
@@ -205,7 +206,11 @@ class CudaBackend:
             self._programs[specialisation] = program
             for kernel in KERNELS:
                 self._stats.set_resources(kernel, vars(program.resources(kernel)))
-            self._stats.set(kernel_cache_hits=self._cache.hits)
+            self._stats.set(
+                kernel_cache_hits=self._cache.hits,
+                kernel_cache_misses=self._cache.misses,
+                kernel_cache_repaired=self._cache.repaired,
+            )
         return self._programs[specialisation]
 
     def _let_go(self) -> None:

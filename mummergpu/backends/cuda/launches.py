@@ -12,6 +12,10 @@ from mummergpu.stats import Stats
 COUNTS_OF_THREAD: Final = 8
 """As in ``offsets.cu``."""
 
+WAVES: Final = 4
+"""So many times the blocks that a device holds at once are launched at most: some end long
+before others, and those behind them take their place."""
+
 STAGES: Final = {"match_kernel": "match_kernel"}
 """The stage that a kernel's time belongs to, where it is not `PRINT_STAGE`."""
 
@@ -63,9 +67,9 @@ class Launcher:
     def launch_on(
         self, program: Program, kernel: str, items: int, arguments: Sequence[Argument]
     ) -> None:
-        """Run a kernel on so many items, with a thread each or as many as the device holds."""
+        """Run a kernel on so many items, with a thread each or `WAVES` as the device holds."""
         blocks = -(-items // self._device.block_threads)
-        self.launch(program, kernel, min(blocks, self._device.resident_blocks), arguments)
+        self.launch(program, kernel, min(blocks, WAVES * self._device.resident_blocks), arguments)
 
     def scan(self, program: Program, counts: int, count: int, offsets: int) -> None:
         """Turn counts into offsets.

@@ -10,9 +10,9 @@ from mummergpu.errors import BackendError
 FREE_PART: Final = 0.9
 """Of the memory that is free, so much is used: fragments and the driver need some."""
 
-WORK_BYTES_PER_BASE: Final = 160
+WORK_BYTES_PER_BASE: Final = 192
 """What a block takes for each of its bases: its code, room for a candidate match (12 bytes),
-what is known of the candidates that there are (24 each), and its MEMs (24 each, up to three
+what is known of the candidates that there are (48 each), and its MEMs (24 each, up to three
 times where pages are merged). Blocks with more are cut in two."""
 
 LARGEST_BLOCK: Final = 1 << 23

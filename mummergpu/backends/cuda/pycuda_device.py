@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pycuda.driver as cuda
 from pycuda.tools import PageLockedMemoryPool
 
+from mummergpu.backends.cuda.compilation import choose_architecture
 from mummergpu.backends.cuda.device import (
     AnyArray,
     Argument,
@@ -178,7 +179,7 @@ class PycudaDevice:
         major, minor = self._device.compute_capability()
         get = self._device.get_attribute
         self.name = str(self._device.name())
-        self.architecture = f"sm_{major}{minor}"
+        self.architecture = choose_architecture((major, minor))
         self.block_threads = BLOCK_THREADS
         self.resident_blocks = int(
             get(attribute.MULTIPROCESSOR_COUNT)

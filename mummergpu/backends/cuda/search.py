@@ -8,14 +8,18 @@ totals, by which the next buffers are measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from mummergpu.backends.cuda.device import Argument, Device, DeviceMemoryError, Program, Texture
+from mummergpu.backends.cuda.device import Argument, Device, DeviceMemoryError
 from mummergpu.backends.cuda.launches import Launcher
+from mummergpu.backends.cuda.on_device import (
+    DeviceCandidates,
+    DeviceMems,
+    DeviceQueries,
+    Job,
+)
 from mummergpu.backends.cuda.resident import PADDING_BYTES, WORD_BYTES, ResidentPage
 from mummergpu.backends.cuda.workspace import Workspace
 from mummergpu.backends.interface import MemColumns
@@ -26,6 +30,9 @@ from mummergpu.stats import Stats
 MOST_BASES: Final = 1 << 30
 """Of a block: positions in it have 32 bits on the device, with some to spare."""
 
+KEPT_BYTES: Final = 32
+"""Of the few MEMs of a candidate that are kept by the counting kernel, as in ``print.cu``."""
+
 FEW_ROWS: Final = 32
 """As in ``order.cu``: candidates with more rows than this are listed."""
 
@@ -34,119 +41,10 @@ LATER_PLACE: Final = 1
 OTHER_PLACE: Final = 2
 """Rooms for MEMs: those on a later page are merged into the place that is not in use."""
 
-NEXT_QUERY: Final = 0
-LONG_COUNT: Final = 8
-COUNTER_BYTES: Final = 48
-NODE_VISITS: Final = {"match_kernel": 16, "count_mems": 24, "write_mems": 32}
+LONG_COUNT: Final = 0
+COUNTER_BYTES: Final = 32
+NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
 """Where in the room of counters each of them is."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What all searches of a run share.
-
-    Attributes
-    ----------
-    program : Program
-        The kernels, compiled for the policy and the node format.
-    minimum_length : int
-        The fewest bases of a MEM.
-    pages : sequence of ResidentPage
-        The pages to search, in the order of the reference.
-    joined_reference : int
-        The address of the codes of all pages on the device; 0 if no page needs them.
-    joined_count : int
-        How many they are.
-    query_texture : bool
-        Whether queries are read through a texture.
-    profile : bool
-        Whether the kernels count the nodes they visit.
-    """
-
-    program: Program
-    minimum_length: int
-    pages: Sequence[ResidentPage]
-    joined_reference: int
-    joined_count: int
-    query_texture: bool
-    profile: bool
-
-
-@dataclass(frozen=True)
-class DeviceQueries:
-    """A block of queries on the device.
-
-    Attributes
-    ----------
-    count, base_count : int
-        The queries, and their bases together.
-    offsets : int
-        The address of where each begins.
-    codes : int
-        The address of their bases.
-    texture : Texture or None
-        Reads the bases, if the policy says so.
-    """
-
-    count: int
-    base_count: int
-    offsets: int
-    codes: int
-    texture: Texture | None
-
-    @property
-    def arguments(self) -> tuple[int, int]:
-        """The bases, as the kernels take them."""
-        return self.codes, 0 if self.texture is None else self.texture.handle
-
-
-@dataclass(frozen=True)
-class DeviceCandidates:
-    """Candidate matches on the device: the addresses of their columns, and their number.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        Query starts, lowest nodes and match lengths, with room for all positions.
-    offsets : int
-        Of the candidates of each query, if they followed each other.
-    queries : int
-        The query of each candidate.
-    count : int
-        How many there are.
-    """
-
-    columns: tuple[int, int, int]
-    offsets: int
-    queries: int
-    count: int
-
-
-@dataclass(frozen=True)
-class DeviceMems:
-    """MEMs on the device.
-
-    Attributes
-    ----------
-    place : int
-        Which of the rooms for MEMs they are in.
-    offsets : int
-        The address of where those of each query begin.
-    columns : tuple of int
-        The addresses of query starts, reference starts and lengths.
-    count : int
-        How many there are.
-    """
-
-    place: int
-    offsets: int
-    columns: tuple[int, int, int]
-    count: int
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        """As the kernels take them."""
-        return self.offsets, *self.columns
 
 
 class Searcher:
@@ -179,6 +77,8 @@ class Searcher:
 
     def free(self) -> None:
         """Give everything back."""
+        # Pinned memory must be gone before its context is.
+        self._total = self._counters = np.empty(0, dtype=np.int64)
         self._workspace.free()
         self._stream.free()
 
@@ -273,7 +173,6 @@ class Searcher:
                 np.uint32(job.minimum_length),
                 *columns,
                 counts,
-                counters + NEXT_QUERY,
                 counters + NODE_VISITS["match_kernel"],
             ),
         )
@@ -299,12 +198,18 @@ class Searcher:
     ) -> DeviceMems | None:
         """Turn candidate matches into MEMs, or return None if they are too many."""
         room = self._workspace.room
-        tops = room("tops", 4 * candidates.count), room("top lengths", 4 * candidates.count)
+        kept = room("kept mems", KEPT_BYTES * candidates.count)
         counts = room("mem counts", 4 * candidates.count)
         counters = room("counters", COUNTER_BYTES)
-        what = (*page.tree_arguments, *queries.arguments, queries.offsets)
+        length = np.uint32(job.minimum_length)
+        what: tuple[Argument, ...] = (
+            *page.tree_arguments,
+            *queries.arguments,
+            queries.offsets,
+            length,
+        )
         which = (*candidates.columns, candidates.offsets, candidates.queries, candidates.count)
-        where = (
+        where: tuple[Argument, ...] = (
             page.page.begin,
             np.uint32(page.base_count),
             np.uint32(page.page.owned_end - page.page.begin),
@@ -314,10 +219,9 @@ class Searcher:
         if candidates.count > 0:
             arguments: tuple[Argument, ...] = (
                 *what,
-                np.uint32(job.minimum_length),
                 *which,
                 *where,
-                *tops,
+                kept,
                 counts,
                 counters + NODE_VISITS["count_mems"],
             )
@@ -336,7 +240,7 @@ class Searcher:
             return None
         columns = self._columns(place, count)
         if count > 0:
-            arguments = (*what, *which, *where, *tops, offsets, *columns)
+            arguments = (*what, *which, *where, kept, offsets, *columns)
             self._launcher.launch_on(
                 job.program,
                 "write_mems",
