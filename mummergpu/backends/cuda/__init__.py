@@ -188,6 +188,11 @@ class CudaBackend:
 
     def close(self) -> None:
         """Wait for the searches that are under way, and give the device back."""
+        self.release()
+        self._device.close()
+
+    def release(self) -> None:
+        """Give back all that was taken of the device, but not the device itself."""
         for _ in self._searchers:
             self._idle.get()
         with self._device.current():
@@ -196,7 +201,6 @@ class CudaBackend:
                 searcher.free()
             self._searchers.clear()
             self._stream.free()
-        self._device.close()
 
     def _program(self, specialisation: Specialisation) -> Program:
         if specialisation not in self._programs:

@@ -1,0 +1,23 @@
+"""Tests of this folder need a CUDA device, and skip with the reason where there is none."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from mummergpu.backends.cuda.requirements import cuda_facts, obstacles
+
+REQUIRE_GPU = "MUMMERGPU_REQUIRE_GPU"
+"""Set to 1 where a missing device must fail the tests."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cuda_device() -> None:
+    missing = obstacles(cuda_facts(False))
+    if not missing:
+        return
+    reason = f"no CUDA device to test on: {missing[0]}"
+    if os.environ.get(REQUIRE_GPU) == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -1,0 +1,33 @@
+"""A small run of every kernel, for `compute-sanitizer --tool ... python tests/gpu/small_run.py`.
+
+Ends with 1 if the backends differ.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from comparing import differences, random_case
+
+from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.pycuda_device import PycudaDevice
+from mummergpu.policy import Policy
+
+POLICIES = [Policy.from_code(code) for code in ("m", "none", "Tn", "QRTmrtn", "Tt")]
+
+
+def main() -> int:
+    device = PycudaDevice(0)
+    cache = KernelCache(None, print)
+    found = []
+    for wide in (False, True):
+        for seed in (0, 1):
+            case = random_case(seed, 1200, 40)
+            found += differences(device, cache, case, POLICIES[: 5 if seed else 2], wide)
+    device.close()
+    print("different:" if found else "the backends agree", *found)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
