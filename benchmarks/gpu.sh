@@ -21,10 +21,11 @@ folder="${WORKLOADS:-$site/workloads}"
 python3 -m mummergpu doctor
 echo "== tests on the device"
 MUMMERGPU_REQUIRE_GPU=1 timeout 240 python3 -m pytest -q -m gpu -p no:cacheprovider tests/gpu
+# The bindings look up calls that the driver may not have: those answers are no errors of ours.
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck initcheck; do
         echo "== compute-sanitizer $tool"
-        timeout 100 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+        timeout 100 compute-sanitizer --tool "$tool" --report-api-errors no --error-exitcode 9 \
             python3 tests/gpu/small_run.py | tail -3
     done
 fi

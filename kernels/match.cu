@@ -10,12 +10,13 @@
 #include "threads.cuh"
 #include "tree_access.cuh"
 
-// Candidate matches, as the match kernel writes them: those of a query begin at the place of
-// its first base, which is room for one at each position.
-struct Candidates {
-    uint32* query_starts;   // positions within the query
-    uint32* lowest_nodes;   // addresses
-    uint32* match_lengths;  // bases: the depth of the node's parent and the part of its edge
+// A candidate match as the match kernel writes it, at once. Those of a query begin at the place
+// of its first base, which is room for one at each position.
+struct alignas(16) Candidate {
+    uint32 query_start;   // position within the query
+    uint32 lowest_node;   // address
+    uint32 match_length;  // bases: the depth of the node's parent and the part of its edge
+    uint32 unused;        // so that it is written and read in one piece
 };
 
 // Going up from where a suffix link has led, this many nodes are visited before the way
@@ -153,7 +154,7 @@ __device__ __forceinline__ void follow_suffix_link(Walk& walk, const Half& node)
 
 extern "C" __global__ void __launch_bounds__(256)
     match_kernel(Tree tree, Reference reference, Queries queries, const uint64* offsets,
-                 uint32 query_count, uint32 minimum_length, Candidates candidates, uint32* counts,
+                 uint32 query_count, uint32 minimum_length, Candidate* candidates, uint32* counts,
                  uint64* node_visits) {
     Walk walk;
     uint64 visits = 0;
@@ -175,9 +176,8 @@ extern "C" __global__ void __launch_bounds__(256)
         }
         if (is_candidate(walk, node, tree, queries, minimum_length)) {
             const uint64 place = static_cast<uint64>(walk.begin) + walk.candidates++;
-            candidates.query_starts[place] = walk.start - walk.begin;
-            candidates.lowest_nodes[place] = walk.address;
-            candidates.match_lengths[place] = walk.matched;
+            candidates[place] =
+                Candidate{walk.start - walk.begin, walk.address, walk.matched, 0};
         }
         if (walk.start + minimum_length < walk.end) {
             follow_suffix_link(walk, node);

@@ -74,18 +74,19 @@ struct Search {
 
 __device__ __forceinline__ void load_candidate(Search& search, uint64 candidate,
                                                const Queries& queries, const uint64* offsets,
-                                               const Candidates& candidates,
+                                               const Candidate* candidates,
                                                const uint64* candidate_offsets,
                                                const uint32* candidate_queries) {
     const uint32 query = candidate_queries[candidate];
     search.query_begin = static_cast<uint32>(offsets[query]);
     search.query_end = static_cast<uint32>(offsets[query + 1]);
     const uint64 place = search.query_begin + (candidate - candidate_offsets[query]);
-    search.start = search.query_begin + candidates.query_starts[place];
+    const Candidate found = candidates[place];
+    search.start = search.query_begin + found.query_start;
     search.preceding =
         search.start > search.query_begin ? queries.code_at(search.start - 1) : BREAK;
-    search.lowest = candidates.lowest_nodes[place];
-    search.match_length = candidates.match_lengths[place];
+    search.lowest = found.lowest_node;
+    search.match_length = found.match_length;
 }
 
 // Find P: the first node on the way up from L whose parent is too shallow.
@@ -233,7 +234,7 @@ struct Keeper {
 // Count the MEMs of each candidate, and keep them if they are few.
 extern "C" __global__ void __launch_bounds__(256)
     count_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
-               Candidates candidates, const uint64* candidate_offsets,
+               const Candidate* candidates, const uint64* candidate_offsets,
                const uint32* candidate_queries, uint64 candidate_count, Page page,
                KeptMems* kept_mems, uint32* counts, uint64* node_visits) {
     uint64 visits = 0;
@@ -294,7 +295,7 @@ struct Writer {
 // Write the MEMs of each candidate where they have been counted.
 extern "C" __global__ void __launch_bounds__(256)
     write_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
-               Candidates candidates, const uint64* candidate_offsets,
+               const Candidate* candidates, const uint64* candidate_offsets,
                const uint32* candidate_queries, uint64 candidate_count, Page page,
                const KeptMems* kept_mems, const uint64* mem_offsets, Mems mems,
                uint64* node_visits) {

@@ -68,6 +68,9 @@ class Launcher:
         self, program: Program, kernel: str, items: int, arguments: Sequence[Argument]
     ) -> None:
         """Run a kernel on so many items, with a thread each or `WAVES` as the device holds."""
+        if items == 0:
+            # A device refuses to be given nothing to do.
+            return
         blocks = -(-items // self._device.block_threads)
         self.launch(program, kernel, min(blocks, WAVES * self._device.resident_blocks), arguments)
 

@@ -70,12 +70,12 @@ class DeviceQueries:
 
 @dataclass(frozen=True)
 class DeviceCandidates:
-    """Candidate matches on the device: the addresses of their columns, and their number.
+    """Candidate matches on the device: where they are, and their number.
 
     Attributes
     ----------
-    columns : tuple of int
-        Query starts, lowest nodes and match lengths, with room for all positions.
+    records : int
+        The address of the candidates, with room for one at each position.
     offsets : int
         Of the candidates of each query, if they followed each other.
     queries : int
@@ -84,7 +84,7 @@ class DeviceCandidates:
         How many there are.
     """
 
-    columns: tuple[int, int, int]
+    records: int
     offsets: int
     queries: int
     count: int

@@ -11,7 +11,7 @@ FREE_PART: Final = 0.9
 """Of the memory that is free, so much is used: fragments and the driver need some."""
 
 WORK_BYTES_PER_BASE: Final = 192
-"""What a block takes for each of its bases: its code, room for a candidate match (12 bytes),
+"""What a block takes for each of its bases: its code, room for a candidate match (16 bytes),
 what is known of the candidates that there are (48 each), and its MEMs (24 each, up to three
 times where pages are merged). Blocks with more are cut in two."""
 

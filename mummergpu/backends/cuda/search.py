@@ -30,6 +30,9 @@ from mummergpu.stats import Stats
 MOST_BASES: Final = 1 << 30
 """Of a block: positions in it have 32 bits on the device, with some to spare."""
 
+CANDIDATE_BYTES: Final = 16
+"""Of a candidate match, as in ``match.cu``."""
+
 KEPT_BYTES: Final = 32
 """Of the few MEMs of a candidate that are kept by the counting kernel, as in ``print.cu``."""
 
@@ -152,11 +155,7 @@ class Searcher:
     def _match(self, job: Job, page: ResidentPage, queries: DeviceQueries) -> DeviceCandidates:
         """Find the candidate matches of all queries on a page."""
         room = self._workspace.room
-        columns = (
-            room("candidate starts", 4 * queries.base_count),
-            room("lowest nodes", 4 * queries.base_count),
-            room("match lengths", 4 * queries.base_count),
-        )
+        records = room("candidates", CANDIDATE_BYTES * queries.base_count)
         counts = room("candidate counts", 4 * queries.count)
         counters = room("counters", COUNTER_BYTES)
         self._stream.fill_zero(counters, COUNTER_BYTES)
@@ -171,7 +170,7 @@ class Searcher:
                 queries.offsets,
                 np.uint32(queries.count),
                 np.uint32(job.minimum_length),
-                *columns,
+                records,
                 counts,
                 counters + NODE_VISITS["match_kernel"],
             ),
@@ -185,7 +184,7 @@ class Searcher:
             self._launcher.launch_on(
                 job.program, "name_queries", queries.count, (offsets, queries.count, names)
             )
-        return DeviceCandidates(columns, offsets, names, count)
+        return DeviceCandidates(records, offsets, names, count)
 
     def _print(
         self,
@@ -208,7 +207,7 @@ class Searcher:
             queries.offsets,
             length,
         )
-        which = (*candidates.columns, candidates.offsets, candidates.queries, candidates.count)
+        which = (candidates.records, candidates.offsets, candidates.queries, candidates.count)
         where: tuple[Argument, ...] = (
             page.page.begin,
             np.uint32(page.base_count),
