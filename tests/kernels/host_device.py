@@ -33,7 +33,8 @@ from mummergpu.backends.cuda.specialisation import Specialisation
 
 HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parents[1] / "kernels"
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")
+"""Compiling takes longer than running, hence no optimisation."""
 BARRIER_KERNELS = {"sum_tiles", "scan_tile_sums", "scan_tiles", "order_long_rows"}
 ALIGNMENT = 256
 POISON = 0xA5
@@ -46,7 +47,8 @@ def compile_for_host(
     library = folder / f"kernels-{specialisation.name}.so"
     compiler = os.environ.get("CXX", "g++")
     command = [
-        *(compiler, "-std=c++17", "-O1", "-g", "-shared", "-fPIC", "-Wall", "-Wno-unknown-pragmas"),
+        *(compiler, "-std=c++17", "-O1", "-g1", "-shared", "-fPIC"),
+        *("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
         *extra,
         *specialisation.definitions(),
         *(f"-I{KERNELS}", f"-I{HERE}", str(HERE / "host_program.cpp"), "-o", str(library)),
@@ -57,20 +59,32 @@ def compile_for_host(
     return library
 
 
+_libc = ctypes.CDLL(None)
+_libc.free.argtypes = [ctypes.c_void_p]
+
+
 class HostBuffer:
-    """Memory that begins at a multiple of `ALIGNMENT`, poisoned."""
+    """Memory that begins at a multiple of `ALIGNMENT`, poisoned.
+
+    It comes from the C library, and ends where it was asked to end: a sanitizer that stands
+    in for the library sees the first byte behind it.
+    """
 
     def __init__(self, device: HostDevice, size: int) -> None:
         self._device = device
-        raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
-        skip = -raw.ctypes.data % ALIGNMENT
-        self._raw = raw[skip : skip + size]
-        self._raw[:] = POISON
-        self.address = int(self._raw.ctypes.data)
+        address = ctypes.c_void_p()
+        failed = _libc.posix_memalign(
+            ctypes.byref(address), ctypes.c_size_t(ALIGNMENT), ctypes.c_size_t(size)
+        )
+        if failed or address.value is None:
+            raise MemoryError
+        self.address = address.value
         self.size = size
+        ctypes.memset(self.address, POISON, size)
 
     def free(self) -> None:
         self._device.give_back(self)
+        _libc.free(self.address)
 
 
 class HostTextureDescription(ctypes.Structure):

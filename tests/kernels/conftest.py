@@ -1,0 +1,33 @@
+"""A compiler for the host, without which the kernels' own source cannot be run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+REQUIRE_CXX = "MUMMERGPU_REQUIRE_CXX"
+"""Set to 1 where tests that run the kernels on the host must not be skipped."""
+
+
+@pytest.fixture(scope="session")
+def cxx() -> str:
+    """The compiler: $CXX, or g++.
+
+    Without it the test is skipped, or fails where `REQUIRE_CXX` is set to 1.
+    """
+    name = os.environ.get("CXX", "g++")
+    if shutil.which(name) is not None:
+        return name
+    reason = f"there is no {name} (Debian: apt-get install g++)"
+    if os.environ.get(REQUIRE_CXX) == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def library_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where compiled kernels are kept for the session."""
+    return tmp_path_factory.mktemp("kernels")

@@ -1,0 +1,172 @@
+"""Run the kernels under the sanitizers, and hold them to the definition of a match.
+
+A program of its own, because the sanitizers' runtime must be the first library of the
+process. It is given a folder and the names of layouts (policy letters ``mrt``, then ``W`` for
+the wide format, or ``none``), and searches all cases under every policy that has one of
+these layouts. It prints what differs, and ends with 1 if anything does.
+
+With ``--short ROOM`` the kernels get one byte less than that room needs, with ``--overflow``
+a program beside them does what C++ does not define: a check of the sanitizers themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from host_device import HERE, SANITIZERS, HostCompiler, HostDevice, everything_given_back
+
+sys.path.insert(0, str(HERE.parent))
+
+from search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
+
+from mummergpu.backends.cuda import CudaBackend, search, workspace
+from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.backends.cuda.workspace import Workspace
+from mummergpu.index import IndexedPage
+from mummergpu.layout import Layout
+from mummergpu.policy import NO_POLICY, Policy
+from mummergpu.stats import Stats
+
+MOST_STRIPS = {False: 12, True: 2}
+"""A page in strips takes 4 MiB, in the wide format 24 MiB, however small: cases of more pages
+go without them."""
+
+PLENTY = 1 << 34
+ANY = 1 << 40
+
+
+class ExactWorkspace(Workspace):
+    """Its rooms are never larger than asked for, so that nothing hides behind their ends."""
+
+    short: str | None = None
+    was_short = False
+
+    def room(self, name: str, size: int) -> int:
+        if name == self.short:
+            ExactWorkspace.was_short = True
+            size -= 1
+        found = self._rooms.get(name)
+        if found is not None and found.size != max(size, 1):
+            self._rooms.pop(name).free()
+        return super().room(name, size)
+
+
+def policies_of(name: str) -> list[Policy]:
+    """All policies of a layout, whatever the order of nodes and the textures."""
+    letters = set(name.replace(NO_POLICY, ""))
+    return [
+        Policy(*textures, "m" in letters, "r" in letters, "t" in letters, reordering)
+        for reordering in (False, True)
+        for textures in product((False, True), repeat=3)
+    ]
+
+
+def cases_for(name: str) -> list[SearchCase]:
+    """The cases that a layout is tried on."""
+    most = MOST_STRIPS["W" in name] if "t" in name else PLENTY
+    return [case for case in CASES if len(case.page_plan) <= most]
+
+
+def check_layout(name: str, compiler: HostCompiler) -> tuple[int, list[str]]:
+    """Return how many matches were found in all cases, and what was wrong."""
+    found, wrong = 0, []
+    for case in cases_for(name):
+        pages: dict[Layout, list[IndexedPage]] = {}
+        for number, policy in enumerate(policies_of(name)):
+            layout = Layout.of(policy, "W" in name)
+            if layout not in pages:
+                pages[layout] = case.pages(layout)
+            count, differences = check(case, pages[layout], policy, compiler, 1 + number % 3)
+            found += count
+            wrong += [f"{case.name}, {policy.code}, {name}: {text}" for text in differences]
+    return found, wrong
+
+
+def check(
+    case: SearchCase,
+    pages: list[IndexedPage],
+    policy: Policy,
+    compiler: HostCompiler,
+    threads: int,
+) -> tuple[int, list[str]]:
+    """Search both strands of a case under a policy."""
+    found, wrong = 0, []
+    device = HostDevice(PLENTY, threads)
+    backend = CudaBackend(device, compiler, policy, Stats(), lambda line: None)
+    backend.hold(pages, case.minimum_length)
+    block = case.block()
+    for strand in STRANDS:
+        columns = backend.find_mems(block, codes_of(block, strand), ANY)
+        assert columns is not None
+        found += columns.count
+        if rows_of(columns) != case.expected(strand):
+            wrong.append(f"{strand}: {rows_of(columns)}, not {case.expected(strand)}")
+    backend.close()
+    if not everything_given_back(device):
+        wrong.append("something was not given back")
+    return found, wrong
+
+
+def compile_all(names: list[str], compiler: HostCompiler) -> None:
+    """Compile what the layouts need, on all processors that are there for us."""
+    wanted = {
+        Specialisation.of(policy, "W" in name, False)
+        for name in names
+        for policy in policies_of(name)
+    }
+    sharing = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // sharing)) as pool:
+        list(pool.map(partial(compiler.cubin, {}, architecture="host"), wanted))
+
+
+def overflow(folder: Path) -> int:
+    """Add one to the largest number."""
+    source = folder / "overflow.cpp"
+    source.write_text('extern "C" int more(int number) { return number + 1; }\n')
+    library = folder / "overflow.so"
+    command = ["g++", "-shared", "-fPIC", *SANITIZERS, str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return int(ctypes.CDLL(str(library)).more((1 << 31) - 1))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("layouts", nargs="*")
+    parser.add_argument("--short")
+    parser.add_argument("--overflow", action="store_true")
+    given = parser.parse_args()
+    if given.overflow:
+        print("nobody minds", overflow(given.folder))
+        return 0
+    ExactWorkspace.short = given.short
+    workspace.SMALLEST_ROOM = 1
+    workspace.SLACK = PLENTY
+    search.Workspace = ExactWorkspace
+    compiler = HostCompiler(given.folder, SANITIZERS)
+    if given.short is not None:
+        check(CASES[0], CASES[0].pages(Layout.of(Policy())), Policy(), compiler, 1)
+        print("nobody minds" if ExactWorkspace.was_short else f"there is no room {given.short}")
+        return 0
+    compile_all(given.layouts, compiler)
+    wrong = []
+    for name in given.layouts:
+        found, differences = check_layout(name, compiler)
+        cases = f"{found} matches in {len(cases_for(name))} cases"
+        print(f"{name}: {cases}, {len(differences)} differences")
+        wrong += differences
+    for line in wrong[:20]:
+        print(line[:2000])
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

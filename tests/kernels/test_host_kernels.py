@@ -1,0 +1,74 @@
+"""The kernels' own source on the host, under the sanitizers: the oracle's matches, always."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+MINUTES = 60
+
+LAYOUTS = [
+    f"{letters}{wide}".replace("none", "") or "none"
+    for wide in ("", "W")
+    for letters in ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")
+]
+
+
+@pytest.fixture(scope="session")
+def runtime(cxx: str) -> str:
+    """The sanitizers' runtime, which must be the first library of a process."""
+    command = [cxx, "-print-file-name=libasan.so"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert os.path.isabs(found), f"{cxx} has no address sanitizer"
+    return found
+
+
+def run(runtime: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": runtime,
+        # Python itself never gives back all of its memory.
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]),
+    }
+    command = [sys.executable, "-W", "error", str(HERE / "sanitized_search.py"), str(folder)]
+    return subprocess.run(
+        [*command, *words], capture_output=True, text=True, env=environment, timeout=4 * MINUTES
+    )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_policy_gives_the_matches_of_the_definition(
+    runtime: str, library_folder: Path, layout: str
+) -> None:
+    done = run(runtime, library_folder, layout)
+    report = done.stdout + done.stderr[:5000]
+    assert done.returncode == 0, report
+    found = re.fullmatch(r"(\w+): (\d+) matches in (\d+) cases, 0 differences\n", done.stdout)
+    assert found is not None, report
+    assert found[1] == layout
+    assert int(found[2]) > 100_000
+    assert int(found[3]) >= (15 if "t" in layout and "W" in layout else 24)
+
+
+@pytest.mark.parametrize("room", ["mem counts", "candidate offsets", "mem offsets", "lengths 0"])
+def test_memory_that_is_one_byte_short_is_noticed(
+    runtime: str, library_folder: Path, room: str
+) -> None:
+    done = run(runtime, library_folder, "--short", room)
+    assert done.returncode != 0, done.stdout
+    assert "heap-buffer-overflow" in done.stderr
+    assert re.search(r"#0 .*kernels/\w+\.cu", done.stderr)
+
+
+def test_what_the_language_does_not_define_is_noticed(runtime: str, library_folder: Path) -> None:
+    done = run(runtime, library_folder, "--overflow")
+    assert done.returncode != 0, done.stdout
+    assert "signed integer overflow" in done.stderr
