@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from comparing import differences, random_case
+from both_backends import differences, random_case
 
 from mummergpu.backends.cuda.kernel_cache import KernelCache
 from mummergpu.backends.cuda.pycuda_device import PycudaDevice

@@ -10,7 +10,7 @@ import pytest
 from mummergpu.backends.cuda.device import Device
 from mummergpu.backends.cuda.kernel_cache import KernelCache
 
-from comparing import ALL_POLICIES, differences, random_case  # isort: skip
+from both_backends import ALL_POLICIES, differences, random_case  # isort: skip
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
