@@ -1,0 +1,85 @@
+"""Every program that a policy can ask for compiles, for old and new devices, and spills nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from mummergpu.backends.cuda import KERNELS, compilation, launches, search
+from mummergpu.backends.cuda.compilation import compile_with_log
+from mummergpu.backends.cuda.sources import read_sources
+from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.policy import Policy
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
+LAYOUTS = ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")
+
+pytestmark = pytest.mark.usefixtures("nvrtc")
+
+
+@pytest.fixture(autouse=True)
+def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Has what each kernel needs among the compiler's messages."""
+    monkeypatch.setattr(compilation, "OPTIONS", (*compilation.OPTIONS, "--ptxas-options=-v"))
+    yield
+
+
+def kernels_launched() -> set[str]:
+    """The kernels that the backend names when it launches them."""
+    names = set()
+    for module in (search, launches):
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr in ("launch", "launch_on"):
+                    found = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+                    names |= {value for value in found if isinstance(value, str)}
+    return names
+
+
+def kernels_written() -> set[str]:
+    """The kernels that the sources define."""
+    pattern = r'extern "C" __global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?(\w+)\('
+    return {name for text in read_sources().values() for name in re.findall(pattern, text)}
+
+
+def check_program(specialisation: Specialisation, architecture: str) -> None:
+    compiled = compile_with_log(read_sources(), specialisation, architecture)
+    assert compiled.image.startswith(b"\x7fELF")
+    lines = [line for line in compiled.log.splitlines() if line.strip()]
+    others = [line for line in lines if not re.match(r"ptxas (info  |      )  ?[:.]", line)]
+    assert others == [], "the compiler warns"
+    needs = re.findall(
+        r"Function properties for (\w+)\n.*?(\d+) bytes stack frame, "
+        r"(\d+) bytes spill stores, (\d+) bytes spill loads",
+        compiled.log,
+    )
+    assert {kernel for kernel, *_ in needs} == kernels_written()
+    for kernel, *numbers in needs:
+        assert numbers == ["0", "0", "0"], f"{kernel} uses local memory: {numbers}"
+        assert f".text.{kernel}".encode() in compiled.image
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_all_policies_of_a_layout_compile(architecture: str, wide: bool, layout: str) -> None:
+    letters = set(layout.replace("none", ""))
+    for textures in product((False, True), repeat=3):
+        policy = Policy(*textures, "m" in letters, "r" in letters, "t" in letters)
+        check_program(Specialisation.of(policy, wide, False), architecture)
+
+
+@pytest.mark.parametrize("code", ["none", "m", "QRTmrt"])
+@pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
+def test_programs_that_count_node_visits_compile(wide: bool, code: str) -> None:
+    check_program(Specialisation.of(Policy.from_code(code), wide, True), "sm_90")
+
+
+def test_the_backend_launches_what_there_is_and_all_of_it() -> None:
+    assert kernels_launched() == kernels_written()
+    assert set(KERNELS) <= kernels_written()
