@@ -67,10 +67,18 @@ def test_sources_are_the_kernels_files_alone(tmp_path: Path) -> None:
     ]
 
 
-def test_a_checkout_reads_the_sources_beside_the_package() -> None:
+def test_a_checkout_reads_the_sources_beside_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mummergpu").mkdir()
+    monkeypatch.setattr(sources.mummergpu, "__file__", str(tmp_path / "mummergpu" / "x.py"))
+    assert source_folder() == tmp_path / "kernels"
+
+
+def test_the_package_reads_the_sources_of_this_checkout() -> None:
     folder = Path(__file__).resolve().parents[2] / "kernels"
-    assert source_folder() == folder
-    assert read_sources()["program.cu"] == (folder / "program.cu").read_text()
+    texts = {path.name: path.read_text("utf-8") for path in folder.glob("*.cu*")}
+    assert read_sources() == texts
 
 
 def test_an_installed_package_reads_its_own_sources(
