@@ -1,0 +1,359 @@
+"""What both sides of a launch must agree about: `kernels/` held against the package.
+
+The kernels' headers are compiled for the host, and asked; the package is asked too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from host_device import HERE, KERNELS, HostDevice, HostStream
+
+from mummergpu import layout, sequence
+from mummergpu.backends.cuda import launches, resident, search
+from mummergpu.backends.cuda.on_device import DeviceMems, DeviceQueries
+from mummergpu.backends.cuda.resident import ResidentCodes, ResidentPage
+from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.index import IndexedPage
+from mummergpu.layout import Layout, length_in_strips, place_in_strips
+from mummergpu.policy import Policy
+from mummergpu.reference import Page
+from mummergpu.tree.decode import decode_fields
+from mummergpu.tree.flatten import FlatTree, empty_halves, lay_out_reference
+
+FORMATS = [pytest.param(False, id="paper"), pytest.param(True, id="wide")]
+FIELDS_OF_NODE = 12
+PAGE = Page(0, 1, 1, 1)
+
+
+class KernelHeaders:
+    """The kernels' headers, compiled for one set of policies."""
+
+    def __init__(self, library: Path) -> None:
+        self.library = ctypes.CDLL(str(library))
+        self.library.named_value.restype = ctypes.c_char_p
+        self.values = {}
+        value = ctypes.c_uint64()
+        while name := self.library.named_value(
+            ctypes.c_uint64(len(self.values)), ctypes.byref(value)
+        ):
+            self.values[name.decode()] = value.value
+
+    def fields_of_half(self, half: np.ndarray) -> list[int]:
+        fields = np.empty(6, dtype=np.uint32)
+        self.library.read_half(_pointer(half), _pointer(fields))
+        return fields.tolist()
+
+    def fields_of_nodes(self, tree: tuple[int, ...], addresses: np.ndarray) -> np.ndarray:
+        """Row by row the fields of nodes, of both halves."""
+        given = addresses.astype(np.uint32)
+        fields = np.empty((given.size, FIELDS_OF_NODE), dtype=np.uint32)
+        arguments = np.array(tree, dtype=np.uint64)
+        assert arguments.nbytes == self.values["sizeof(Tree)"]
+        self.library.read_nodes(
+            _pointer(arguments), _pointer(given), ctypes.c_uint64(given.size), _pointer(fields)
+        )
+        return fields
+
+    def codes_of_reference(self, reference: tuple[int, int], count: int) -> np.ndarray:
+        codes = np.empty(count, dtype=np.uint8)
+        arguments = np.array(reference, dtype=np.uint64)
+        assert arguments.nbytes == self.values["sizeof(Reference)"]
+        self.library.read_reference(_pointer(arguments), ctypes.c_uint64(count), _pointer(codes))
+        return codes
+
+    def words_of_queries(self, queries: tuple[int, int], count: int) -> np.ndarray:
+        words = np.empty(count, dtype=np.uint64)
+        arguments = np.array(queries, dtype=np.uint64)
+        assert arguments.nbytes == self.values["sizeof(Queries)"]
+        self.library.read_words(_pointer(arguments), ctypes.c_uint64(count), _pointer(words))
+        return words
+
+    def places(self, numbers: list[int], width_bits: int, strip_bits: int) -> list[int]:
+        given = np.array(numbers, dtype=np.uint64)
+        found = np.empty_like(given)
+        self.library.find_places(
+            _pointer(given),
+            ctypes.c_uint64(given.size),
+            ctypes.c_uint32(width_bits),
+            ctypes.c_uint32(strip_bits),
+            _pointer(found),
+        )
+        return found.tolist()
+
+
+def _pointer(array: np.ndarray) -> ctypes.c_void_p:
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+Compile = Callable[..., KernelHeaders]
+
+
+@pytest.fixture(scope="session")
+def compiled(cxx: str, library_folder: Path) -> Compile:
+    """Compiles the headers for policies and a format, once each."""
+
+    @cache
+    def compile_headers(code: str, wide: bool, kernels: Path = KERNELS) -> KernelHeaders:
+        specialisation = Specialisation.of(Policy.from_code(code), wide, False)
+        library = library_folder / f"layout-{specialisation.name}-{kernels.name}.so"
+        command = [
+            *(cxx, "-std=c++17", "-O0", "-shared", "-fPIC"),
+            *("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
+            *specialisation.definitions(),
+            *(f"-I{kernels}", f"-I{HERE}", str(HERE / "layout_program.cpp"), "-o", str(library)),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return KernelHeaders(library)
+
+    return compile_headers
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("EDGE_START", "EDGE_END", "STRING_DEPTH", "PARENT", "SUFFIX_LINK", "IS_LEAF"),
+        *("LEAF_ID", "NEXT_LEAF", "FLAGS", "LEAF_FLAG", "PRECEDING_BASE_MASK"),
+        *("ROOT", "NO_NODE", "TREE_STRIP_BITS", "REFERENCE_WIDTH_BITS", "REFERENCE_STRIP_BITS"),
+    ],
+)
+def test_what_has_one_name_has_one_value(compiled: Compile, name: str, wide: bool) -> None:
+    assert compiled("none", wide).values[name] == getattr(layout, name)
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+@pytest.mark.parametrize("code", ["none", "m"])
+def test_halves_and_strides_have_one_size(compiled: Compile, code: str, wide: bool) -> None:
+    values = compiled(code, wide).values
+    ours = Layout.of(Policy.from_code(code), wide)
+    assert values["sizeof(Half)"] == ours.half_bytes
+    assert values["Tree::STRIDE"] * values["sizeof(Half::Texel)"] == ours.node_stride_bytes
+    assert values["Half::TREE_WIDTH_BITS"] == ours.tree_width_bits
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+def test_codes_and_slots_are_the_same(compiled: Compile, wide: bool) -> None:
+    values = compiled("none", wide).values
+    assert values["BREAK"] == sequence.BREAK
+    assert values["BREAK_IN_WORD"].to_bytes(8, "little") == bytes([sequence.BREAK] * 8)
+    assert values["SLOTS"] == layout.FIELDS - 1 == sequence.BREAK + 1
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+def test_rooms_are_of_the_size_that_is_written(compiled: Compile, wide: bool) -> None:
+    values = compiled("none", wide).values
+    assert values["sizeof(Candidate)"] == search.CANDIDATE_BYTES
+    assert values["sizeof(KeptMems)"] == search.KEPT_BYTES
+    assert values["FEW_ROWS"] == search.FEW_ROWS
+    assert values["COUNTS_OF_THREAD"] == launches.COUNTS_OF_THREAD
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+def test_textures_are_cut_where_they_are_read(compiled: Compile, wide: bool) -> None:
+    values = compiled("T", wide).values
+    parts = resident.WIDE_TEXTURE_PARTS if wide else resident.PAPER_TEXTURE_PARTS
+    assert 1 << values["TEXTURE_PART_BITS"] == resident.TEXTURE_PART_TEXELS
+    assert values["TEXTURE_PARTS"] == parts
+    most_texels = 2 * Layout.of(Policy(merged_tree=True), wide).maximum_bases
+    most_texels *= Layout.of(Policy(merged_tree=True), wide).node_stride_bytes
+    most_texels //= values["sizeof(Half::Texel)"]
+    if not wide:
+        assert most_texels <= parts * resident.TEXTURE_PART_TEXELS, "the largest page fits"
+
+
+def test_words_end_in_the_padding(compiled: Compile) -> None:
+    values = compiled("none", False).values
+    assert values["CODES_IN_WORD"] == resident.WORD_BYTES
+    # From the position behind the last code on, two words may be read.
+    assert resident.PADDING_BYTES >= 2 * values["CODES_IN_WORD"]
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+def test_structures_are_as_large_as_their_arguments(compiled: Compile, wide: bool) -> None:
+    values = compiled("none", wide).values
+    mems = DeviceMems(0, 1, (2, 3, 4), 5)
+    assert values["sizeof(FoundMems)"] == 8 * len(mems.arguments)
+    assert values["sizeof(Mems)"] == 8 * len(mems.columns)
+    assert values["sizeof(Queries)"] == 8 * len(DeviceQueries(0, 0, 0, 0, None).arguments)
+    # As `search.Searcher._print` gives a page: two of its numbers have 32 bits.
+    assert values["sizeof(Page)"] == struct.calcsize("QIIQQ")
+    members = ("begin", "base_count", "owned_count", "joined_count", "joined_reference")
+    offsets = [values[f"offsetof(Page, {member})"] for member in members]
+    assert offsets == [struct.calcsize(before) for before in ("", "Q", "QI", "QII", "QIIQ")]
+
+
+@pytest.fixture
+def real_device(nvrtc: None, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of the real device, read without the library that needs a driver."""
+    played: Any = ModuleType("pycuda")
+    played.driver, played.tools = ModuleType("pycuda.driver"), ModuleType("pycuda.tools")
+    played.tools.PageLockedMemoryPool = object
+    for module in (played, played.driver, played.tools):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    path = Path(launches.__file__).with_name("pycuda_device.py")
+    spec = importlib.util.spec_from_file_location("read_device", path)
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+def test_the_real_device_gives_what_the_kernels_expect(
+    compiled: Compile, real_device: ModuleType, wide: bool
+) -> None:
+    values = compiled("none", wide).values
+    assert real_device.BLOCK_THREADS == values["SCAN_THREADS"], "as much memory is shared"
+    textures = importlib.import_module("mummergpu.backends.cuda.textures")
+    channels = {size: count for size, (_, count) in textures._FORMATS.items()}
+    assert channels[values["sizeof(Half::Texel)"]] == values["sizeof(Half::Texel)"] // 4
+    assert channels[values["CODES_IN_WORD"]] == 2
+    assert channels[1] == 1
+
+
+NUMBERS_IN_STRIPS = [0, 1, 3, 4, 5, 31, 32, 33, 127, 128, 4095, 4096, 65_535, 65_536, 100_000]
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+@pytest.mark.parametrize("what", ["tree", "reference"])
+def test_items_lie_in_the_same_places(compiled: Compile, what: str, wide: bool) -> None:
+    kernel = compiled("rt", wide)
+    ours = Layout.of(Policy.from_code("rt"), wide)
+    if what == "tree":
+        width_bits, strip_bits, most = ours.tree_width_bits, ours.tree_strip_bits, 1 << 31
+    else:
+        width_bits, strip_bits = layout.REFERENCE_WIDTH_BITS, ours.reference_strip_bits
+        most = ours.maximum_bases
+    strip = 1 << (width_bits + strip_bits)
+    random = np.random.default_rng(3)
+    numbers = [*NUMBERS_IN_STRIPS, strip - 1, strip, strip + 1, most - strip, most - 1]
+    numbers += random.integers(0, most, 2000).tolist()
+    expected = [place_in_strips(number, width_bits, strip_bits) for number in numbers]
+    assert kernel.places(numbers, width_bits, strip_bits) == expected
+    assert any(place != number for place, number in zip(expected, numbers, strict=True))
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+def test_each_field_of_a_half_is_where_it_is_written(compiled: Compile, wide: bool) -> None:
+    kernel = compiled("none", wide)
+    ours = Layout.of(Policy(), wide)
+    field_bits = [ours.address_bits] * 5 + [32 if wide else 8]
+    for field, bits in enumerate(field_bits):
+        begin = field * ours.address_bits // 8
+        for number in (1, (1 << bits) - 1, 0x0123_4567_89AB & ((1 << bits) - 1)):
+            half = np.zeros(ours.half_bytes, dtype=np.uint8)
+            half[begin : begin + bits // 8] = list(number.to_bytes(bits // 8, "little"))
+            expected = [0] * layout.FIELDS
+            expected[field] = number
+            assert kernel.fields_of_half(half) == expected
+
+
+def made_tree(ours: Layout, slots: int, codes: np.ndarray) -> FlatTree:
+    """Nodes full of random numbers, in so many places, and a reference."""
+    random = np.random.default_rng(slots)
+    nodes, children = empty_halves(slots, ours)
+    for halves in [nodes] if ours.merged_tree else [nodes, children]:
+        halves.view(np.uint8)[:] = np.frombuffer(random.bytes(halves.nbytes), dtype=np.uint8)
+        if ours.wide:
+            halves &= np.uint32(0x7FFF_FFFF)
+    return FlatTree(ours, nodes, children, lay_out_reference(codes, ours), codes.size - 1, slots, 0)
+
+
+def nodes_of(tree: FlatTree) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of all nodes, and row by row their fields, as the package decodes them."""
+    ours = tree.layout
+    fields = np.empty((1 + FIELDS_OF_NODE, tree.node_count), dtype=np.int32)
+    widths = ours.tree_width_bits, ours.tree_strip_bits
+    decode_fields(tree.nodes, tree.children, ours.node_stride, *widths, 0, fields)
+    return fields[0], fields[1:].T
+
+
+def check_nodes(kernel: KernelHeaders, policy: Policy, wide: bool, slots: int) -> None:
+    """Read made nodes on a device as the kernels do, and as the package does."""
+    tree = made_tree(Layout.of(policy, wide), slots, np.zeros(8, dtype=np.uint8))
+    device = HostDevice(1 << 34)
+    page = ResidentPage(device, HostStream(device), IndexedPage(PAGE, tree, tree.reference), policy)
+    addresses, expected = nodes_of(tree)
+    found = kernel.fields_of_nodes(page.tree_arguments, addresses)
+    assert np.array_equal(found, expected)
+    assert len(np.unique(addresses)) == tree.node_count
+    page.free()
+    assert not device.buffers and not device.textures
+
+
+@pytest.mark.parametrize("wide", FORMATS)
+@pytest.mark.parametrize("code", ["t", "mt", "T", "Tm", "Tt", "Tmt"])
+def test_nodes_are_read_where_they_were_laid(compiled: Compile, code: str, wide: bool) -> None:
+    policy = Policy.from_code(code)
+    ours = Layout.of(policy, wide)
+    slots = length_in_strips(10_000, ours.tree_width_bits, ours.tree_strip_bits)
+    if not wide and ours.two_dimensional_tree:
+        slots *= 2
+    check_nodes(compiled(code, wide), policy, wide, slots)
+
+
+@pytest.mark.parametrize("code", ["T", "Tm"])
+def test_large_trees_take_several_textures(
+    compiled: Compile,
+    code: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As trees of more than 2**27 texels do, but smaller: a copy of the kernels has small parts."""
+    part_bits = 6
+    copy = tmp_path_factory.mktemp("small-parts")
+    for file in KERNELS.iterdir():
+        text = file.read_text().replace(
+            "TEXTURE_PART_BITS = 27;", f"TEXTURE_PART_BITS = {part_bits};"
+        )
+        (copy / file.name).write_text(text)
+    kernel = compiled(code, True, copy)
+    assert kernel.values["TEXTURE_PART_BITS"] == part_bits
+    monkeypatch.setattr(resident, "TEXTURE_PART_TEXELS", 1 << part_bits)
+    policy = Policy.from_code(code)
+    texels = kernel.values["TEXTURE_PARTS"] << part_bits
+    slots = texels // kernel.values["Tree::STRIDE"]
+    check_nodes(kernel, policy, True, slots)
+
+
+@pytest.mark.parametrize("code", ["none", "R", "r", "Rr"])
+def test_bases_are_read_where_they_were_laid(compiled: Compile, code: str) -> None:
+    policy = Policy.from_code(code)
+    strip = 1 << (layout.REFERENCE_WIDTH_BITS + layout.REFERENCE_STRIP_BITS)
+    codes = np.random.default_rng(1).integers(0, 5, strip + 70_000).astype(np.uint8)
+    tree = made_tree(Layout.of(policy), 2, codes)
+    device = HostDevice()
+    page = ResidentPage(device, HostStream(device), IndexedPage(PAGE, tree, codes), policy)
+    found = compiled(code, False).codes_of_reference(page.reference_arguments, codes.size)
+    assert np.array_equal(found, codes)
+    page.free()
+
+
+@pytest.mark.parametrize("count", range(1, 18))
+@pytest.mark.parametrize("code", ["none", "Q"])
+def test_words_are_eight_codes_from_any_position(compiled: Compile, code: str, count: int) -> None:
+    codes = np.random.default_rng(count).integers(0, 5, count).astype(np.uint8)
+    device = HostDevice()
+    stream = HostStream(device)
+    given = ResidentCodes(device, stream, codes, Policy.from_code(code).query_texture)
+    padded = bytes(codes) + bytes(8)
+    found = compiled(code, False).words_of_queries(given.arguments, count + 1)
+    for position, word in enumerate(found.tolist()):
+        known = padded[position : position + 8]
+        assert word.to_bytes(8, "little")[: len(known)] == known
+    given.free()
+    assert not device.buffers and not device.textures
