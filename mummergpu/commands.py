@@ -34,14 +34,15 @@ HELP_OPTIONS: Final = {"help_option_names": ["-h", "-help", "--help"], "max_cont
     help="Multiply the number of reads.",
 )
 @click.option(
-    "--reference", metavar="FILE", help="Take the reads from FILE.  [default: a synthetic genome]"
+    "--reference", metavar="FILE", help="Take the queries from FILE.  [default: a synthetic genome]"
 )
 @click.option("--seed", type=int, metavar="N", help="[default: the workload's own]")
 def workload(name: str, folder: str, scale: float, reference: str | None, seed: int | None) -> None:
-    """Make the reference and the reads of a workload.
+    """Make the reference and the queries of a workload.
 
-    NAME is one of the four of MUMmerGPU's paper: HSILL, CBRIGG, LMONO or SSUIS. The same
-    seed makes the same files on every machine.
+    NAME is one of the four of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; or HS100, ten
+    million reads and 100 Mbp; or GENOMES, 100 Mbp and a copy that differs by a hundredth. The
+    same seed makes the same files on every machine.
     """
     find_place_for_compiled_code(os.environ)
     from mummergpu.workload import generate, load_declaration
@@ -50,8 +51,8 @@ def workload(name: str, folder: str, scale: float, reference: str | None, seed: 
     given_reference = Path(reference) if reference else None
     files = generate(name, Path(folder), scale, given_reference, seed)
     length = load_declaration(name).minimum_length
-    command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.reads)])
-    click.echo(f"{PROGRAM}: made {files.reference} and {files.reads}; to match them:", err=True)
+    command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.queries)])
+    click.echo(f"{PROGRAM}: made {files.reference} and {files.queries}; to match them:", err=True)
     click.echo(command, err=True)
 
 

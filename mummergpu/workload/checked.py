@@ -45,6 +45,10 @@ class CheckedTable:
         for key in self._left:
             raise self.error(key, "is not a known key")
 
+    def has(self, key: str) -> bool:
+        """Tell whether there is a key that nobody has taken out."""
+        return key in self._left
+
     def text(self, key: str) -> str:
         """Return a line of text."""
         value = self._take(key)
@@ -74,12 +78,14 @@ class CheckedTable:
         values = self._list(key, self._take(key))
         return tuple(self._number(key, value, low, high) for value in values)
 
-    def profile(self, key: str, low: float, high: float) -> Profile:
+    def profile(self, key: str, low: float, high: float, *, may_be_empty: bool = False) -> Profile:
         """Return points of a curve over the read, from its first base (0) to its last (1)."""
         points = []
         for value in self._list(key, self._take(key)):
             place, height = self._list(key, value, 2)
             points.append((self._number(key, place, 0, 1), self._number(key, height, low, high)))
+        if not points and may_be_empty:
+            return ()
         places = [place for place, _ in points]
         if not places or places[0] != 0 or places[-1] != 1 or places != sorted(set(places)):
             raise self.error(key, "must have points that ascend from 0 to 1")

@@ -114,7 +114,8 @@ class Reads:
     unknown : tuple of (float, float)
         The rate of N, along the read.
     quality : tuple of (float, float)
-        The mean Phred quality of a right base, along the read.
+        The mean Phred quality of a right base, along the read; empty for reads without
+        qualities, which are written as FASTA, each with its name alone.
     homopolymer : tuple of float
         The chance that a run of 1, 2, 3... equal bases is called one base too long or too
         short; the last value holds for all longer runs.
@@ -135,13 +136,29 @@ class Reads:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """A diverged copy of the whole reference, as the genome of a relative.
+
+    Attributes
+    ----------
+    substitution, insertion, deletion : float
+        The share of the bases that are replaced by another, followed by an inserted one,
+        or left out.
+    """
+
+    substitution: float
+    insertion: float
+    deletion: float
+
+
+@dataclass(frozen=True)
 class Workload:
     """A declared workload.
 
     Attributes
     ----------
     name : str
-        As in Table 1 of the paper.
+        As in Table 1 of the paper, for those that stand in it.
     organism : str
         What the reference stands for.
     minimum_length : int
@@ -150,8 +167,8 @@ class Workload:
         The seed of a run that names none.
     genome : Genome
         The reference of a run that is given none.
-    reads : Reads
-        The reads.
+    queries : Reads or Copy
+        What is searched in the reference.
     """
 
     name: str
@@ -159,7 +176,7 @@ class Workload:
     minimum_length: int
     seed: int
     genome: Genome
-    reads: Reads
+    queries: Reads | Copy
 
 
 def workload_folder() -> Path:
@@ -240,7 +257,7 @@ def read_declaration(path: Path) -> Workload:
         minimum_length=table.integer("minimum_length", 1),
         seed=table.integer("seed", 0),
         genome=_genome(table.table("genome")),
-        reads=_reads(table.table("reads")),
+        queries=_queries(table),
     )
     table.finish()
     return workload
@@ -289,6 +306,22 @@ def _gaps(table: CheckedTable, genome_length: int) -> Gaps:
     return gaps
 
 
+def _queries(table: CheckedTable) -> Reads | Copy:
+    return _copy(table.table("copy")) if table.has("copy") else _reads(table.table("reads"))
+
+
+def _copy(table: CheckedTable) -> Copy:
+    copy = Copy(
+        substitution=table.number("substitution", 0, 1),
+        insertion=table.number("insertion", 0, 1),
+        deletion=table.number("deletion", 0, 1),
+    )
+    if copy.substitution + copy.insertion + copy.deletion > 1:
+        raise table.error("substitution", "must not be above 1 with insertion and deletion")
+    table.finish()
+    return copy
+
+
 def _reads(table: CheckedTable) -> Reads:
     reads = Reads(
         platform=table.text("platform"),
@@ -301,7 +334,7 @@ def _reads(table: CheckedTable) -> Reads:
         insertion=table.profile("insertion", 0, 0.2),
         deletion=table.profile("deletion", 0, 0.2),
         unknown=table.profile("unknown", 0, 0.2),
-        quality=table.profile("quality", 2, 60),
+        quality=table.profile("quality", 2, 60, may_be_empty=True),
         homopolymer=table.values("homopolymer", 0, 1),
     )
     if reads.length_minimum > reads.length_maximum:

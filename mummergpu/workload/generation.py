@@ -1,4 +1,4 @@
-"""From a declaration to a folder of files: reference, reads, and what they are."""
+"""From a declaration to a folder of files: reference, queries, and what they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from mummergpu.errors import OptionError, OutputError
 from mummergpu.output.files import OutputFile
 from mummergpu.reference import Reference, read_reference
 from mummergpu.sequence import BREAK, CodeArray, decode
-from mummergpu.workload.declaration import Workload, load_declaration
+from mummergpu.workload.copying import diverge
+from mummergpu.workload.declaration import Copy, Reads, Workload, load_declaration
 from mummergpu.workload.genome import synthesize
 from mummergpu.workload.sequencing import Tally, sequence_reads
 
@@ -39,14 +40,14 @@ class WorkloadFiles:
     ----------
     reference : Path
         FASTA.
-    reads : Path
-        FASTQ.
+    queries : Path
+        The reads, FASTQ or, without qualities, FASTA; or the diverged copy, FASTA.
     description : Path
         JSON: the parameters, what was made, and the SHA-256 of the two others.
     """
 
     reference: Path
-    reads: Path
+    queries: Path
     description: Path
 
 
@@ -57,7 +58,7 @@ def generate(
     reference: Path | None = None,
     seed: int | None = None,
 ) -> WorkloadFiles:
-    """Write a workload's reference and reads.
+    """Write a workload's reference and queries.
 
     Parameters
     ----------
@@ -67,9 +68,10 @@ def generate(
         Where the files go; made if it is missing. Each file appears when it is complete,
         ``workload.json`` last, and replaces an older one.
     scale : float
-        Multiplies the number of reads; the reference always has its full length.
+        Multiplies the number of reads; the reference and a copy of it always have their
+        full length.
     reference : Path, optional
-        FASTA file to take the reads from, instead of a synthetic genome. It is written
+        FASTA file to take the queries from, instead of a synthetic genome. It is written
         anew: all letters but ACGT as N, names cut at the first white space.
     seed : int, optional
         Instead of the declared seed.
@@ -82,38 +84,62 @@ def generate(
     Raises
     ------
     OptionError
-        If there is no such workload, or no read or too many at this scale.
+        If there is no such workload, or no read or too many at this scale, or there are no
+        reads to scale.
     InputError
         If the reference cannot be read or no read fits into it.
     OutputError
         If a file cannot be written.
     """
     workload = load_declaration(name)
-    count = _scaled(workload.reads.count, scale)
+    count = _scaled(workload.queries, scale)
     seed = workload.seed if seed is None else seed
     source = _reference(workload, reference, seed)
-    files = WorkloadFiles(folder / "reference.fa", folder / "reads.fq", folder / "workload.json")
+    files = WorkloadFiles(
+        folder / "reference.fa", folder / _file_name(workload.queries), folder / "workload.json"
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(error.strerror or str(error), str(folder)) from error
-    tally = Tally()
-    reference_digest = _write(files.reference, fasta_text(source))
-    texts = sequence_reads(source, workload.reads, count, workload.name, seed, tally)
-    reads_digest = _write(files.reads, texts)
-    description = _describe(workload, source, reference, seed, scale, count, tally)
-    description["reference"]["sha256"] = reference_digest
-    description["reads"]["sha256"] = reads_digest
+    description = _describe(workload, source, reference, seed, scale)
+    description["reference"]["sha256"] = _write(files.reference, fasta_text(source))
+    if isinstance(workload.queries, Copy):
+        copy, counts = diverge(source, workload.queries, seed, workload.name)
+        digest = _write(files.queries, fasta_text(copy))
+        description["copy"] = {"file": files.queries.name, **counts, "sha256": digest}
+    else:
+        tally = Tally()
+        texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally)
+        digest = _write(files.queries, texts)
+        description["reads"] = {
+            "file": files.queries.name,
+            "platform": workload.queries.platform,
+            "count": count,
+            **tally.as_dict(),
+            "sha256": digest,
+        }
     _write(files.description, [(json.dumps(description, indent=2) + "\n").encode()])
     return files
 
 
-def _scaled(count: int, scale: float) -> int:
+def _file_name(queries: Reads | Copy) -> str:
+    if isinstance(queries, Copy):
+        return "copy.fa"
+    return "reads.fq" if queries.quality else "reads.fa"
+
+
+def _scaled(queries: Reads | Copy, scale: float) -> int:
+    """Return the number of queries at a scale."""
     if not math.isfinite(scale) or scale <= 0:
         raise OptionError("--scale", f"must be a number above 0, not {scale}")
-    scaled = int(count * scale + 0.5)
+    if isinstance(queries, Copy):
+        if scale != 1:
+            raise OptionError("--scale", "this workload has no reads of which to take a part")
+        return 1
+    scaled = int(queries.count * scale + 0.5)
     if not 1 <= scaled <= MAXIMUM_READS:
-        raise OptionError("--scale", f"{scale} makes {scaled} reads of {count}")
+        raise OptionError("--scale", f"{scale} makes {scaled} reads of {queries.count}")
     return scaled
 
 
@@ -161,8 +187,6 @@ def _describe(
     path: Path | None,
     seed: int,
     scale: float,
-    count: int,
-    tally: Tally,
 ) -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -177,12 +201,6 @@ def _describe(
             "records": len(source.names),
             "bases": int(source.record_lengths.sum()),
             "unknown_bases": int(np.count_nonzero(source.codes == BREAK)) - len(source.names) + 1,
-        },
-        "reads": {
-            "file": "reads.fq",
-            "platform": workload.reads.platform,
-            "count": count,
-            **tally.as_dict(),
         },
     }
 

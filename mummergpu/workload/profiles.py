@@ -41,16 +41,18 @@ def error_table(reads: Reads) -> BitArray:
     -------
     ndarray, dtype=uint64, shape=(BINS, 5)
         The thresholds of `UNKNOWN`, `DELETION`, `INSERTION` and `SUBSTITUTION`, to each
-        of which those before it are added; and the mean quality of a right base.
+        of which those before it are added; and the mean quality of a right base, 0 for
+        reads without qualities.
     """
     rates = [reads.unknown, reads.deletion, reads.insertion, reads.substitution]
+    quality = [(x, round(phred)) for x, phred in reads.quality] or [(0.0, 0), (1.0, 0)]
     table = np.empty((BINS, 5), dtype=np.uint64)
     for part in range(BINS):
         total = 0
         for column, profile in enumerate(rates):
             total += _interpolate([(x, threshold(rate)) for x, rate in profile], part)
             table[part, column] = total
-        table[part, QUALITY] = _interpolate([(x, round(q)) for x, q in reads.quality], part)
+        table[part, QUALITY] = _interpolate(quality, part)
     return table
 
 

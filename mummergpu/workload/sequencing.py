@@ -98,7 +98,7 @@ class Tally:
 def sequence_reads(
     reference: Reference, reads: Reads, count: int, name: str, seed: int, tally: Tally
 ) -> Iterator[memoryview]:
-    """Draw reads and write them as FASTQ text.
+    """Draw reads and write them as text: FASTQ, or FASTA if they have no qualities.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ def sequence_reads(
     Yields
     ------
     memoryview
-        The text of some reads, valid until the next is asked for. The description of a
-        read tells the truth: the record, the leftmost position (1-based) and the span of
-        its fragment on the forward strand, and its own strand.
+        The text of some reads, valid until the next is asked for. In FASTQ the description
+        of a read tells the truth: the record, the leftmost position (1-based) and the span
+        of its fragment on the forward strand, and its own strand.
 
     Raises
     ------
@@ -137,7 +137,9 @@ def sequence_reads(
     run_offsets = _offsets(runs[:, 1] - runs[:, 0])
     if run_offsets[-1] > _MAXIMUM_BASES:
         raise InputError(f"more than {_MAXIMUM_BASES} bases to choose from", reference.path)
-    prefix = np.frombuffer(bytearray(f"@{name}.".encode()), dtype=np.uint8)
+    has_qualities = bool(reads.quality)
+    mark = "@" if has_qualities else ">"
+    prefix = np.frombuffer(bytearray(f"{mark}{name}.".encode()), dtype=np.uint8)
     record_bounds = np.append(reference.record_starts, reference.codes.size + 1)
     names = np.frombuffer(bytearray(b"".join(reference.names) + b"\n"), dtype=np.uint8)
     name_lengths = [len(record) for record in reference.names]
@@ -152,7 +154,8 @@ def sequence_reads(
         last = min(first + block_reads, count)
         size = _write_reads(
             key, first, last, reference.codes, record_bounds, names, name_offsets,
-            runs, run_offsets, lengths, errors, homopolymer, prefix, buffer, tally.counts,
+            runs, run_offsets, lengths, errors, homopolymer, prefix, has_qualities, buffer,
+            tally.counts,
         )  # fmt: skip
         yield buffer[:size].data
 
@@ -325,9 +328,9 @@ def _write_reads(
     key: np.uint64, first: int, last: int, codes: ByteArray, record_bounds: IntArray,
     names: ByteArray, name_offsets: IntArray, runs: IntArray, run_offsets: IntArray,
     lengths: IntArray, errors: BitArray, homopolymer: BitArray,
-    prefix: ByteArray, out: ByteArray, tally: IntArray,
+    prefix: ByteArray, has_qualities: bool, out: ByteArray, tally: IntArray,
 ) -> int:  # fmt: skip
-    """Write reads `first` to `last` as FASTQ; return the number of bytes."""
+    """Write reads `first` to `last` as FASTQ or FASTA; return the number of bytes."""
     letters = np.empty(lengths[MAXIMUM], dtype=np.uint8)
     qualities = np.empty(lengths[MAXIMUM], dtype=np.uint8)
     all_bases = np.uint64(run_offsets[-1])
@@ -352,21 +355,25 @@ def _write_reads(
         )  # fmt: skip
         tally[_BASES] += length
         tally[_FORWARD] += forward
-        leftmost = begin if forward else begin - span + 1
-        record = _interval_of(leftmost, record_bounds)
         end = _append(prefix, 0, prefix.size, out, end)
         end = _append_number(read + 1, out, end)
-        end = _append(_RECORD, 0, _RECORD.size, out, end)
-        end = _append(names, name_offsets[record], name_offsets[record + 1], out, end)
-        end = _append(_POSITION, 0, _POSITION.size, out, end)
-        end = _append_number(leftmost - record_bounds[record] + 1, out, end)
-        end = _append(_SPAN, 0, _SPAN.size, out, end)
-        end = _append_number(span, out, end)
-        strand = _FORWARD_STRAND if forward else _REVERSE_STRAND
-        end = _append(strand, 0, strand.size, out, end)
-        end = _append(letters, 0, length, out, end)
-        end = _append(_PLUS, 0, _PLUS.size, out, end)
-        end = _append(qualities, 0, length, out, end)
+        if has_qualities:
+            leftmost = begin if forward else begin - span + 1
+            record = _interval_of(leftmost, record_bounds)
+            end = _append(_RECORD, 0, _RECORD.size, out, end)
+            end = _append(names, name_offsets[record], name_offsets[record + 1], out, end)
+            end = _append(_POSITION, 0, _POSITION.size, out, end)
+            end = _append_number(leftmost - record_bounds[record] + 1, out, end)
+            end = _append(_SPAN, 0, _SPAN.size, out, end)
+            end = _append_number(span, out, end)
+            strand = _FORWARD_STRAND if forward else _REVERSE_STRAND
+            end = _append(strand, 0, strand.size, out, end)
+            end = _append(letters, 0, length, out, end)
+            end = _append(_PLUS, 0, _PLUS.size, out, end)
+            end = _append(qualities, 0, length, out, end)
+        else:
+            out[end] = _LINE_END
+            end = _append(letters, 0, length, out, end + 1)
         out[end] = _LINE_END
         end += 1
     return end

@@ -13,9 +13,12 @@ import pytest
 from truth import edit_distance, fragment, parse, read_fasta
 
 from mummergpu.errors import InputError, OptionError, OutputError
+from mummergpu.reference import Reference
 from mummergpu.workload import WorkloadFiles, generate, load_declaration, sequencing, workload_names
+from mummergpu.workload.generation import fasta_text
+from mummergpu.workload.genome import synthesize
 
-NAMES = ["CBRIGG", "HSILL", "LMONO", "SSUIS"]
+PAPER = ["CBRIGG", "HSILL", "LMONO", "SSUIS"]
 SCALE = 0.002
 
 # SHA-256 of reference.fa and reads.fq at SCALE. They change only together with FORMAT.
@@ -39,7 +42,7 @@ GOLDEN = {
 }
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=PAPER)
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> WorkloadFiles:
     return generate(request.param, tmp_path_factory.mktemp(request.param), SCALE)
 
@@ -52,7 +55,7 @@ def description_of(files: WorkloadFiles) -> dict:
 
 
 def test_the_four_workloads_are_declared() -> None:
-    assert workload_names() == NAMES
+    assert set(PAPER) <= set(workload_names())
 
 
 @pytest.mark.parametrize(
@@ -62,17 +65,18 @@ def test_the_four_workloads_are_declared() -> None:
         ("CBRIGG", 13_000_000, 100, 500_000, 700, "Sanger"),
         ("LMONO", 2_944_528, 20, 1_000_000, 120, "454"),
         ("SSUIS", 2_007_491, 10, 1_000_000, 36, "Illumina"),
+        ("HS100", 100_000_000, 31, 10_000_000, 150, "Illumina"),
     ],
 )
-def test_sizes_are_those_of_the_paper(
+def test_sizes_are_the_documented_ones(
     name: str, bases: int, minimum_length: int, count: int, read_length: int, platform: str
 ) -> None:
     workload = load_declaration(name)
     assert workload.genome.length == bases
     assert workload.minimum_length == minimum_length
-    assert workload.reads.count == count
-    assert workload.reads.length_mean == read_length
-    assert workload.reads.platform == platform
+    assert workload.queries.count == count
+    assert workload.queries.length_mean == read_length
+    assert workload.queries.platform == platform
 
 
 # The same bytes for ever
@@ -80,11 +84,58 @@ def test_sizes_are_those_of_the_paper(
 
 def test_the_bytes_are_those_of_the_first_release(made: WorkloadFiles) -> None:
     digests = [
-        hashlib.sha256(path.read_bytes()).hexdigest() for path in (made.reference, made.reads)
+        hashlib.sha256(path.read_bytes()).hexdigest() for path in (made.reference, made.queries)
     ]
     description = description_of(made)
     assert digests == [description["reference"]["sha256"], description["reads"]["sha256"]]
     assert tuple(digests) == GOLDEN[description["name"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "file", "digest"),
+    [
+        (
+            "HS100",
+            0.0001,
+            "reads.fa",
+            "e3dfb79362edff56250b3b9c858d1cdf219de5b9c579b9701ebe3d62530d02d8",
+        ),
+        (
+            "GENOMES",
+            1.0,
+            "copy.fa",
+            "b388182adb801795bd4dd79ec2bd4d60b20f0d6516f96367fe93d9ba0109f918",
+        ),
+    ],
+)
+def test_the_queries_at_scale_are_those_of_the_first_release(
+    name: str, scale: float, file: str, digest: str, tmp_path: Path
+) -> None:
+    source = generate("LMONO", tmp_path / "source", 0.00001).reference
+    files = generate(name, tmp_path / "made", scale, reference=source)
+    assert files.queries.name == file
+    assert hashlib.sha256(files.queries.read_bytes()).hexdigest() == digest
+    description = description_of(files)
+    assert description["copy" if file == "copy.fa" else "reads"]["sha256"] == digest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("HS100", "d8ebf6dd4115de9bcc7378c96283df5a6236d58992b32e0129a68355e9badcce"),
+        ("GENOMES", "21d841ab09540e9236608aa03ce14d75df24b7b459b28379ef804a32c164f869"),
+    ],
+)
+def test_the_genomes_at_scale_are_those_of_the_first_release(name: str, digest: str) -> None:
+    workload = load_declaration(name)
+    codes = synthesize(workload.genome, workload.seed, name)
+    starts, lengths = (np.array([number], dtype=np.int64) for number in (0, codes.size))
+    reference = Reference("made.fa", codes, starts, lengths, (name.encode(),))
+    made = hashlib.sha256()
+    for text in fasta_text(reference):
+        made.update(text)
+    assert made.hexdigest() == digest
 
 
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -99,10 +150,10 @@ def test_another_seed_makes_another_workload(tmp_path: Path) -> None:
     one = generate("LMONO", tmp_path / "one", 0.0005)
     other = generate("LMONO", tmp_path / "other", 0.0005, seed=1)
     assert one.reference.read_bytes() != other.reference.read_bytes()
-    assert one.reads.read_bytes() != other.reads.read_bytes()
+    assert one.queries.read_bytes() != other.queries.read_bytes()
     assert description_of(other)["seed"] == 1
     positions = [
-        {read.position for read in parse(files.reads.read_bytes())} for files in (one, other)
+        {read.position for read in parse(files.queries.read_bytes())} for files in (one, other)
     ]
     assert len(positions[0] & positions[1]) < 50
 
@@ -111,8 +162,8 @@ def test_a_smaller_scale_makes_the_first_reads_of_the_same_genome(tmp_path: Path
     large = generate("SSUIS", tmp_path / "large", 0.001)
     small = generate("ssuis", tmp_path / "small", 0.0001)
     assert small.reference.read_bytes() == large.reference.read_bytes()
-    assert len(parse(small.reads.read_bytes())) == 100
-    assert large.reads.read_bytes().startswith(small.reads.read_bytes())
+    assert len(parse(small.queries.read_bytes())) == 100
+    assert large.queries.read_bytes().startswith(small.queries.read_bytes())
 
 
 # What is declared is what is made
@@ -121,15 +172,15 @@ def test_a_smaller_scale_makes_the_first_reads_of_the_same_genome(tmp_path: Path
 def test_counts_lengths_and_strands_are_the_declared_ones(made: WorkloadFiles) -> None:
     description = description_of(made)
     workload = load_declaration(description["name"])
-    reads = parse(made.reads.read_bytes())
-    assert len(reads) == description["reads"]["count"] == round(workload.reads.count * SCALE)
+    reads = parse(made.queries.read_bytes())
+    assert len(reads) == description["reads"]["count"] == round(workload.queries.count * SCALE)
     assert [read.name for read in reads] == [f"{workload.name}.{n + 1}" for n in range(len(reads))]
     lengths = np.array([len(read.bases) for read in reads])
     assert lengths.sum() == description["reads"]["bases"]
-    assert lengths.min() >= workload.reads.length_minimum
-    assert lengths.max() <= workload.reads.length_maximum
-    spread = workload.reads.length_deviation
-    assert abs(lengths.mean() - workload.reads.length_mean) <= 0.25 * spread
+    assert lengths.min() >= workload.queries.length_minimum
+    assert lengths.max() <= workload.queries.length_maximum
+    spread = workload.queries.length_deviation
+    assert abs(lengths.mean() - workload.queries.length_mean) <= 0.25 * spread
     assert abs(lengths.std() - spread) <= 0.1 * spread
     forward = sum(read.strand == "+" for read in reads)
     assert forward == description["reads"]["forward_reads"]
@@ -138,7 +189,7 @@ def test_counts_lengths_and_strands_are_the_declared_ones(made: WorkloadFiles) -
 
 def test_error_rates_are_the_declared_ones(made: WorkloadFiles) -> None:
     description = description_of(made)
-    declared = load_declaration(description["name"]).reads
+    declared = load_declaration(description["name"]).queries
     for kind, key in [
         ("substitution", "substitutions"),
         ("insertion", "insertions"),
@@ -155,7 +206,7 @@ def test_error_rates_are_the_declared_ones(made: WorkloadFiles) -> None:
 
 def test_reads_are_found_where_they_say(made: WorkloadFiles) -> None:
     records = read_fasta(made.reference)
-    reads = parse(made.reads.read_bytes())[: 60_000 // load_declaration_length(made)]
+    reads = parse(made.queries.read_bytes())[: 60_000 // load_declaration_length(made)]
     for read in reads:
         source = fragment(records, read)
         assert set(source) <= set("ACGT"), "a fragment holds an N of the reference"
@@ -166,7 +217,7 @@ def test_reads_are_found_where_they_say(made: WorkloadFiles) -> None:
 
 
 def load_declaration_length(files: WorkloadFiles) -> int:
-    return round(load_declaration(description_of(files)["name"]).reads.length_mean)
+    return round(load_declaration(description_of(files)["name"]).queries.length_mean)
 
 
 @pytest.mark.parametrize(("name", "scale"), [("LMONO", 0.0001), ("CBRIGG", 0.00001)])
@@ -177,7 +228,7 @@ def test_edits_are_as_many_as_counted(name: str, scale: float, tmp_path: Path) -
         counts[key] for key in ("substitutions", "insertions", "deletions", "unknown_bases")
     )
     records = read_fasta(files.reference)
-    reads = parse(files.reads.read_bytes())
+    reads = parse(files.queries.read_bytes())
     distance = sum(edit_distance(read.bases, fragment(records, read)) for read in reads)
     # The shortest explanation may need fewer edits than there were.
     assert 0.85 * counted <= distance <= counted
@@ -192,7 +243,7 @@ def test_illumina_errors_rise_to_the_end_and_qualities_fall(tmp_path: Path) -> N
     wrong = np.zeros(36, dtype=int)
     quality = np.zeros(36, dtype=int)
     qualities_of_wrong = []
-    for read in parse(files.reads.read_bytes()):
+    for read in parse(files.queries.read_bytes()):
         assert len(read.quality) == len(read.bases) == 36
         quality += [ord(letter) - 33 for letter in read.quality]
         if read.span == 36:
@@ -222,6 +273,35 @@ def test_synthetic_genomes_have_the_declared_length_and_composition(made: Worklo
     assert {len(line) for line in lines[1:-1]} == {60}
 
 
+def test_reads_without_qualities_are_fasta_with_their_names_alone(tmp_path: Path) -> None:
+    source = generate("LMONO", tmp_path / "source", 0.00001).reference
+    files = generate("HS100", tmp_path / "made", 0.0002, reference=source)
+    assert sorted(os.listdir(tmp_path / "made")) == ["reads.fa", "reference.fa", "workload.json"]
+    lines = files.queries.read_text().splitlines()
+    assert lines[::2] == [f">HS100.{n + 1}" for n in range(2_000)]
+    assert {len(bases) for bases in lines[1::2]} == {150}
+    (text,) = read_fasta(files.reference).values()
+    both = text + "N" + text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    counts = description_of(files)["reads"]
+    assert (counts["bases"], counts["insertions"], counts["deletions"]) == (300_000, 0, 0)
+    assert 1_300 < counts["substitutions"] < 1_700
+    # A read is found whole if none of its bases is wrong: 0.995 ** 150.
+    assert 0.4 < sum(bases in both for bases in lines[1:401:2]) / 200 < 0.55
+
+
+def test_a_copy_has_the_records_of_the_reference(tmp_path: Path) -> None:
+    given = tmp_path / "given.fa"
+    given.write_text(">one\n" + "ACGTTGCAAC" * 500 + "\n>two\n" + "GATTNACACCA" * 300 + "\n")
+    files = generate("GENOMES", tmp_path / "made", reference=given)
+    records = read_fasta(files.queries)
+    assert list(records) == ["one.copy", "two.copy"]
+    assert records["two.copy"].count("N") == 300
+    counts = description_of(files)["copy"]
+    assert counts["bases"] == sum(map(len, records.values()))
+    assert counts["bases"] == 8_300 + counts["insertions"] - counts["deletions"]
+    assert 40 < counts["substitutions"] < 110
+
+
 # A given reference
 
 
@@ -235,7 +315,7 @@ def test_a_given_reference_is_written_anew(tmp_path: Path) -> None:
     assert (description["source"], description["records"]) == ("given.fa", 2)
     assert (description["bases"], description["unknown_bases"]) == (633, 3)
     records = read_fasta(files.reference)
-    for read in parse(files.reads.read_bytes()):
+    for read in parse(files.queries.read_bytes()):
         assert set(fragment(records, read)) <= set("ACGT")
 
 
@@ -244,7 +324,7 @@ def test_reads_of_a_real_genome(shared_data: Path, tmp_path: Path) -> None:
     files = generate("SSUIS", tmp_path, 0.002, reference=source)
     records = read_fasta(files.reference)
     assert [len(text) for text in records.values()] == [358_242]
-    reads = parse(files.reads.read_bytes())
+    reads = parse(files.queries.read_bytes())
     assert len(reads) == 2_000
     same = sum(
         sum(a != b for a, b in zip(read.bases, fragment(records, read), strict=True)) <= 4
@@ -258,7 +338,7 @@ def test_reads_of_a_real_genome(shared_data: Path, tmp_path: Path) -> None:
 
 
 def test_an_unknown_workload_is_told_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"no workload 'ECOLI' \(there are: CBRIGG, HSILL, LMONO"):
+    with pytest.raises(OptionError, match=r"no workload 'ECOLI' \(there are: CBRIGG, GENOMES, HS"):
         generate("ECOLI", tmp_path)
     with pytest.raises(OptionError):
         generate("../LMONO", tmp_path)
@@ -268,6 +348,13 @@ def test_an_unknown_workload_is_told_the_known_ones(tmp_path: Path) -> None:
 def test_a_scale_without_reads_is_refused(scale: float, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="--scale"):
         generate("LMONO", tmp_path / "none", scale)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0, 0.0])
+def test_a_copy_cannot_be_scaled(scale: float, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--scale"):
+        generate("GENOMES", tmp_path / "none", scale)
     assert not (tmp_path / "none").exists()
 
 
@@ -294,5 +381,5 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
 def test_an_older_workload_is_replaced(tmp_path: Path) -> None:
     generate("LMONO", tmp_path, 0.0002)
     files = generate("LMONO", tmp_path, 0.0001)
-    assert len(parse(files.reads.read_bytes())) == 100
+    assert len(parse(files.queries.read_bytes())) == 100
     assert sorted(os.listdir(tmp_path)) == ["reads.fq", "reference.fa", "workload.json"]

@@ -12,7 +12,9 @@ from truth import Read, fragment, parse
 from mummergpu.errors import InputError
 from mummergpu.reference import Reference
 from mummergpu.sequence import BREAK, decode, encode
+from mummergpu.workload.copying import diverge
 from mummergpu.workload.declaration import (
+    Copy,
     Gaps,
     Genome,
     Reads,
@@ -91,6 +93,17 @@ def test_exact_reads_are_pieces_of_the_reference() -> None:
     assert set(counts.values()) == {0}
     # Every place of the reference is a place to start from.
     assert {read.position for read in reads if read.record == "record1"} >= {1, 851}
+
+
+def test_reads_are_the_same_without_qualities() -> None:
+    reference = made_of(random_text(3_000), random_text(900, seed=6))
+    wrong = exact(substitution=((0.0, 0.1), (1.0, 0.1)), deletion=((0.0, 0.1), (1.0, 0.1)))
+    reads, tally = draw(reference, wrong, 500)
+    bare = dataclasses.replace(wrong, quality=())
+    other = Tally()
+    text = b"".join(bytes(t) for t in sequence_reads(reference, bare, 500, "R", 1, other))
+    assert text.decode() == "".join(f">{read.name}\n{read.bases}\n" for read in reads)
+    assert other.as_dict() == tally.as_dict()
 
 
 @pytest.mark.parametrize("kind", ["insertion", "deletion", "substitution", "unknown"])
@@ -223,7 +236,57 @@ def test_gaps_are_runs_of_n() -> None:
     assert lengths.min() >= 1_000 and lengths.max() <= 1_200
 
 
+# Copies
+
+
+def test_a_copy_without_differences_is_the_reference() -> None:
+    reference = made_of(random_text(300) + "NNN" + random_text(50, seed=6), "", "ACG")
+    copy, counts = diverge(reference, Copy(0, 0, 0), 1, "same")
+    assert np.array_equal(copy.codes, reference.codes)
+    assert np.array_equal(copy.record_starts, reference.record_starts)
+    assert np.array_equal(copy.record_lengths, reference.record_lengths)
+    assert copy.names == (b"record0.copy", b"record1.copy", b"record2.copy")
+    assert counts == {"bases": 356, "substitutions": 0, "insertions": 0, "deletions": 0}
+
+
+@pytest.mark.parametrize("kind", ["substitution", "insertion", "deletion"])
+def test_one_kind_of_difference_alone(kind: str) -> None:
+    text = random_text(20_000) + "N" * 10 + random_text(4_000, seed=6)
+    rates = {"substitution": 0.0, "insertion": 0.0, "deletion": 0.0} | {kind: 0.05}
+    copy, counts = diverge(made_of(text, "ACGT" * 100), Copy(**rates), 1, kind)
+    made = decode(copy.codes[: copy.record_lengths[0]]).decode()
+    assert made.count("N") == 10 and copy.codes[copy.record_starts[1] - 1] == BREAK
+    assert 1_050 < counts[kind + "s"] < 1_400
+    assert sum(counts.values()) == counts["bases"] + counts[kind + "s"]
+    if kind == "substitution":
+        differs = sum(a != b for a, b in zip(made, text, strict=True))
+        assert counts["substitutions"] - 60 < differs <= counts["substitutions"]
+    else:
+        longer, shorter = (made, text) if kind == "insertion" else (text, made)
+        assert abs(len(longer) - len(shorter) - 1_200) < 150
+        letters = iter(longer)
+        assert all(letter in letters for letter in shorter), "not a subsequence"
+
+
+def test_substitutions_of_a_copy_choose_among_the_three_other_bases() -> None:
+    copy, counts = diverge(made_of("A" * 30_000), Copy(0.9, 0, 0), 1, "three")
+    share = np.bincount(copy.codes, minlength=4) / copy.codes.size
+    assert share == pytest.approx([0.1, 0.3, 0.3, 0.3], abs=0.015)
+    assert counts["substitutions"] == np.count_nonzero(copy.codes)
+
+
+def test_everything_or_nothing_of_a_copy_may_differ() -> None:
+    text = random_text(500)
+    assert diverge(made_of(text), Copy(0, 0, 1), 1, "gone")[0].codes.size == 0
+    doubled, _ = diverge(made_of(text), Copy(0, 1, 0), 1, "doubled")
+    assert decode(doubled.codes[::2]).decode() == text
+    changed, _ = diverge(made_of(text), Copy(1, 0, 0), 1, "changed")
+    assert not (changed.codes == made_of(text).codes).any()
+
+
 # Declarations
+
+COPY = "[copy]\nsubstitution = 0.2\ninsertion = 0.1\n"
 
 
 @pytest.mark.parametrize(
@@ -246,6 +309,10 @@ def test_gaps_are_runs_of_n() -> None:
         ("[[0.0, 34], [0.6", "[[0.1, 34], [0.6", r"reads\.quality must have points that ascend"),
         ("[0.6, 32]", "[1.0, 32]", r"reads\.quality must have points that ascend"),
         ("[reads]", "[[reads]]", "reads must be a table"),
+        ("[reads]", "[copy]", r"copy\.substitution must be a number"),
+        ("[reads]", "[copies]", "reads is missing"),
+        ("[reads]", f"{COPY}deletion = 0.8\n[reads]", r"copy\.substitution must not be above 1"),
+        ("[reads]", f"{COPY}deletion = 0.1\n[reads]", "reads is not a known key"),
     ],
 )
 def test_a_wrong_declaration_is_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
