@@ -1,0 +1,452 @@
+"""The cuda backend around its kernels: memory that runs out, groups of pages, many threads.
+
+The device is the host's, the kernels are their own source. What the kernels find under every
+policy is for `test_host_kernels.py`; here little is searched, and much goes wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from host_device import everything_given_back
+from search_cases import (
+    ONE_PAGE,
+    STRANDS,
+    Row,
+    SearchCase,
+    block_of,
+    codes_of,
+    made_bases,
+    made_queries,
+    rows_of,
+)
+from watched_device import WatchedCompiler, WatchedDevice
+
+from mummergpu.backends.cpu import CpuBackend
+from mummergpu.backends.cuda import KERNELS, STREAMS, CudaBackend, plan, resident
+from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.errors import BackendError
+from mummergpu.index import IndexedPage
+from mummergpu.layout import Layout
+from mummergpu.policy import Policy
+from mummergpu.reads import QueryBlock
+from mummergpu.sequence import Strand
+from mummergpu.stats import Stats
+
+ANY = 1 << 40
+FORWARD = Strand.FORWARD
+
+
+def _genome() -> SearchCase:
+    random = np.random.default_rng(8)
+    repeat = made_bases(random, 40, "ACGT")
+    records = tuple(made_bases(random, 90, "ACGT", 0.02) + repeat for _ in range(4))
+    queries = made_queries(random, "N".join(records), 13, 70)
+    return SearchCase("genome", records, queries, 6, 130)
+
+
+GENOME = _genome()
+"""Four records on several pages."""
+
+REPEATS = SearchCase("repeats", ("A" * 300,), tuple("A" * 100 for _ in range(16)), 5)
+"""Each query has some 10,000 bytes of matches."""
+
+
+@dataclass
+class Opened:
+    """A backend, its device, and what it said."""
+
+    backend: CudaBackend
+    device: WatchedDevice
+    stats: Stats
+    notices: list[str]
+    policy: Policy
+
+    def hold(self, case: SearchCase, wide: bool = False) -> None:
+        self.backend.hold(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
+
+    def find(
+        self, block: QueryBlock, most: int = ANY, strand: Strand = FORWARD
+    ) -> list[list[Row]] | None:
+        columns = self.backend.find_mems(block, codes_of(block, strand), most)
+        return None if columns is None else rows_of(columns)
+
+    @property
+    def halved(self) -> list[int]:
+        """The numbers of queries that are said not to have fit."""
+        pattern = r"([\d,]+) queries do not fit the device: \d+ bytes.*; halving"
+        return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
+
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture(scope="module")
+def compiler(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> WatchedCompiler:
+    return WatchedCompiler(tmp_path_factory.mktemp("plain-kernels"))
+
+
+@pytest.fixture
+def opened(compiler: WatchedCompiler) -> Iterator[Open]:
+    """Opens backends, and closes them: then nothing may be left on their devices."""
+    every: list[Opened] = []
+
+    def open_backend(
+        code: str = "m",
+        device: WatchedDevice | None = None,
+        memory: int | None = None,
+        profile: bool = False,
+    ) -> Opened:
+        given = WatchedDevice() if device is None else device
+        stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
+        backend = CudaBackend(given, compiler, policy, stats, notices.append, memory, profile)
+        every.append(Opened(backend, given, stats, notices, policy))
+        return every[-1]
+
+    yield open_backend
+    for one in every:
+        if not one.device.closed:
+            one.backend.close()
+        assert everything_given_back(one.device)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
+    monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
+    return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
+
+
+@contextmanager
+def refused(device: WatchedDevice, refuse: Callable[[int, int], bool]) -> Iterator[None]:
+    """Has a device refuse requests, whose numbers count from now on."""
+    device.requests, before, device.refuse = 0, device.refuse, refuse
+    yield
+    device.refuse = before
+
+
+def test_both_strands_are_searched(opened: Open) -> None:
+    given = opened()
+    given.hold(GENOME)
+    for strand in STRANDS:
+        assert given.find(GENOME.block(), strand=strand) == GENOME.expected(strand)
+    assert given.halved == []
+
+
+def test_what_is_planned_is_told(opened: Open, small_blocks: int) -> None:
+    given = opened(device=WatchedDevice(2 << 30), memory=small_blocks)
+    assert given.notices == ["device host (sm_90), 2.0 GiB free; 3 blocks of 300 bases at once"]
+    assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
+    assert given.backend.tree_memory == small_blocks // 2
+    assert given.stats.settings["device_memory"] == 2 << 30
+
+
+@pytest.mark.parametrize("who", ["the plan", "the device"])
+def test_blocks_that_do_not_fit_are_halved(opened: Open, small_blocks: int, who: str) -> None:
+    given = opened("QRT", memory=small_blocks if who == "the plan" else None)
+    given.hold(REPEATS)
+    if who == "the device":
+        given.device.refuse = lambda number, size: size > 20_000
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
+    assert (given.device.refusals > 0) == (who == "the device")
+    assert given.halved[0] == 16
+    assert Counter(given.halved)[8] == 2
+    assert (
+        Counter(given.device.launches)["match_kernel"]
+        > Counter({name: kernel.launches for name, kernel in given.stats.kernels.items()})[
+            "match_kernel"
+        ]
+    ), "what came to nothing is not counted"
+    small = block_of(REPEATS.queries[:1])
+    assert given.find(small) == REPEATS.expected(FORWARD)[:1]
+
+
+@pytest.mark.parametrize("who", ["the plan", "the device"])
+def test_a_single_query_that_does_not_fit_is_an_error(
+    opened: Open, small_blocks: int, who: str
+) -> None:
+    given = opened(memory=small_blocks if who == "the plan" else None)
+    given.hold(REPEATS)
+    if who == "the device":
+        given.device.refuse = lambda number, size: size > 30_000
+    block = block_of(("A" * 20, "A" * 2000, "A" * 30))
+    for _ in range(STREAMS + 1):
+        with pytest.raises(BackendError, match="the matches of one query do not fit") as caught:
+            given.find(block)
+        assert "use a larger -l or --backend cpu" in caught.value.message
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"
+
+
+@pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])
+def test_any_request_may_be_refused_and_no_match_is_lost(opened: Open, code: str) -> None:
+    given = opened(code)
+    given.hold(GENOME)
+    block = GENOME.block()
+    with refused(given.device, lambda number, size: False):
+        assert given.find(block) == GENOME.expected(FORWARD)
+        requests = given.device.requests
+    assert requests > 15
+    for searcher in given.backend._searchers:
+        searcher.release()
+    for wanted in range(1, requests + 1):
+        lines = len(given.notices)
+        textures = len(given.device.textures)
+        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
+            assert given.find(block) == GENOME.expected(FORWARD)
+        assert given.halved[lines - 1 :] == [13]
+        assert len(given.device.textures) == textures
+        for searcher in given.backend._searchers:
+            searcher.release()
+    assert given.device.refusals == requests
+
+
+@pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])
+def test_trees_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open, code: str) -> None:
+    given = opened(code)
+    with refused(given.device, lambda number, size: False):
+        given.hold(GENOME)
+        requests, held = given.device.requests, given.device.used
+    assert requests > 8
+    for wanted in range(1, requests + 1):
+        with (
+            refused(given.device, lambda number, size, wanted=wanted: number == wanted),
+            pytest.raises(BackendError, match="the trees do not fit the device's memory"),
+        ):
+            given.hold(GENOME)
+        assert not given.device.buffers and not given.device.textures
+    given.hold(GENOME)
+    assert given.device.used == held
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+
+
+@pytest.mark.parametrize("halving", [False, True], ids=["whole", "in halves"])
+@pytest.mark.parametrize("page_size", [ONE_PAGE, 120])
+def test_more_matches_than_there_may_be_are_none(
+    opened: Open, small_blocks: int, page_size: int, halving: bool
+) -> None:
+    case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
+    given = opened("QRT", memory=small_blocks if halving else None)
+    given.hold(case)
+    expected = REPEATS.expected(FORWARD)
+    count = sum(map(len, expected))
+    assert given.find(case.block(), count) == expected
+    for most in (0, 1, count // 3, count // 2, count - 1):
+        assert given.find(case.block(), most) is None
+    assert given.find(case.block(), count) == expected
+    assert bool(given.halved) == halving
+
+
+def groups_of(pages: Sequence[IndexedPage]) -> list[Sequence[IndexedPage]]:
+    return [pages[:2], pages[2:3], pages[3:], pages[-1:], pages]
+
+
+def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
+    given = opened()
+    pages = GENOME.pages(Layout.of(given.policy))
+    assert len(pages) >= 5
+    block = GENOME.block()
+    cpu = CpuBackend(Stats())
+    held = []
+    for group in groups_of(pages):
+        given.backend.hold(group, GENOME.minimum_length)
+        held.append(given.device.used)
+        # The tree and the bases of each page, and all bases where a match can go on.
+        goes_on = group[0].page.end < pages[-1].page.end
+        assert len(given.device.buffers) == 2 * len(group) + goes_on
+    assert held[-1] == max(held)
+    for group, used in zip(groups_of(pages), held, strict=True):
+        other = opened()
+        other.backend.hold(group, GENOME.minimum_length)
+        assert other.device.used == used, "nothing is left of the groups before"
+        given.backend.hold(group, GENOME.minimum_length)
+        cpu.hold(group, GENOME.minimum_length)
+        expected = cpu.find_mems(block, block.codes, ANY)
+        assert expected is not None and expected.count > 0
+        assert given.find(block) == rows_of(expected)
+    assert given.find(block) == GENOME.expected(FORWARD)
+
+
+def test_each_format_is_compiled_once(opened: Open, compiler: WatchedCompiler) -> None:
+    given = opened()
+    before = len(compiler.asked)
+    for wide in (False, True, False, True):
+        given.hold(GENOME, wide)
+        assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+    wanted = [Specialisation.of(given.policy, wide, False) for wide in (False, True)]
+    assert compiler.asked[before:] == wanted
+    assert given.stats.stages["kernels_compiled"].count == 2
+
+
+def test_closing_gives_everything_back(opened: Open) -> None:
+    for searches in range(3):
+        given = opened("QRTmrt")
+        for _ in range(searches):
+            given.hold(GENOME)
+            given.find(GENOME.block())
+        given.backend.close()
+        assert everything_given_back(given.device)
+
+
+def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:
+    given = opened()
+    given.hold(GENOME)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def before_launch(kernel: str) -> None:
+        begun.set()
+        assert go_on.wait(60)
+
+    given.device.before_launch = before_launch
+    with ThreadPoolExecutor(2) as pool:
+        search = pool.submit(given.find, GENOME.block())
+        assert begun.wait(60)
+        closing = pool.submit(given.backend.close)
+        with pytest.raises(TimeoutError):
+            closing.result(0.2)
+        assert not given.device.closed
+        assert len(given.device.buffers) > 5 and len(given.device.streams) == 1 + STREAMS
+        go_on.set()
+        assert search.result(60) == GENOME.expected(FORWARD)
+        closing.result(60)
+    assert everything_given_back(given.device)
+
+
+def test_as_many_blocks_are_under_way_as_there_are_streams(opened: Open) -> None:
+    given = opened("QRT")
+    case = SearchCase("one page", GENOME.records, GENOME.queries, 6)
+    given.hold(case)
+    meeting = threading.Barrier(STREAMS, timeout=60)
+
+    def before_launch(kernel: str) -> None:
+        if kernel == "match_kernel":
+            meeting.wait()
+
+    given.device.before_launch = before_launch
+    given.device.most_users = 0
+    queries = [case.queries[number:] for number in range(3 * STREAMS)]
+    with ThreadPoolExecutor(3 * STREAMS) as pool:
+        found = list(pool.map(lambda part: given.find(block_of(part)), queries))
+    assert found == [case.expected(FORWARD)[number:] for number in range(3 * STREAMS)]
+    assert given.device.most_users == STREAMS
+    assert len(given.device.streams) == 1 + STREAMS
+
+
+def test_blocks_are_halved_beside_each_other(opened: Open, small_blocks: int) -> None:
+    given = opened("QRT", memory=small_blocks)
+    given.hold(REPEATS)
+    parts = [REPEATS.queries[: 1 + number % 8] for number in range(12)]
+    with ThreadPoolExecutor(5) as pool:
+        found = list(pool.map(lambda part: given.find(block_of(part)), parts))
+    assert found == [REPEATS.expected(FORWARD)[: len(part)] for part in parts]
+    assert given.halved
+
+
+@pytest.mark.parametrize(
+    ("code", "resident_textures", "of_search"),
+    [("m", 0, 0), ("Q", 0, 1), ("QRT", 3, 1), ("QRTmrt", 2, 1)],
+)
+def test_textures_are_made_for_what_the_policy_says(
+    opened: Open, small_blocks: int, code: str, resident_textures: int, of_search: int
+) -> None:
+    given = opened(code, memory=small_blocks)
+    given.hold(REPEATS)
+    held = list(given.device.textures)
+    assert len(held) == given.device.textures_made == resident_textures
+    for number in range(1, 4):
+        given.find(block_of(REPEATS.queries[:1]))
+        assert given.device.textures_made == resident_textures + number * of_search
+        assert given.device.textures == held
+    assert given.find(block_of(REPEATS.queries[:1]), 3) is None
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
+    assert given.halved
+    assert given.device.textures == held
+
+
+@pytest.mark.parametrize(
+    ("code", "limit", "message"),
+    [
+        ("QRT", "TEXTURE_PART_TEXELS", "too large for textures"),
+        ("QRTmrt", "MOST_ARRAY_ROWS", "too large for two-dimensional textures"),
+    ],
+)
+def test_trees_too_large_for_textures_are_an_error(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, code: str, limit: str, message: str
+) -> None:
+    given = opened(code)
+    with monkeypatch.context() as patched:
+        patched.setattr(resident, limit, 31)
+        with pytest.raises(BackendError, match=f"{message}; use a smaller --page-size"):
+            given.hold(GENOME)
+    given.hold(GENOME)
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+
+
+def visits_of(given: Opened) -> dict[str, int | None]:
+    return {name: kernel.node_visits for name, kernel in given.stats.kernels.items()}
+
+
+def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
+    seen = []
+    for resident_blocks in (1, 2, 50):
+        given = opened("m", WatchedDevice(1 << 30, resident_blocks), profile=True)
+        given.hold(REPEATS)
+        assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
+        once = visits_of(given)
+        counted = {name: visits for name, visits in once.items() if visits is not None}
+        assert set(counted) == {"match_kernel", "count_mems", "write_mems"}
+        # Every suffix that is long enough comes to a node, and every match from a leaf.
+        assert counted["match_kernel"] >= 16 * 96
+        assert counted["count_mems"] >= counted["write_mems"] > 0
+        given.find(REPEATS.block())
+        for name, visits in counted.items():
+            assert visits_of(given)[name] == 2 * visits
+        seen.append(once)
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_node_visits_are_not_counted_unasked(opened: Open) -> None:
+    given = opened()
+    given.hold(REPEATS)
+    given.find(REPEATS.block())
+    assert set(visits_of(given)) >= set(KERNELS)
+    assert set(visits_of(given).values()) == {None}
+
+
+def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
+    given = opened()
+    given.hold(GENOME)
+    trees = sum(page.tree.byte_count for page in GENOME.pages(Layout.of(given.policy)))
+    assert given.stats.bytes == {"to_device": trees}
+    block = GENOME.block()
+    found = given.find(block)
+    assert found is not None
+    launches = {name: kernel.launches for name, kernel in given.stats.kernels.items()}
+    assert Counter(given.device.launches) == Counter(launches)
+    assert launches["match_kernel"] == len(GENOME.page_plan)
+    times = given.stats.stages["match_kernel"], given.stats.stages["print_kernel"]
+    assert [stage.count for stage in times] == [
+        launches["match_kernel"],
+        sum(launches.values()) - launches["match_kernel"],
+    ]
+    assert times[0].seconds == pytest.approx(times[0].count / 1000)
+    assert given.stats.bytes["from_device"] == 8 * len(found) + 8 + 24 * sum(map(len, found))
+    moved = given.stats.bytes["to_device"] - trees
+    assert block.codes.size <= moved - block.offsets.nbytes <= block.codes.size + 32
+    for kernel in KERNELS:
+        assert given.stats.kernels[kernel].resources["registers"] == 1
+
+
+@pytest.mark.parametrize("free", [1 << 20, 79 << 20])
+def test_a_device_with_too_little_memory_is_refused(compiler: WatchedCompiler, free: int) -> None:
+    device = WatchedDevice(free)
+    with pytest.raises(BackendError, match="bytes of device memory are too few"):
+        CudaBackend(device, compiler, Policy(), Stats(), lambda line: None)
+    assert not device.buffers and not device.streams
