@@ -44,13 +44,17 @@ class ResidentCodes:
         size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
         self._buffer = device.allocate(size)
         self.address = self._buffer.address
-        stream.fill_zero(self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES)
-        stream.copy_in(self.address, codes)
-        stream.synchronize()
         self.size = size
         self._texture: Texture | None = None
-        if texture:
-            self._texture = device.linear_texture(self.address, size // WORD_BYTES, WORD_BYTES)
+        try:
+            stream.fill_zero(self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES)
+            stream.copy_in(self.address, codes)
+            stream.synchronize()
+            if texture:
+                self._texture = device.linear_texture(self.address, size // WORD_BYTES, WORD_BYTES)
+        except BaseException:
+            self._buffer.free()
+            raise
 
     @property
     def arguments(self) -> tuple[int, int]:
