@@ -46,12 +46,18 @@ def open_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], No
     from mummergpu.backends.cuda.pycuda_device import PycudaDevice
 
     folder = None if options.kernel_folder is None else Path(options.kernel_folder)
-    return CudaBackend(
-        PycudaDevice(options.device),
-        KernelCache(folder, notice),
-        options.policy,
-        stats,
-        notice,
-        options.gpu_memory,
-        options.profile,
-    )
+    device = PycudaDevice(options.device)
+    try:
+        return CudaBackend(
+            device,
+            KernelCache(folder, notice),
+            options.policy,
+            stats,
+            notice,
+            options.gpu_memory,
+            options.profile,
+        )
+    except BaseException:
+        # Without a backend nobody else would.
+        device.close()
+        raise
