@@ -1,0 +1,386 @@
+"""The whole command with ``--backend cuda``, on the host's device: what ``-C`` writes, always.
+
+What is played: the driver and the libraries that are looked for, the device, and the compiler
+of the kernels. Everything between the command line and the kernels is real.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from threading import Barrier
+from types import ModuleType
+from typing import Any
+
+import pytest
+from host_device import everything_given_back
+from oracle import reverse_complement
+from watched_device import WatchedCompiler, WatchedDevice
+
+from mummergpu.backends import choose_backend
+from mummergpu.backends.cpu import CpuBackend
+from mummergpu.backends.cuda import CudaBackend, opening, plan
+from mummergpu.backends.cuda.compilation import INSTALL
+from mummergpu.backends.cuda.driver_library import DeviceFacts, DriverFacts
+from mummergpu.backends.cuda.requirements import CompilerFacts, CudaFacts
+from mummergpu.cli import main
+from mummergpu.errors import BackendError
+from mummergpu.libraries import Library
+from mummergpu.policy import Policy
+from mummergpu.settings import MatchOptions
+from mummergpu.stats import Stats
+
+GIB = 1 << 30
+H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)
+SOUND = CudaFacts(
+    DriverFacts((13, 0), (H200,), None),
+    Library("pycuda", "2026.1", None),
+    Library("cuda-bindings", "13.0.1", None),
+    CompilerFacts((13, 5), (75, 80, 90, 100), None),
+)
+NO_DRIVER = replace(SOUND, driver=DriverFacts(None, (), "no NVIDIA driver (not found)"))
+NO_PYCUDA = replace(SOUND, pycuda=Library("pycuda", None, "not installed"))
+BARE = replace(NO_PYCUDA, driver=NO_DRIVER.driver)
+
+
+@dataclass
+class Machine:
+    """A machine with a GPU as it looks to the command; what was done with it."""
+
+    patch: pytest.MonkeyPatch
+    memory_bytes: int = GIB
+    numbers: list[int] = field(default_factory=list)
+    folders: list[Path | None] = field(default_factory=list)
+    devices: list[WatchedDevice] = field(default_factory=list)
+    prepare: Callable[[WatchedDevice], None] = lambda device: None
+
+    def looks(self, facts: CudaFacts) -> None:
+        self.patch.setattr(opening, "ask_driver", lambda measure_memory: facts.driver)
+        self.patch.setattr(opening, "cuda_facts", lambda measure_memory: facts)
+
+    def open_device(self, number: int) -> WatchedDevice:
+        self.numbers.append(number)
+        self.devices.append(WatchedDevice(self.memory_bytes))
+        self.prepare(self.devices[-1])
+        return self.devices[-1]
+
+
+@pytest.fixture(scope="module")
+def compiler(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> WatchedCompiler:
+    return WatchedCompiler(tmp_path_factory.mktemp("plain-kernels"))
+
+
+@pytest.fixture
+def machine(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine(monkeypatch)
+    made.looks(SOUND)
+    played: Any = ModuleType("mummergpu.backends.cuda.pycuda_device")
+    played.PycudaDevice = made.open_device
+    monkeypatch.setitem(sys.modules, played.__name__, played)
+
+    def cache(folder: Path | None, notice: Callable[[str], None]) -> WatchedCompiler:
+        made.folders.append(folder)
+        return compiler
+
+    monkeypatch.setattr(opening, "KernelCache", cache)
+    return made
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six records with repeats in common, reads of them, and two long queries."""
+    folder = tmp_path_factory.mktemp("files")
+    made = random.Random(6)
+
+    def bases(count: int) -> str:
+        return "".join(made.choices("ACGT", k=count))
+
+    repeat = bases(70)
+    turned = reverse_complement(repeat)
+    records = [bases(400) + made.choice((repeat, turned)) + bases(430) for _ in range(6)]
+    records[2] = records[2][:300] + "N" * 7 + records[2][300:] + "ACT" * 30
+    joined = "".join(records)
+
+    def read() -> str:
+        begin = made.randrange(len(joined) - 90)
+        text = list(joined[begin : begin + made.randrange(20, 90)])
+        for place in range(len(text)):
+            if made.random() < 0.03:
+                text[place] = made.choice(["N", "", "A", "GC"])
+        return made.choice((str, reverse_complement))("".join(text))
+
+    reads = [*(read() for _ in range(60)), repeat, "ACT" * 20, "", "ACG"]
+    long = list(joined)
+    for place in range(0, len(long), 211):
+        long[place] = made.choice("ACGTN")
+    other = reverse_complement("".join(long[100:]) + repeat)
+    write_fasta(folder / "r.fa", "r", records)
+    write_fasta(folder / "q.fa", "q", reads)
+    write_fasta(folder / "long.fa", "g", [reads[0], "".join(long), reads[1], other])
+    return folder
+
+
+def write_fasta(path: Path, name: str, records: list[str]) -> None:
+    path.write_text("".join(f">{name}{n}\n{text}\n" for n, text in enumerate(records)))
+
+
+@pytest.fixture(autouse=True)
+def inside(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+
+
+Output = Callable[..., tuple[bytes, str]]
+
+
+@pytest.fixture
+def output(capfdbinary: pytest.CaptureFixture[bytes]) -> Output:
+    """Runs the command; returns what it wrote to standard output and error."""
+
+    def run(*words: str) -> tuple[bytes, str]:
+        code = main(words)
+        out, err = capfdbinary.readouterr()
+        assert code == 0, err
+        return out, err.decode()
+
+    return run
+
+
+def check(machine: Machine, output: Output, queries: str, words: str) -> dict[str, Any]:
+    """Run the command on both backends; return the statistics of ``cuda``."""
+    given = ["r.fa", queries, *words.split()]
+    report = Path("stats.json")
+    ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
+    told: dict[str, Any] = json.loads(report.read_text())
+    assert told["settings"]["backend"] == "cuda"
+    assert told["counts"]["matches"] > 20
+    assert told["kernels"]["match_kernel"]["launches"] > 0
+    assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
+    others, _ = output(*given, "-C")
+    assert ours == others
+    assert len(machine.devices) == 1
+    return told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-l 12",
+        "-l 12 -r",
+        "-l 12 -b -c -L",
+        "-l 12 -r -c -s",
+        "-l 14 -mum -b",
+        "-l 14 -mumreference -b -F",
+        "-l 9 -b -t 3 --block-size 300",
+        "-l 12 -b --policy QRTmrtn",
+        "-l 12 -b --policy Tn --address-bits 32 --page-size auto",
+        "-l 14 -b --page-size 700 -t 2",
+        "-l 40 -b --page-size 50",
+    ],
+)
+def test_reads_give_the_same_bytes(machine: Machine, output: Output, words: str) -> None:
+    check(machine, output, "q.fa", words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-l 12 -b -t 3 --block-size 500",
+        "-l 14 -mum -b -c",
+        "-l 14 -mumreference --policy QRT",
+        "-l 30 -b --page-size 50",
+    ],
+)
+def test_pages_that_are_searched_in_groups_give_the_same_bytes(
+    machine: Machine, output: Output, words: str
+) -> None:
+    size = "" if "--page-size" in words else " --page-size 700"
+    told = check(machine, output, "q.fa", f"{words}{size} --max-memory 1")
+    assert told["settings"]["page_groups"] == told["counts"]["pages"] >= 8
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["-l 12 -b", "-l 20 -mum -r -c", "-l 15 -b --page-size 2000", "-l 15 --max-memory 1 -t 3"],
+)
+def test_long_queries_in_pieces_give_the_same_bytes(
+    machine: Machine, output: Output, words: str
+) -> None:
+    size = " --page-size 2000" if "--max-memory" in words else ""
+    check(machine, output, "long.fa", words + size)
+
+
+@pytest.mark.parametrize("words", ["-l 12 -b -t 3", "-l 15 -mum -b -t 2 --page-size 2000"])
+def test_parts_of_one_query_are_the_work_of_all_threads(
+    machine: Machine, output: Output, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
+    memory = 2 * 3 * 1500 * plan.WORK_BYTES_PER_BASE
+    launches, meeting = count(), Barrier(2, timeout=60)
+
+    def prepare(device: WatchedDevice) -> None:
+        def before_launch(kernel: str) -> None:
+            # The second block is not read before all parts of the first have been searched.
+            if kernel == "match_kernel" and next(launches) < 2:
+                meeting.wait()
+
+        device.before_launch = before_launch
+
+    machine.prepare = prepare
+    told = check(machine, output, "long.fa", f"{words} --gpu-memory {memory}")
+    # Two pieces of 1,024 starts make a part; a query has some 5,500 bases, on two strands.
+    parts = -(-5_490 // 2_048)
+    pages = told["counts"]["pages"]
+    assert told["kernels"]["match_kernel"]["launches"] == 2 * 2 * parts * pages
+
+
+def test_a_run_that_does_not_fit_the_device_gives_the_same_bytes(
+    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
+    memory = 2 * 3 * 434 * plan.WORK_BYTES_PER_BASE
+    given = ["r.fa", "q.fa", "-l", "4", "-b", "--page-size", "1000"]
+    cuda = ["--backend", "cuda", "--gpu-memory", str(memory), "-v"]
+    ours, told = output(*given, *cuda)
+    assert ours == output(*given, "-C")[0]
+    assert "blocks of 434 bases" in told
+    assert "queries do not fit the device" in told and "halving" in told
+    assert "6 pages in 2 groups" in told
+    assert everything_given_back(machine.devices[0])
+
+
+def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(
+    machine: Machine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def prepare(device: WatchedDevice) -> None:
+        def before_launch(kernel: str) -> None:
+            device.refuse = lambda number, size: True
+
+        device.before_launch = before_launch
+
+    machine.prepare = prepare
+    assert main(["r.fa", "q.fa", "--backend", "cuda", "-o", "out", "-t", "2", "-l", "9"]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    last = err.splitlines()[-1]
+    assert last.startswith("mummergpu: error: backend 'cuda': the matches of one query do not fit")
+    assert not Path("out").exists()
+    assert everything_given_back(machine.devices[0])
+
+
+def chosen(notices: list[str], **told: Any) -> tuple[CpuBackend | CudaBackend, Stats]:
+    stats = Stats()
+    backend = choose_backend(MatchOptions("r.fa", ("q.fa",), **told), stats, notices.append)
+    assert isinstance(backend, CpuBackend | CudaBackend)
+    return backend, stats
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> None:
+    notices: list[str] = []
+    backend, stats = chosen(
+        notices,
+        backend=name,
+        device=3,
+        gpu_memory=GIB // 4,
+        profile=True,
+        policy=Policy.from_code("Tn"),
+        kernel_folder="cubins",
+    )
+    assert isinstance(backend, CudaBackend)
+    assert (machine.numbers, machine.folders) == ([3], [Path("cubins")])
+    assert stats.settings["device"] == "host"
+    expected = plan.divide_memory(GIB, GIB // 4, 3)
+    assert backend.tree_memory == expected.tree_bytes
+    assert backend.sizes.block_bases == expected.block_bases
+    assert [notice.split(" ")[0] for notice in notices] == ["device"]
+    backend.close()
+    assert everything_given_back(machine.devices[0])
+
+
+def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
+    def ask(measure_memory: bool) -> DriverFacts:
+        raise AssertionError("the driver was asked")
+
+    machine.patch.setattr(opening, "ask_driver", ask)
+    notices: list[str] = []
+    backend, _ = chosen(notices, backend="cpu")
+    assert isinstance(backend, CpuBackend)
+    assert notices == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "notice"),
+    [
+        (BARE, "no cuda backend: no NVIDIA driver (not found)"),
+        (NO_PYCUDA, f"no cuda backend: PyCUDA is not installed: {INSTALL}"),
+    ],
+)
+def test_auto_takes_the_cpu_where_something_is_missing_and_says_so(
+    machine: Machine, facts: CudaFacts, notice: str
+) -> None:
+    machine.looks(facts)
+    notices: list[str] = []
+    backend, _ = chosen(notices, backend="auto")
+    assert isinstance(backend, CpuBackend)
+    assert len(notices) == 1 and notices[0].startswith(notice)
+    assert machine.devices == []
+
+
+def test_auto_takes_the_cpu_where_the_device_is_full(machine: Machine) -> None:
+    machine.memory_bytes = 1 << 20
+    notices: list[str] = []
+    backend, _ = chosen(notices, backend="auto")
+    assert isinstance(backend, CpuBackend)
+    assert len(notices) == 1 and "bytes of device memory are too few" in notices[0]
+    assert everything_given_back(machine.devices[0])
+
+
+def test_cuda_without_a_device_is_an_error(machine: Machine) -> None:
+    machine.looks(NO_DRIVER)
+    with pytest.raises(BackendError, match=r"no NVIDIA driver \(not found\): install NVIDIA's"):
+        chosen([], backend="cuda")
+    machine.looks(SOUND)
+    machine.memory_bytes = 1 << 20
+    with pytest.raises(BackendError, match="bytes of device memory are too few"):
+        chosen([], backend="cuda")
+    assert everything_given_back(machine.devices[0])
+
+
+@pytest.mark.parametrize(
+    ("facts", "remedies"),
+    [
+        (NO_DRIVER, ["install NVIDIA's driver"]),
+        (NO_PYCUDA, [f"PyCUDA is not installed: {INSTALL}"]),
+        (BARE, ["install NVIDIA's driver", f"PyCUDA is not installed: {INSTALL}"]),
+    ],
+)
+def test_the_command_says_what_to_install(
+    machine: Machine, capfd: pytest.CaptureFixture[str], facts: CudaFacts, remedies: list[str]
+) -> None:
+    machine.looks(facts)
+    assert main(["r.fa", "q.fa", "--backend", "cuda", "-o", "out"]) == 1
+    out, err = capfd.readouterr()
+    last = err.splitlines()[-1]
+    assert out == "" and last.startswith("mummergpu: error: backend 'cuda': ")
+    for remedy in remedies:
+        assert remedy in last
+    assert not Path("out").exists()
+
+
+def test_the_command_without_a_device_says_which_backend_it_takes(
+    machine: Machine, output: Output
+) -> None:
+    machine.looks(BARE)
+    out, err = output("r.fa", "q.fa", "-l", "15", "-v")
+    assert "mummergpu: no cuda backend: no NVIDIA driver (not found)" in err
+    assert "backend cpu" in err
+    assert out == output("r.fa", "q.fa", "-l", "15", "-C")[0]
+    machine.looks(SOUND)
+    same, err = output("r.fa", "q.fa", "-l", "15", "-v")
+    assert "mummergpu: device host (sm_90)" in err and "backend cuda" in err
+    assert same == out
