@@ -27,6 +27,13 @@ from mummergpu.caches import (
     find_place_for_compiled_code,
     folder_of_kernels,
 )
+from mummergpu.combinations import (
+    page_size_of,
+    policy_of,
+    refuse_clashing_files,
+    refuse_combinations,
+    search_of,
+)
 from mummergpu.commands import HELP_OPTIONS, doctor, workload
 from mummergpu.errors import MummergpuError, OutputError
 from mummergpu.options import (
@@ -36,9 +43,6 @@ from mummergpu.options import (
     SECTIONS,
     MainGroup,
     MatchCommand,
-    policy_of,
-    refuse_clashing_files,
-    refuse_combinations,
 )
 from mummergpu.output.files import OutputFile, remove_unfinished
 from mummergpu.policy import Policy
@@ -72,6 +76,7 @@ def _run_match(**given: Any) -> None:
     assert session is not None
     session.verbose = given["verbose"]
     refuse_combinations(given)
+    search = search_of(given)
     policy = policy_of(given)
     refuse_clashing_files(given)
 
@@ -79,7 +84,7 @@ def _run_match(**given: Any) -> None:
     from mummergpu import pipeline
     from mummergpu.stats import Stats
 
-    options = _match_options(given, policy)
+    options = _match_options(given, search, policy)
     stats = Stats()
     stats.set(version=__version__, command=shlex.join([PROGRAM, *session.arguments]))
     if not given["quiet"]:
@@ -99,7 +104,7 @@ def _run_match(**given: Any) -> None:
             report.write(stats.as_json())
 
 
-def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
+def _match_options(given: dict[str, Any], search: str, policy: Policy) -> MatchOptions:
     from mummergpu.sequence import Strand
     from mummergpu.settings import MatchOptions, Uniqueness
 
@@ -127,7 +132,8 @@ def _match_options(given: dict[str, Any], policy: Policy) -> MatchOptions:
         show_sequences=given["show_sequences"],
         threads=given["threads"],
         backend="cpu" if given["cpu"] else given["backend"],
-        page_size=given["page_size"],
+        search=search,
+        page_size=page_size_of(given, search),
         address_bits=int(given["address_bits"]) if given["address_bits"] else None,
         policy=policy,
         block_size=given["block_size"],

@@ -6,17 +6,14 @@ MUMmer's words may be written with one dash or two, before or after the files.
 from __future__ import annotations
 
 import os
-import stat
-from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import click
 from click_default_group import DefaultGroup
 
 from mummergpu import __version__
-from mummergpu.errors import OptionError
 from mummergpu.output.files import STANDARD_OUTPUT
-from mummergpu.policy import DEFAULT_POLICY, LETTERS, Policy
+from mummergpu.policy import DEFAULT_POLICY, LETTERS
 
 PROGRAM: Final = "mummergpu"
 
@@ -80,9 +77,11 @@ def _optional_size(
     return None if text is None else _size(context, parameter, text)
 
 
-def _page_size(context: click.Context, parameter: click.Parameter, text: str) -> int | None:
-    """Return a number of bases, or None for as many as memory allows."""
-    return None if text == AUTO else _size(context, parameter, text)
+def _page_size(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> int | str | None:
+    """Return a number of bases, `AUTO` for as many as memory allows, or None if not given."""
+    return text if text in (AUTO, None) else _size(context, parameter, text)
 
 
 def _version(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
@@ -151,13 +150,20 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         _flag("-C cpu", "The same as --backend cpu."),
         click.Option(
+            ["--search"],
+            type=click.Choice([AUTO, "tree", "sampled"]),
+            default=AUTO,
+            show_default=True,
+            help="What is searched: the paper's suffix trees, or tables of k-mers, in which just "
+            "some bases of a query are looked up. The matches are the same; 'auto' is 'sampled', "
+            "the faster, unless an option below or --page-size speaks of trees.",
+        ),
+        click.Option(
             ["--page-size"],
             callback=_page_size,
             metavar="BASES",
-            default="8M",
-            show_default=True,
             help="Most bases of a page of the reference, or 'auto' for pages as large as memory "
-            "allows.",
+            "allows.  [default: 8M with trees, auto without]",
         ),
         click.Option(
             ["--address-bits"],
@@ -169,8 +175,8 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--max-memory"],
             callback=_optional_size,
             metavar="BYTES",
-            help="About the most memory for suffix trees; pages that do not fit are searched "
-            "one group after the other.  [default: half of what is free]",
+            help="About the most memory for suffix trees or tables; pages that do not fit are "
+            "searched one group after the other.  [default: half of what is free]",
         ),
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
         click.Option(
@@ -192,9 +198,8 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         click.Option(
             ["--policy"],
             metavar="CODE",
-            default=DEFAULT_POLICY.code,
-            show_default=True,
-            help="Letters of the policies that are on, or 'none'; the options below overrule it.",
+            help="Letters of the policies that are on, or 'none'; the options below overrule it.  "
+            f"[default: {DEFAULT_POLICY.code}]",
         ),
         *(_policy_flag(name, letter) for name, letter in LETTERS.items()),
     ],
@@ -254,97 +259,3 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
             args.insert(0, self.default_cmd_name)
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
-
-
-def refuse_combinations(given: dict[str, Any]) -> None:
-    """Refuse what MUMmer refuses to take together, and our own options that clash.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
-
-    Raises
-    ------
-    click.UsageError
-        Names the two options.
-    """
-    exclusive = (
-        ("maxmatch", "mumreference", "mum"),
-        ("both", "reverse"),
-        ("verbose", "quiet"),
-    )
-    written = {"both": "-b", "reverse": "-r", "verbose": "-v", "quiet": "-q"}
-    for group in exclusive:
-        chosen = [written.get(name, f"-{name}") for name in group if given[name]]
-        if len(chosen) > 1:
-            raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
-    if given["forward_coordinates"] and not (given["both"] or given["reverse"]):
-        raise click.UsageError("-c requires -b or -r")
-    if given["cpu"] and given["backend"] == "cuda":
-        raise click.UsageError("-C and --backend cuda exclude each other")
-
-
-def policy_of(given: dict[str, Any]) -> Policy:
-    """Return the policy that the code and the flags make together.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
-
-    Returns
-    -------
-    Policy
-        The code's, overruled by the flags.
-
-    Raises
-    ------
-    OptionError
-        If the code is not one.
-    """
-    policy = Policy.from_code(given["policy"])
-    flags = {name: getattr(policy, name) for name in LETTERS}
-    flags.update({name: given[name] for name in LETTERS if given[name] is not None})
-    return Policy(**flags)
-
-
-def refuse_clashing_files(given: dict[str, Any]) -> None:
-    """Refuse to write over an input, or two outputs to the same place.
-
-    Parameters
-    ----------
-    given : dict
-        The options and files by their parameter names.
-
-    Raises
-    ------
-    OptionError
-        Names the output.
-    click.UsageError
-        If standard input is named twice.
-    """
-    inputs = [given["reference"], *given["query"]]
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input ('-') can be read only once")
-    read = {identity: path for path in inputs if (identity := _regular_file(path))}
-    seen: set[str] = set()
-    for option in ("output", "stats", "dot", "dump_tree"):
-        path = given[option]
-        if path is None:
-            continue
-        name = "--" + option.replace("_", "-")
-        if _regular_file(path) in read:
-            raise OptionError(name, f"'{path}' is also an input")
-        place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
-        if place in seen and place != os.devnull:
-            raise OptionError(name, f"'{path}' is also another output")
-        seen.add(place)
-
-
-def _regular_file(path: str) -> tuple[int, int] | None:
-    with suppress(OSError, ValueError):
-        found = os.stat(path)
-        if stat.S_ISREG(found.st_mode):
-            return found.st_dev, found.st_ino
-    return None

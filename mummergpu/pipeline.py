@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 from mummergpu.backends import choose_backend
 from mummergpu.backends.interface import Backend, MemColumns
@@ -36,6 +37,7 @@ from mummergpu.planning import Plan, describe_plan, make_plan
 from mummergpu.progress import NullProgress
 from mummergpu.reads import QueryBlock, QueryReader
 from mummergpu.reference import Page, Reference, read_reference
+from mummergpu.sampled_index import SampledPage, build_sampled_pages
 from mummergpu.sequence import CodeArray, Strand, reverse_complement_each
 from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.spill import SpilledMems, SpilledQueries
@@ -124,7 +126,7 @@ class _Job:
         options: MatchOptions,
         plan: Plan,
         reference: Reference,
-        backend: Backend,
+        backend: Backend[Any],
         executor: ThreadPoolExecutor,
         stats: Stats,
         progress: NullProgress,
@@ -163,7 +165,7 @@ class _Job:
         for number, group in enumerate(self.plan.groups):
             indexed = self.build(group)
             for tree_file, text in tree_files:
-                for piece in text(indexed):
+                for piece in text(indexed):  # type: ignore[arg-type]
                     tree_file.write(piece)
             self.backend.hold(indexed, self.plan.search_length)
             del indexed
@@ -181,13 +183,23 @@ class _Job:
                 merged.close()
             spilled = [*([] if earlier else spilled), file]
 
-    def build(self, group: Sequence[Page]) -> list[IndexedPage]:
-        """Build the trees of a group of pages."""
+    def build(self, group: Sequence[Page]) -> list[IndexedPage] | list[SampledPage]:
+        """Build the trees or tables of a group of pages."""
 
         def built() -> None:
             self.pages_built += 1
             self.progress.pages(self.pages_built, len(self.plan.pages))
 
+        if self.plan.kmer_length:
+            return build_sampled_pages(
+                self.reference,
+                group,
+                self.plan.kmer_length,
+                self.plan.scratch_bytes,
+                self.stats,
+                self.executor.map,
+                built,
+            )
         layout = self.plan.layout
         return build_pages(self.reference, group, layout, self.stats, self.executor, built)
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from mummergpu.errors import OptionError
 from mummergpu.index import BUILD_BYTES_PER_BASE, free_memory, group_pages
+from mummergpu.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
 from mummergpu.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout
 from mummergpu.reference import Page, Reference, plan_pages
+from mummergpu.sampled_index import choose_kmer_length
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
+
+LEAST_PART_BASES: Final = 1 << 20
+"""A part of a reference with a table of its own is not made smaller for want of memory."""
+
+LEAST_SCRATCH_BYTES: Final = 1 << 24
+MOST_SCRATCH_BYTES: Final = 1 << 30
+"""Bounds of the memory that building a table may take besides the table's own."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +36,13 @@ class Plan:
     page_size : int
         The most bases of a page.
     layout : Layout
-        How the trees lie in memory.
+        How the trees lie in memory; without trees it has no meaning.
     search_length : int
         The fewest bases of the matches that pages are searched for.
+    kmer_length : int
+        The bases of the k-mers in the pages' tables; 0 for pages with trees.
+    scratch_bytes : int
+        About how much memory building a table may take besides.
     """
 
     pages: list[Page]
@@ -36,6 +50,8 @@ class Plan:
     page_size: int
     layout: Layout
     search_length: int
+    kmer_length: int = 0
+    scratch_bytes: int = 0
 
 
 def search_length(options: MatchOptions) -> int:
@@ -82,9 +98,11 @@ def make_plan(
     OptionError
         If pages cannot be as large as was asked for.
     """
+    memory = free_memory() // 2 if options.memory is None else options.memory
+    if options.search == "sampled":
+        return plan_tables(options, reference, memory, most_tree_bytes)
     check_page_size(options)
     length = search_length(options)
-    memory = free_memory() // 2 if options.memory is None else options.memory
     bases = reference.codes.size
     page_size = options.page_size
     if page_size is None:
@@ -94,6 +112,54 @@ def make_plan(
     pages = plan_pages(bases, page_size, length - 1)
     groups = group_pages(pages, memory, options.threads, layout, most_tree_bytes)
     return Plan(pages, groups, page_size, layout, length)
+
+
+def plan_tables(
+    options: MatchOptions, reference: Reference, memory: int, most_device_bytes: int | None
+) -> Plan:
+    """Divide a reference into parts that get tables of k-mers, as few as memory allows.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        What the run is told.
+    reference : Reference
+        The reference.
+    memory : int
+        About how many bytes the tables may take together.
+    most_device_bytes : int or None
+        As in `make_plan`.
+
+    Returns
+    -------
+    Plan
+        Its pages do not overlap: matches are extended in the whole reference.
+    """
+    bases = reference.codes.size
+    length = options.minimum_length
+    most = memory if most_device_bytes is None else min(memory, most_device_bytes)
+    page_size = options.page_size or min(bases, MAXIMUM_TABLE_BASES)
+
+    def bytes_of(page_bases: int) -> int:
+        return table_bytes(page_bases, choose_kmer_length(length, page_bases))
+
+    if options.page_size is None:
+        while bytes_of(page_size) > most and page_size > LEAST_PART_BASES:
+            page_size = -(-page_size // 2)
+    kmer_length = choose_kmer_length(length, min(page_size, bases))
+    pages = plan_pages(bases, page_size, 0)
+    groups: list[list[Page]] = []
+    taken = 0
+    for page in pages:
+        size = table_bytes(page.end - page.begin, kmer_length)
+        if not groups or taken + size > most:
+            groups.append([])
+            taken = 0
+        groups[-1].append(page)
+        taken += size
+    scratch = min(max(memory // 4, LEAST_SCRATCH_BYTES), MOST_SCRATCH_BYTES)
+    layout = Layout.of(options.policy, False)
+    return Plan(pages, groups, page_size, layout, length, kmer_length, scratch)
 
 
 def check_page_size(options: MatchOptions) -> None:
@@ -192,15 +258,19 @@ def describe_plan(
     stats.add(reference_records=records, reference_bases=bases, pages=len(plan.pages))
     stats.set(
         backend=backend,
-        policy=options.policy.code,
         minimum_length=options.minimum_length,
         threads=options.threads,
         page_size=plan.page_size,
-        address_bits=plan.layout.address_bits,
         page_groups=len(plan.groups),
+        search=options.search,
     )
+    if plan.kmer_length:
+        stats.set(kmer_length=plan.kmer_length)
+        how = f"sampled search of {plan.kmer_length}-mers"
+    else:
+        stats.set(policy=options.policy.code, address_bits=plan.layout.address_bits)
+        how = f"tree search, policy {options.policy.code}, {plan.layout.address_bits}-bit addresses"
     notice(
         f"reference of {bases:,} bases in {records:,} records, {len(plan.pages)} pages in "
-        f"{len(plan.groups)} groups, {plan.layout.address_bits}-bit addresses; "
-        f"backend {backend}, policy {options.policy.code}, {options.threads} threads"
+        f"{len(plan.groups)} groups; backend {backend}, {how}, {options.threads} threads"
     )

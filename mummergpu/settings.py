@@ -47,6 +47,8 @@ class MatchOptions:
         Number of working threads.
     backend : str
         ``auto``, ``cpu`` or ``cuda``.
+    search : str
+        ``tree`` for the paper's suffix trees, ``sampled`` for tables of k-mers.
     page_size : int or None
         The most bases of a page; None for pages as large as memory allows.
     address_bits : int or None
@@ -57,7 +59,8 @@ class MatchOptions:
     block_size : int or None
         About how many query bases are worked on together; None for what the backend likes.
     memory : int or None
-        About how many bytes the trees may take together; None for half of what is free.
+        About how many bytes the trees or tables may take together; None for half of what is
+        free.
     device : int
         Which GPU, counted from 0.
     gpu_memory : int or None
@@ -82,6 +85,7 @@ class MatchOptions:
     show_sequences: bool = False
     threads: int = 1
     backend: str = "auto"
+    search: str = "tree"
     page_size: int | None = 1 << 23
     address_bits: int | None = None
     policy: Policy = DEFAULT_POLICY

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from mummergpu.backends.cpu import CpuBackend
 from mummergpu.backends.interface import Backend
 from mummergpu.errors import BackendError
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
 
 
-def choose_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], None]) -> Backend:
+def choose_backend(
+    options: MatchOptions, stats: Stats, notice: Callable[[str], None]
+) -> Backend[Any]:
     """Return the backend that the options name, or the best that there is.
 
     Parameters
     ----------
     options : MatchOptions
-        Which backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it can be had.
+        Which backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it can be had; and
+        what it is to search.
     stats : Stats
         Takes the times of the kernels.
     notice : callable
@@ -34,7 +37,7 @@ def choose_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], 
         If the backend that was asked for cannot be had.
     """
     if options.backend == "cpu":
-        return CpuBackend(stats)
+        return cpu_backend(options, stats)
     from mummergpu.backends.cuda.opening import open_backend
 
     try:
@@ -43,4 +46,15 @@ def choose_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], 
         if options.backend == "cuda":
             raise
         notice(f"no cuda backend: {error.message}")
-        return CpuBackend(stats)
+        return cpu_backend(options, stats)
+
+
+def cpu_backend(options: MatchOptions, stats: Stats) -> Backend[Any]:
+    """Return the backend that searches trees or tables on the processor."""
+    if options.search == "sampled":
+        from mummergpu.backends.cpu.sampled import SampledCpuBackend
+
+        return SampledCpuBackend(stats)
+    from mummergpu.backends.cpu import CpuBackend
+
+    return CpuBackend(stats)

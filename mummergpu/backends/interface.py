@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.index import IndexedPage
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
 
 ColumnArray = npt.NDArray[np.int64]
+IndexedPart = TypeVar("IndexedPart", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,10 @@ class WorkSizes:
     most_rows: int
 
 
-class Backend(Protocol):
+class Backend(Protocol[IndexedPart]):
     """What finds the MEMs of blocks of queries; shared by several threads.
+
+    It is of one kind of index: of pages with trees, or with tables of k-mers.
 
     Attributes
     ----------
@@ -102,12 +104,12 @@ class Backend(Protocol):
     @property
     def tree_memory(self) -> int | None: ...  # noqa: D102
 
-    def hold(self, pages: Sequence[IndexedPage], minimum_length: int) -> None:
+    def hold(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
         """Take the pages to search, in place of those before; no search may be under way.
 
         Parameters
         ----------
-        pages : sequence of IndexedPage
+        pages : sequence of index.IndexedPage or of sampled_index.SampledPage
             At least one, in the order of the reference.
         minimum_length : int
             The fewest bases of a MEM.

@@ -46,7 +46,8 @@ def test_defaults(told: list[MatchOptions], monkeypatch: pytest.MonkeyPatch) -> 
         uniqueness=Uniqueness.ALL,
         threads=len(os.sched_getaffinity(0)),
         backend="auto",
-        page_size=8_388_608,
+        search="sampled",
+        page_size=None,
         address_bits=None,
         policy=DEFAULT_POLICY,
         block_size=None,
@@ -198,3 +199,35 @@ def test_nothing_heavy_is_imported_before_there_is_work() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "search", "page_size"),
+    [
+        ("", "sampled", None),
+        ("--search auto", "sampled", None),
+        ("--search tree", "tree", 8_388_608),
+        ("--search tree --page-size auto", "tree", None),
+        ("--search sampled --page-size 1M", "sampled", 1 << 20),
+        ("--page-size auto", "tree", None),
+        ("--page-size 64k", "tree", 1 << 16),
+        ("--policy Tn", "tree", 8_388_608),
+        ("--policy none", "tree", 8_388_608),
+        ("--no-merged-tree", "tree", 8_388_608),
+        ("--query-texture", "tree", 8_388_608),
+        ("--address-bits 32", "tree", 8_388_608),
+        ("--dump-tree nodes.txt", "tree", 8_388_608),
+        ("--profile", "tree", 8_388_608),
+    ],
+)
+def test_options_that_speak_of_trees_mean_a_search_of_trees(
+    told: list[MatchOptions], words: str, search: str, page_size: int | None
+) -> None:
+    options = options_of(told, f"{words} ref.fa reads.fq")
+    assert (options.search, options.page_size) == (search, page_size)
+
+
+@pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--address-bits 24"])
+def test_a_sampled_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(f"--search sampled {words} ref.fa reads.fq".split()) == 2
+    assert f"{words.split()[0].replace('--no-', '--')} speaks of trees" in capsys.readouterr().err

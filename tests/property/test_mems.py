@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -18,7 +19,9 @@ from oracle import mummer_text
 from strategies import queries, references, satellites, sequences
 from trees import LAYOUTS, flags_of
 
+from mummergpu import planning
 from mummergpu.backends import cpu
+from mummergpu.backends.cpu import sampled
 from mummergpu.pipeline import run
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.progress import NullProgress
@@ -48,6 +51,8 @@ class Setting:
     piece_bases: int = cpu.SIZES.piece_bases
     most_rows: int = cpu.SIZES.most_rows
     address_bits: int | None = None
+    search: str = "tree"
+    kmer_length: int | None = None
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +86,7 @@ def found_text(
         minimum_length,
         threads=setting.threads,
         backend="cpu",
+        search=setting.search,
         page_size=setting.page_size,
         address_bits=setting.address_bits,
         policy=Policy.from_code(setting.policy),
@@ -89,13 +95,19 @@ def found_text(
         **told,
     )
     sizes = replace(
-        cpu.SIZES,
+        sampled.SIZES if setting.search == "sampled" else cpu.SIZES,
         piece_bases=setting.piece_bases,
         long_query=2 * setting.piece_bases,
         part_bases=4 * setting.piece_bases,
         most_rows=setting.most_rows,
     )
-    with patch.object(cpu, "SIZES", sizes):
+    kmer_length = setting.kmer_length or 2
+    with (
+        patch.object(sampled if setting.search == "sampled" else cpu, "SIZES", sizes),
+        patch.object(planning, "choose_kmer_length", lambda length, _: min(length, kmer_length))
+        if setting.kmer_length
+        else nullcontext(),
+    ):
         run(options, Stats(), NullProgress(StringIO()), lambda line: None)
     return (folder / "found.txt").read_text()
 
@@ -123,6 +135,8 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         memory=st.sampled_from([None, None, 1, 20_000]),
         piece_bases=st.sampled_from([cpu.SIZES.piece_bases, 1, 2, 9, 20]),
         address_bits=st.sampled_from([None, 24, 32]),
+        search=st.sampled_from(["tree", "sampled"]),
+        kmer_length=st.sampled_from([None, 1, 2, 3, 5, 8, 9]),
     ).map(without_large_strips_for_tiny_pages)
 
 
@@ -180,6 +194,7 @@ def test_diverged_tandem_repeats_against_themselves(
 ) -> None:
     """MUMmer 4 reports matches here that are none."""
     several = [Setting(), Setting("r", minimum_length + 7, 2, 1)]
+    several += [Setting(search="sampled", kmer_length=k) for k in (1, 4, min(minimum_length, 9))]
     check(folder, [array], [array, array[shift:]], minimum_length, several, EVERYTHING)
 
 
@@ -209,7 +224,7 @@ def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject)
     minimum_length = data.draw(st.integers(1, 5), "minimum length")
     length = sum(map(len, records)) + len(records)
     sizes = range(1, length + 2)
-    several = [Setting(page_size=size) for size in sizes]
+    several = [Setting(page_size=size, search=s) for size in sizes for s in ("tree", "sampled")]
     check(folder, records, reads, minimum_length, several, EVERYTHING)
 
 
@@ -263,6 +278,10 @@ def test_awkward_cases(
         Setting("mr", minimum_length + 3, threads=2, block_size=40, address_bits=32),
         Setting("tn", address_bits=32),
         Setting("m", 50, threads=2, memory=1, piece_bases=3),
+        Setting(search="sampled"),
+        Setting(search="sampled", kmer_length=minimum_length, page_size=7, memory=1),
+        Setting(search="sampled", kmer_length=1, page_size=20, threads=2, block_size=30),
+        Setting(search="sampled", kmer_length=2, piece_bases=3),
     ]
     told = {**EVERYTHING, "uniqueness": uniqueness}
     check(folder, records, reads, minimum_length, several, told)

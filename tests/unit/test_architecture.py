@@ -17,13 +17,23 @@ PACKAGE = "mummergpu"
 SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 
 FLOORS = {
-    9: ["__main__", "caches", "cli", "commands", "options"],
+    9: ["__main__", "caches", "cli", "combinations", "commands", "options"],
     8: ["doctor", "pipeline", "workload"],
     7: ["long_queries", "mems", "output", "planning", "progress", "spill"],
     6: ["backends"],
-    5: ["index"],
-    4: ["tree"],
-    3: ["settings", "reference", "reads", "inputs", "records", "spans", "fastx", "alignments"],
+    5: ["index", "sampled_index"],
+    4: ["tree", "kmer_table"],
+    3: [
+        "comparing",
+        "settings",
+        "reference",
+        "reads",
+        "inputs",
+        "records",
+        "spans",
+        "fastx",
+        "alignments",
+    ],
     2: ["sequence"],
     1: ["policy", "layout", "stats", "row_order", "ordered"],
     0: ["errors", "compiled", "libraries"],

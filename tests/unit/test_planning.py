@@ -177,7 +177,8 @@ def test_the_report_tells_the_plan() -> None:
     assert stats.settings["address_bits"] == 32
     assert stats.settings["page_groups"] == stats.counts["pages"] == len(plan.pages)
     (line,) = lines
-    assert f"{len(plan.pages)} pages in {len(plan.groups)} groups, 32-bit addresses" in line
+    assert f"{len(plan.pages)} pages in {len(plan.groups)} groups; " in line
+    assert "32-bit addresses" in line
     plan = make_plan(replace(options, address_bits=None), reference)
     describe_plan(plan, options, reference, "cpu", stats, lines.append)
     assert "24-bit addresses" in lines[-1]

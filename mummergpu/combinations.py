@@ -1,0 +1,163 @@
+"""What the options mean together: what is refused, and what one leaves to another."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from mummergpu.errors import OptionError
+from mummergpu.options import AUTO
+from mummergpu.output.files import STANDARD_OUTPUT
+from mummergpu.policy import DEFAULT_POLICY, LETTERS, Policy
+
+PAGES_OF_TREES = 8 << 20
+"""The paper's pages: the most bases that its addresses of 24 bits allow."""
+
+
+def refuse_combinations(given: dict[str, Any]) -> None:
+    """Refuse what MUMmer refuses to take together, and our own options that clash.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+
+    Raises
+    ------
+    click.UsageError
+        Names the two options.
+    """
+    exclusive = (
+        ("maxmatch", "mumreference", "mum"),
+        ("both", "reverse"),
+        ("verbose", "quiet"),
+    )
+    written = {"both": "-b", "reverse": "-r", "verbose": "-v", "quiet": "-q"}
+    for group in exclusive:
+        chosen = [written.get(name, f"-{name}") for name in group if given[name]]
+        if len(chosen) > 1:
+            raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
+    if given["forward_coordinates"] and not (given["both"] or given["reverse"]):
+        raise click.UsageError("-c requires -b or -r")
+    if given["cpu"] and given["backend"] == "cuda":
+        raise click.UsageError("-C and --backend cuda exclude each other")
+
+
+def search_of(given: dict[str, Any]) -> str:
+    """Return what is searched: ``tree`` or ``sampled``.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+
+    Returns
+    -------
+    str
+        What ``--search`` says; for ``auto``, ``tree`` just if an option speaks of trees.
+
+    Raises
+    ------
+    click.UsageError
+        If an option of trees is given although none is built.
+    """
+    of_trees = ("policy", *LETTERS, "address_bits", "profile", "dot", "dump_tree")
+    # A policy's flag that is switched off speaks of trees as well.
+    told = [name for name in of_trees if given[name] or (name in LETTERS and given[name] is False)]
+    if given["search"] == "sampled" and told:
+        option = "--" + told[0].replace("_", "-")
+        raise click.UsageError(f"{option} speaks of trees, and --search sampled has none")
+    if given["search"] != AUTO:
+        return str(given["search"])
+    return "tree" if told or given["page_size"] is not None else "sampled"
+
+
+def page_size_of(given: dict[str, Any], search: str) -> int | None:
+    """Return the most bases of a page, or None for as many as memory allows.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+    search : str
+        What is searched (`search_of`).
+
+    Returns
+    -------
+    int or None
+        What was asked for; else the paper's pages for trees, and the largest for tables.
+    """
+    size = given["page_size"]
+    if size is None:
+        return PAGES_OF_TREES if search == "tree" else None
+    return None if size == AUTO else int(size)
+
+
+def policy_of(given: dict[str, Any]) -> Policy:
+    """Return the policy that the code and the flags make together.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+
+    Returns
+    -------
+    Policy
+        The code's, overruled by the flags.
+
+    Raises
+    ------
+    OptionError
+        If the code is not one.
+    """
+    code = given["policy"]
+    policy = DEFAULT_POLICY if code is None else Policy.from_code(code)
+    flags = {name: getattr(policy, name) for name in LETTERS}
+    flags.update({name: given[name] for name in LETTERS if given[name] is not None})
+    return Policy(**flags)
+
+
+def refuse_clashing_files(given: dict[str, Any]) -> None:
+    """Refuse to write over an input, or two outputs to the same place.
+
+    Parameters
+    ----------
+    given : dict
+        The options and files by their parameter names.
+
+    Raises
+    ------
+    OptionError
+        Names the output.
+    click.UsageError
+        If standard input is named twice.
+    """
+    inputs = [given["reference"], *given["query"]]
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input ('-') can be read only once")
+    read = {identity: path for path in inputs if (identity := _regular_file(path))}
+    seen: set[str] = set()
+    for option in ("output", "stats", "dot", "dump_tree"):
+        path = given[option]
+        if path is None:
+            continue
+        name = "--" + option.replace("_", "-")
+        if _regular_file(path) in read:
+            raise OptionError(name, f"'{path}' is also an input")
+        place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
+        if place in seen and place != os.devnull:
+            raise OptionError(name, f"'{path}' is also another output")
+        seen.add(place)
+
+
+def _regular_file(path: str) -> tuple[int, int] | None:
+    with suppress(OSError, ValueError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode):
+            return found.st_dev, found.st_ino
+    return None
