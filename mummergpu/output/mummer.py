@@ -16,6 +16,7 @@ or four columns were asked for. Here, and only here, positions become 1-based.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -23,30 +24,40 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.backends.interface import MemColumns
-from mummergpu.compiled import compiled, inlined
+from mummergpu.compiled import compiled_borrower, inlined_borrower, unsigned, widened
+from mummergpu.output.digits import (
+    COLUMN,
+    GAP,
+    LINE_END,
+    OVERSHOOT,
+    TextArray,
+    copy_text,
+    fill_blanks,
+    store,
+    write_digits,
+    write_numbers,
+)
 from mummergpu.reads import QueryBlock
 from mummergpu.reference import Reference
 from mummergpu.sequence import BASES, CodeArray, Strand
 
-TextArray = npt.NDArray[np.uint8]
 NumberArray = npt.NDArray[np.int64]
+BucketArray = npt.NDArray[np.int32]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _QueryColumns = tuple[NumberArray, TextArray, NumberArray]
-_RecordColumns = tuple[NumberArray, TextArray, NumberArray, CodeArray]
+_RecordColumns = tuple[NumberArray, BucketArray, int, TextArray, NumberArray, CodeArray]
 _RowColumns = tuple[NumberArray, NumberArray, NumberArray, NumberArray]
 
-PIECE_BYTES: Final = 16 << 20
+PIECE_BYTES: Final = 4 << 20
 """A block's text is handed on in pieces of at most about this size."""
 
 _LETTERS: Final = np.frombuffer(BASES.lower(), dtype=np.uint8)
-_REVERSE: Final = np.frombuffer(b" Reverse", dtype=np.uint8)
-_LENGTH: Final = np.frombuffer(b"  Len = ", dtype=np.uint8)
-_NUMBER_WIDTH: Final = 8
-_HEADER_MARK: Final = ord(">")
-_BLANK: Final = ord(" ")
-_LINE_END: Final = ord("\n")
+_REVERSE: Final = np.frombuffer(b" Reverse", dtype="<u8")[0]
+_LENGTH: Final = np.frombuffer(b"  Len = ", dtype="<u8")[0]
+_HEADER_MARK: Final = np.frombuffer(b"> ", dtype="<u2")[0]
 _MOST_DIGITS: Final = 20
-_HEADER_BYTES: Final = 2 + _REVERSE.size + _LENGTH.size + _MOST_DIGITS + 1
+_MOST_BUCKETS: Final = 1 << 16
+_HEADER_BYTES: Final = 2 + 8 + 8 + _MOST_DIGITS + 1
 """The most bytes of a header, besides the name."""
 
 # What the writer remembers between two pieces.
@@ -96,13 +107,16 @@ class MummerFormatter:
         names = reference.names
         self._style = style
         self._piece_bytes = piece_bytes
+        self._spare_bytes = piece_bytes + OVERSHOOT
+        self._spare: list[TextArray] = []
         self._has_names = style.four_columns or len(names) > 1
         self._name_width = max(map(len, names)) if self._has_names else 0
         self._reference_width = _width_of(reference.codes.size + 1)
         codes = reference.codes if style.show_sequences else np.empty(0, dtype=np.uint8)
         self._records = (
             _plain(reference.record_starts),
-            _text_of(b"".join(names)),
+            *_buckets_of(reference.record_starts, reference.codes.size),
+            _text_of(b"".join(names) + bytes(OVERSHOOT)),
             np.concatenate(([0], np.cumsum([len(name) for name in names], dtype=np.int64))),
             _plain(codes),
         )
@@ -123,8 +137,8 @@ class MummerFormatter:
         Yields
         ------
         ndarray, dtype=uint8, shape=(n_bytes,)
-            Text to be written as it is, forward before reverse in each query. A new array
-            each time, and none for a block without queries.
+            Text to be written as it is, forward before reverse in each query. None for
+            a block without queries. It stays as it is until `take_back` gets it.
         """
         lengths = np.diff(block.offsets)
         query_width = _width_of(int(lengths.max(initial=0)) + 1)
@@ -137,7 +151,7 @@ class MummerFormatter:
         queries = (_plain(block.offsets), _plain(block.names), _plain(block.name_offsets))
         state = np.array([0, 0, _NO_HEADER_YET], dtype=np.int64)
         while state[_QUERY] < block.query_count:
-            text = np.empty(min(total, max(longest, self._piece_bytes)), dtype=np.uint8)
+            text = self._room_for(min(total, max(longest, self._piece_bytes)))
             filled = _fill(
                 text,
                 state,
@@ -153,6 +167,29 @@ class MummerFormatter:
             )
             total -= filled
             yield text[:filled]
+
+    def take_back(self, piece: TextArray) -> None:
+        """Use a piece of `format_block` again; nobody may look at it any more.
+
+        Whoever has written a piece may call this once, from any thread. The system clears new
+        memory, with which the text takes a third longer to make.
+
+        Parameters
+        ----------
+        piece : ndarray, dtype=uint8
+            As it was yielded.
+        """
+        if isinstance(piece.base, np.ndarray) and piece.base.size == self._spare_bytes:
+            self._spare.append(piece.base)
+
+    def _room_for(self, size: int) -> TextArray:
+        """Return an array with room for a text and what the wide moves overshoot."""
+        if size > self._piece_bytes:
+            return np.empty(size + OVERSHOOT, dtype=np.uint8)
+        # Another thread may take the last one between a test and the removal.
+        with suppress(IndexError):
+            return self._spare.pop()
+        return np.empty(self._spare_bytes, dtype=np.uint8)
 
     def _bounds(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns], row_bytes: int
@@ -170,7 +207,20 @@ class MummerFormatter:
 
 
 def _width_of(largest: int) -> int:
-    return max(_NUMBER_WIDTH, len(str(largest)))
+    return max(COLUMN, len(str(largest)))
+
+
+def _buckets_of(record_starts: NumberArray, size: int) -> tuple[BucketArray, int]:
+    """Return the last record that starts at or before each bucket of positions.
+
+    A bucket has a power of two of positions; that power is returned too. Few buckets have a
+    border in them, so that the record of a position is mostly found without a search.
+    """
+    count = record_starts.size
+    buckets = max(count, min(16 * count, _MOST_BUCKETS)) if count > 1 else 1
+    shift = (size // buckets).bit_length()
+    edges = np.arange((size >> shift) + 2, dtype=np.int64) << shift
+    return (np.searchsorted(record_starts, edges, side="right") - 1).astype(np.int32), shift
 
 
 def _text_of(text: bytes) -> TextArray:
@@ -194,33 +244,7 @@ def _columns_of(columns: MemColumns | None) -> _RowColumns:
     )
 
 
-@inlined
-def _write_bytes(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
-    for offset in range(end - begin):
-        text[at + offset] = source[begin + offset]
-    return at + end - begin
-
-
-@inlined
-def _write_number(text: TextArray, at: int, number: int, width: int) -> int:
-    """Write a number, with blanks before it if it is narrower than `width`."""
-    digits = 1
-    limit = 10
-    while number >= limit:
-        digits += 1
-        limit *= 10
-    end = at + max(width, digits)
-    rest = np.uint64(number)
-    for place in range(end - 1, end - 1 - digits, -1):
-        quotient = rest // np.uint64(10)
-        text[place] = np.uint8(48 + (rest - quotient * np.uint64(10)))
-        rest = quotient
-    for place in range(at, end - digits):
-        text[place] = _BLANK
-    return end
-
-
-@inlined
+@inlined_borrower
 def _write_header(
     text: TextArray,
     at: int,
@@ -231,32 +255,36 @@ def _write_header(
 ) -> int:
     """Write a query's header; return where it ends."""
     offsets, names, name_offsets = queries
-    text[at] = _HEADER_MARK
-    text[at + 1] = _BLANK
-    at = _write_bytes(text, at + 2, names, name_offsets[query], name_offsets[query + 1])
+    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    store(text, at, _HEADER_MARK)
+    at = copy_text(text, at + 2, names, begin, end)
     if reverse:
-        at = _write_bytes(text, at, _REVERSE, 0, _REVERSE.size)
+        store(text, at, _REVERSE)
+        at += 8
     if show_length:
-        at = _write_bytes(text, at, _LENGTH, 0, _LENGTH.size)
-        at = _write_number(text, at, offsets[query + 1] - offsets[query], 1)
-    text[at] = _LINE_END
+        store(text, at, _LENGTH)
+        at = write_digits(text, at + 8, offsets[unsigned(query + 1)] - offsets[unsigned(query)])
+    store(text, at, LINE_END)
     return at + 1
 
 
-@inlined
-def _record_at(record_starts: NumberArray, position: int) -> int:
-    """Return the last record that starts at or before a position (binary search)."""
-    first, behind = 0, record_starts.size
-    while behind - first > 1:
-        middle = (first + behind) >> 1
-        if record_starts[middle] <= position:
+@inlined_borrower
+def _record_at(records: _RecordColumns, position: int) -> int:
+    """Return the last record that starts at or before a position."""
+    starts, buckets, bucket_shift = records[:3]
+    bucket = position >> bucket_shift
+    first = widened(buckets[unsigned(bucket)])
+    last = widened(buckets[unsigned(bucket + 1)])
+    while first < last:
+        middle = (first + last + 1) >> 1
+        if starts[unsigned(middle)] <= position:
             first = middle
         else:
-            behind = middle
+            last = middle - 1
     return first
 
 
-@inlined
+@inlined_borrower
 def _write_row(
     text: TextArray,
     at: int,
@@ -267,28 +295,18 @@ def _write_row(
     length: int,
 ) -> int:
     """Write a row, with a record name unless `name_width` is -1; return where it ends."""
-    starts, names, name_offsets, _ = records
-    record = _record_at(starts, reference_start)
+    starts, _, _, names, name_offsets, _ = records
+    record = unsigned(_record_at(records, reference_start))
     if name_width >= 0:
-        text[at] = _BLANK
-        text[at + 1] = _BLANK
         numbers = at + name_width + 4
-        at = _write_bytes(text, at + 2, names, name_offsets[record], name_offsets[record + 1])
-        for place in range(at, numbers):
-            text[place] = _BLANK
+        store(text, at, GAP)
+        at = copy_text(text, at + 2, names, name_offsets[record], name_offsets[record + 1])
+        fill_blanks(text, at, numbers)
         at = numbers
-    at = _write_number(text, at, reference_start - starts[record] + 1, _NUMBER_WIDTH)
-    text[at] = _BLANK
-    text[at + 1] = _BLANK
-    at = _write_number(text, at + 2, query_position, _NUMBER_WIDTH)
-    text[at] = _BLANK
-    text[at + 1] = _BLANK
-    at = _write_number(text, at + 2, length, _NUMBER_WIDTH)
-    text[at] = _LINE_END
-    return at + 1
+    return write_numbers(text, at, reference_start - starts[record] + 1, query_position, length)
 
 
-@inlined
+@inlined_borrower
 def _write_rows(
     text: TextArray,
     at: int,
@@ -306,27 +324,28 @@ def _write_rows(
     Returns where the text ends and the first row that is not written.
     """
     _, query_starts, reference_starts, lengths = columns
-    codes = records[3]
+    codes = records[-1]
+    room = text.size - OVERSHOOT
     while row < end:
-        length = lengths[row]
-        if at + row_bytes + (length + 1 if show_sequences else 0) > text.size:
+        length = lengths[unsigned(row)]
+        if at + row_bytes + (length + 1 if show_sequences else 0) > room:
             break
-        position = query_starts[row] + 1
+        position = query_starts[unsigned(row)] + 1
         if flipped_length >= 0:
             position = flipped_length + 1 - position
-        start = reference_starts[row]
+        start = reference_starts[unsigned(row)]
         at = _write_row(text, at, records, name_width, start, position, length)
         if show_sequences:
             for base in range(start, start + length):
                 text[at] = _LETTERS[codes[base]]
                 at += 1
-            text[at] = _LINE_END
+            text[at] = LINE_END
             at += 1
         row += 1
     return at, row
 
 
-@compiled
+@compiled_borrower
 def _fill(
     text: TextArray,
     state: NumberArray,
@@ -351,12 +370,12 @@ def _fill(
         if strands[strand]:
             columns = rows[strand]
             if row == _NO_HEADER_YET:
-                name_bytes = name_offsets[query + 1] - name_offsets[query]
-                if at + _HEADER_BYTES + name_bytes > text.size:
+                name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
+                if at + _HEADER_BYTES + name_bytes > text.size - OVERSHOOT:
                     break
                 at = _write_header(text, at, queries, query, strand == 1, show_lengths)
-                row = columns[0][query]
-            end = columns[0][query + 1]
+                row = columns[0][unsigned(query)]
+            end = columns[0][unsigned(query + 1)]
             flipped_length = -1
             if forward_coordinates and strand == 1:
                 flipped_length = query_offsets[query + 1] - query_offsets[query]

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mummergpu.backends.interface import MemColumns
 from mummergpu.output import mummer
+from mummergpu.output.digits import OVERSHOOT
 from mummergpu.output.mummer import MummerFormatter, TextStyle
 from mummergpu.reads import QueryBlock
 from mummergpu.reference import Reference
@@ -167,29 +170,145 @@ def test_query_with_an_empty_name_and_no_bases() -> None:
     assert text == b">   Len = 0\n>  Reverse  Len = 0\n"
 
 
-@pytest.mark.parametrize(
-    ("position", "row"),
-    [
-        (99_999_999 - 1, b"99999999         1        20\n"),
-        (100_000_000 - 1, b"100000000         1        20\n"),
-        (180_000_000 - 1, b"180000000         1        20\n"),
-    ],
+AWKWARD_NUMBERS = sorted(
+    {1, 2, 123_456_789_012, 1 << 31, (1 << 31) - 1, 1 << 32, (1 << 32) + 1}
+    | {10**exponent + more for exponent in range(1, 13) for more in (-1, 0, 1)}
 )
-def test_numbers_wider_than_eight_columns_push_the_rest_aside(position: int, row: bytes) -> None:
-    length = 180_000_050
-    # Zeroed memory that nobody touches is not taken.
+
+
+def text_of_numbers(numbers: list[Row], style: TextStyle, names: list[bytes]) -> bytes:
+    """Format rows of any reference position, query position and length, all 1-based.
+
+    They lie in the last record; those before it have no bases.
+    """
+    first = 2 * (len(names) - 1)
+    # Zeroed memory that nobody touches is not taken; here it is one byte for all bases.
+    largest = max(max(row) for row in numbers)
     reference = Reference(
         "reference.fa",
-        np.zeros(length, dtype=np.uint8),
-        np.array([0], dtype=np.int64),
-        np.array([length], dtype=np.int64),
-        (b"r",),
+        np.broadcast_to(np.zeros(1, dtype=np.uint8), (first + 2 * largest,)),
+        np.arange(len(names), dtype=np.int64) * 2,
+        np.array([1] * (len(names) - 1) + [2 * largest], dtype=np.int64),
+        tuple(names),
     )
-    columns = make_columns([[(0, position, 20)]])
-    text = formatted(
-        MummerFormatter(reference, TextStyle()), make_block([(b"q", 20)]), {Strand.FORWARD: columns}
+    rows = [(query - 1, first + start - 1, length) for start, query, length in numbers]
+    block = make_block([(b"q", 0)])
+    block.offsets[1] = 2 * largest
+    return formatted(
+        MummerFormatter(reference, style), block, {Strand.FORWARD: make_columns([rows])}
     )
-    assert text == b"> q\n" + row
+
+
+def rows_of_numbers(numbers: list[Row], name: bytes = b"") -> bytes:
+    return b"> q\n" + b"".join(name + b"%8d  %8d  %8d\n" % row for row in numbers)
+
+
+@pytest.mark.parametrize("column", range(3))
+def test_numbers_around_every_power_of_ten(column: int) -> None:
+    numbers = []
+    for number in AWKWARD_NUMBERS:
+        for other in (1, 99_999_999, 100_000_000):
+            row = [other, 7, 20]
+            row[column] = number
+            numbers.append((row[0], row[1], row[2]))
+    assert text_of_numbers(numbers, TextStyle(), [b"r"]) == rows_of_numbers(numbers)
+    names = [b"a_name_of_more_than_16_bytes", b"last"]
+    name = b"  last" + b" " * 24 + b"  "
+    assert text_of_numbers(numbers, TextStyle(), names) == rows_of_numbers(numbers, name)
+
+
+def test_every_group_of_four_digits_in_every_place() -> None:
+    numbers = [(n, n * 10_000, 99_999_999 - n) for n in range(1, 10_000)]
+    assert text_of_numbers(numbers, TextStyle(), [b"r"]) == rows_of_numbers(numbers)
+
+
+NUMBERS = st.one_of(
+    st.sampled_from(AWKWARD_NUMBERS),
+    st.integers(1, 10**8),
+    st.integers(1, 10**15),
+)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))
+def test_any_numbers(numbers: list[Row]) -> None:
+    assert text_of_numbers(numbers, TextStyle(), [b"r"]) == rows_of_numbers(numbers)
+
+
+@given(st.data())
+def test_any_names_and_records(data: st.DataObject) -> None:
+    """Names of all sizes around those of the moves, records of very different sizes."""
+    name = st.binary(max_size=70).map(lambda text: text.replace(b"\n", b"x"))
+    size = st.one_of(st.integers(0, 3), st.sampled_from([63, 64, 65, 5000]))
+    records = [
+        (text, b"A" * length)
+        for text, length in data.draw(st.lists(st.tuples(name, size), min_size=1, max_size=30))
+    ]
+    queries = [(text, 100) for text in data.draw(st.lists(name, max_size=8))]
+    starts = make_reference(records).record_starts
+    places = [
+        (record, position)
+        for record, (_, bases) in enumerate(records)
+        for position in {0, len(bases) // 2, len(bases) - 1}
+        if 0 <= position < len(bases)
+    ]
+    rows = [
+        [(5, int(starts[record]) + position, 1) for record, position in places] for _ in queries
+    ]
+    style = TextStyle(*data.draw(st.tuples(*[st.booleans()] * 4)))
+    matches = dict.fromkeys(Strand, rows)
+    columns = dict.fromkeys(Strand, make_columns(rows))
+    formatter = MummerFormatter(make_reference(records), style, data.draw(st.integers(1, 400)))
+    text = formatted(formatter, make_block(queries), columns)
+    assert text == expected_text(records, queries, matches, style)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_nothing_is_written_behind_the_text(
+    style: TextStyle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wide moves stay within the array, which is full to the last byte that counts."""
+    records, queries, matches = random_case(11, 3)
+    formatter = MummerFormatter(make_reference(records), style)
+    guards = []
+
+    def guarded(size: int) -> np.ndarray:
+        whole = np.full(size + OVERSHOOT + 64, 255, dtype=np.uint8)
+        guards.append(whole[-64:])
+        return whole[: size + OVERSHOOT]
+
+    block = make_block(queries)
+    columns = {strand: make_columns(rows) for strand, rows in matches.items()}
+    whole = expected_text(records, queries, matches, style)
+    for piece_bytes in range(200, 400):
+        formatter = MummerFormatter(make_reference(records), style, piece_bytes)
+        monkeypatch.setattr(formatter, "_room_for", guarded)
+        assert formatted(formatter, block, columns) == whole
+    assert all((guard == 255).all() for guard in guards)
+
+
+def test_pieces_that_come_back_are_used_again() -> None:
+    records, queries, matches = random_case(12, 3)
+    columns = {strand: make_columns(rows) for strand, rows in matches.items()}
+    formatter = MummerFormatter(make_reference(records), TextStyle(), 1000)
+    text = b""
+    places = set()
+    for piece in formatter.format_block(make_block(queries), columns):
+        text += piece.tobytes()
+        places.add(piece.ctypes.data)
+        formatter.take_back(piece)
+    assert text == expected_text(records, queries, matches, TextStyle())
+    assert len(text) > 3000
+    assert len(places) == 1
+
+
+def test_arrays_of_others_are_not_taken_back() -> None:
+    formatter = MummerFormatter(make_reference([(b"r", b"ACGT")]), TextStyle(), 100)
+    foreign = np.zeros(50, dtype=np.uint8)
+    formatter.take_back(foreign)
+    formatter.take_back(foreign[:10])
+    block, matches = make_block([(b"q", 1)]), {Strand.FORWARD: make_columns([[]])}
+    (piece,) = formatter.format_block(block, matches)
+    assert not np.shares_memory(piece, foreign)
 
 
 def test_one_compilation_serves_all() -> None:
