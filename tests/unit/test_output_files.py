@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from mummergpu.errors import OutputError
+from mummergpu.output import files
 from mummergpu.output.files import OutputFile, remove_unfinished
 
 
@@ -132,22 +133,28 @@ def test_full_device_is_an_error_and_stays_a_device() -> None:
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
 
 
-def test_file_that_outgrows_its_limit_is_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limit", "piece"), [(1000, 4000), (11 << 20, 3 << 20)])
+def test_file_that_outgrows_its_limit_is_removed(tmp_path: Path, limit: int, piece: int) -> None:
     program = (
         "import resource, signal, sys\n"
         "from mummergpu.errors import OutputError\n"
         "from mummergpu.output.files import OutputFile\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
         "try:\n"
         "    with OutputFile(sys.argv[1]) as output:\n"
-        "        output.write(bytes(4000))\n"
+        f"        for written in range(0, {limit}, {piece}):\n"
+        "            print(written)\n"
+        f"            output.write(bytes({piece}))\n"
         "except OutputError as error:\n"
         "    print(error.message)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "out")]
     told = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert told.stdout == "cannot be written: File too large\n"
+    *written, message = told.stdout.splitlines()
+    assert message == "cannot be written: File too large"
+    # Room that is reserved beyond the limit does no harm before it is needed.
+    assert int(written[-1]) == limit // piece * piece
     assert os.listdir(tmp_path) == []
 
 
@@ -217,3 +224,53 @@ def test_failed_rename_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be completed: "):
         output.complete()
     assert os.listdir(tmp_path) == ["out"]
+
+
+def pieces_of_a_large_file() -> list[bytes]:
+    """Return pieces that add up to several steps of reserving."""
+    return [bytes([65 + number]) * (3 << 20) for number in range(12)]
+
+
+def test_large_file_holds_no_room_that_it_does_not_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserved = []
+
+    def allocate(descriptor: int, begin: int, end: int) -> bool:
+        reserved.append((begin, end))
+        return allocate_room(descriptor, begin, end)
+
+    allocate_room = files._allocate
+    monkeypatch.setattr(files, "_allocate", allocate)
+    path = tmp_path / "out"
+    pieces = pieces_of_a_large_file()
+    with OutputFile(str(path)) as output:
+        for piece in pieces:
+            output.write(piece)
+            assert os.path.getsize(tmp_path / os.listdir(tmp_path)[0]) == output._written
+    assert path.read_bytes() == b"".join(pieces)
+    assert path.stat().st_blocks * 512 <= path.stat().st_size + (1 << 20)
+    # Each step begins where the one before has ended, and none is wasted on small files.
+    assert 2 <= len(reserved) <= 5
+    assert [begin for begin, _ in reserved] == [0] + [end for _, end in reserved[:-1]]
+
+
+def test_large_file_on_a_system_that_cannot_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(files, "_allocate", lambda *stretch: asked.append(stretch))
+    path = tmp_path / "out"
+    pieces = pieces_of_a_large_file()
+    with OutputFile(str(path)) as output:
+        for piece in pieces:
+            output.write(piece)
+    assert path.read_bytes() == b"".join(pieces)
+    assert len(asked) == 1
+
+
+def test_room_cannot_be_reserved_in_a_pipe() -> None:
+    reading, writing = os.pipe()
+    assert not files._allocate(writing, 0, 4096)
+    os.close(reading)
+    os.close(writing)
