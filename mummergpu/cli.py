@@ -135,6 +135,7 @@ def _match_options(given: dict[str, Any], search: str, policy: Policy) -> MatchO
         search=search,
         page_size=page_size_of(given, search),
         address_bits=int(given["address_bits"]) if given["address_bits"] else None,
+        builder=given["builder"] or "ukkonen",
         policy=policy,
         block_size=given["block_size"],
         memory=given["max_memory"],

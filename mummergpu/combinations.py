@@ -65,7 +65,7 @@ def search_of(given: dict[str, Any]) -> str:
     click.UsageError
         If an option of trees is given although none is built.
     """
-    of_trees = ("policy", *LETTERS, "address_bits", "profile", "dot", "dump_tree")
+    of_trees = ("policy", *LETTERS, "address_bits", "builder", "profile", "dot", "dump_tree")
     # A policy's flag that is switched off speaks of trees as well.
     told = [name for name in of_trees if given[name] or (name in LETTERS and given[name] is False)]
     if given["search"] == "sampled" and told:

@@ -16,10 +16,17 @@ from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.stats import Stats
 from mummergpu.tree.flatten import FlatTree, flatten_tree
 from mummergpu.tree.order import order_nodes
-from mummergpu.tree.ukkonen import grow_tree
+from mummergpu.tree.suffix_array import grow_sorted_tree
+from mummergpu.tree.ukkonen import GrownTree, grow_tree
 
 BUILD_BYTES_PER_BASE: Final = 65
 """What building a page takes besides its flat tree: at most two nodes a base again."""
+
+BUILDERS: Final[dict[str, Callable[[CodeArray], GrownTree]]] = {
+    "ukkonen": grow_tree,
+    "sa": grow_sorted_tree,
+}
+"""What makes a tree of the codes of a page: the same tree, each of them."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,9 @@ def page_codes(reference: Reference, page: Page) -> CodeArray:
     return np.append(reference.codes[page.begin : page.end], np.uint8(BREAK))
 
 
-def build_page(reference: Reference, page: Page, layout: Layout, stats: Stats) -> IndexedPage:
+def build_page(
+    reference: Reference, page: Page, layout: Layout, stats: Stats, builder: str = "ukkonen"
+) -> IndexedPage:
     """Grow, order and flatten the suffix tree of one page.
 
     Parameters
@@ -135,14 +144,22 @@ def build_page(reference: Reference, page: Page, layout: Layout, stats: Stats) -
         How the tree is to lie in memory.
     stats : Stats
         Takes the time of the three stages.
+    builder : str
+        What grows the tree: a name of `BUILDERS`.
 
     Returns
     -------
     IndexedPage
         The page, ready to be searched.
+
+    Raises
+    ------
+    OptionError
+        If the builder needs a library that is not installed.
     """
+    grow = BUILDERS[builder]
     with stats.stage("tree_construction"):
-        grown = grow_tree(page_codes(reference, page))
+        grown = grow(page_codes(reference, page))
     with stats.stage("tree_reorder"):
         order = order_nodes(grown, layout.node_reordering)
     base_before = int(reference.codes[page.begin - 1]) if page.begin > 0 else BREAK
@@ -158,6 +175,7 @@ def build_pages(
     stats: Stats,
     executor: Executor,
     built: Callable[[], None],
+    builder: str = "ukkonen",
 ) -> list[IndexedPage]:
     """Build the trees of several pages side by side.
 
@@ -175,13 +193,17 @@ def build_pages(
         Runs the work, a page a task.
     built : callable
         Called after each page.
+    builder : str
+        What grows the trees: a name of `BUILDERS`.
 
     Returns
     -------
     list of IndexedPage
         In the order of `pages`.
     """
-    futures = [executor.submit(build_page, reference, page, layout, stats) for page in pages]
+    futures = [
+        executor.submit(build_page, reference, page, layout, stats, builder) for page in pages
+    ]
     indexed = []
     try:
         for future in futures:

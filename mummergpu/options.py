@@ -172,6 +172,12 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             "above 8M.  [default: as the pages need]",
         ),
         click.Option(
+            ["--builder"],
+            type=click.Choice(["ukkonen", "sa"]),
+            help="How trees are built: as in the paper, or the same ones from a suffix array, "
+            "sooner; needs mummergpu[sa].  [default: ukkonen]",
+        ),
+        click.Option(
             ["--max-memory"],
             callback=_optional_size,
             metavar="BYTES",

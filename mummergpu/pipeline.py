@@ -200,8 +200,15 @@ class _Job:
                 self.executor.map,
                 built,
             )
-        layout = self.plan.layout
-        return build_pages(self.reference, group, layout, self.stats, self.executor, built)
+        return build_pages(
+            self.reference,
+            group,
+            self.plan.layout,
+            self.stats,
+            self.executor,
+            built,
+            self.options.builder,
+        )
 
     def read_blocks(self, reader: QueryReader) -> Iterator[QueryBlock]:
         """Read the queries, tell how far the reading is."""

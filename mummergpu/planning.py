@@ -268,7 +268,11 @@ def describe_plan(
         stats.set(kmer_length=plan.kmer_length)
         how = f"sampled search of {plan.kmer_length}-mers"
     else:
-        stats.set(policy=options.policy.code, address_bits=plan.layout.address_bits)
+        stats.set(
+            policy=options.policy.code,
+            address_bits=plan.layout.address_bits,
+            builder=options.builder,
+        )
         how = f"tree search, policy {options.policy.code}, {plan.layout.address_bits}-bit addresses"
     notice(
         f"reference of {bases:,} bases in {records:,} records, {len(plan.pages)} pages in "

@@ -54,6 +54,8 @@ class MatchOptions:
     address_bits : int or None
         The bits of a number in a node: 24 for the paper's format, 32 for the wide one, None
         for what the pages need.
+    builder : str
+        How trees are built: ``ukkonen``, or ``sa`` for the same ones from a suffix array.
     policy : Policy
         The data policies.
     block_size : int or None
@@ -88,6 +90,7 @@ class MatchOptions:
     search: str = "tree"
     page_size: int | None = 1 << 23
     address_bits: int | None = None
+    builder: str = "ukkonen"
     policy: Policy = DEFAULT_POLICY
     block_size: int | None = None
     memory: int | None = None

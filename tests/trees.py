@@ -40,6 +40,25 @@ WIDE_IN_STRIPS = Layout(
 BREADTH_FIRST_EDGES = 16
 """The paper's number, not imported on purpose."""
 
+TEXTS = {
+    "nothing": "",
+    "one base": "A",
+    "two equal bases": "CC",
+    "only breaks": "NNNNN",
+    "breaks at both ends": "NNACGTNN",
+    "repeats": "ACGTACGGACGTACG",
+    "homopolymer": "T" * 30,
+    "tandem repeat": "ACT" * 12,
+    "satellite": "ACGTTACGATACGTTACGTTGCGTT",
+    "palindromes": "ACCGGTTTACCGGTAACCGGTT",
+    "equal records": "GATTACA" + "NGATTACA" * 3,
+    "equal tiny records": "N".join("A C AC A C CA AC G".split()),
+    "one base between breaks": "NANANANAN",
+    "suffix of one record begins another": "ACGTANTACGNACGTANGTA",
+    "break in a repeat": "ACGTNACGACGTACGTN",
+    "long runs of breaks": "ACG" + "N" * 20 + "ACGT" + "N" * 40 + "CGT",
+}
+
 
 def flags_of(layout: Layout) -> tuple[bool, bool, bool, bool]:
     """The flags of the policies that make a layout."""

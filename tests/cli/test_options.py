@@ -49,6 +49,7 @@ def test_defaults(told: list[MatchOptions], monkeypatch: pytest.MonkeyPatch) -> 
         search="sampled",
         page_size=None,
         address_bits=None,
+        builder="ukkonen",
         policy=DEFAULT_POLICY,
         block_size=None,
         device=0,
@@ -108,6 +109,8 @@ def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
         ("--page-size auto", "page_size", None),
         ("--address-bits 24", "address_bits", 24),
         ("--address-bits 32", "address_bits", 32),
+        ("--builder sa", "builder", "sa"),
+        ("--builder ukkonen", "builder", "ukkonen"),
         ("--block-size 4k", "block_size", 4096),
         ("--device 2", "device", 2),
         ("--gpu-memory 2G", "gpu_memory", 1 << 31),
@@ -216,6 +219,7 @@ def test_nothing_heavy_is_imported_before_there_is_work() -> None:
         ("--no-merged-tree", "tree", 8_388_608),
         ("--query-texture", "tree", 8_388_608),
         ("--address-bits 32", "tree", 8_388_608),
+        ("--builder sa", "tree", 8_388_608),
         ("--dump-tree nodes.txt", "tree", 8_388_608),
         ("--profile", "tree", 8_388_608),
     ],
@@ -227,7 +231,7 @@ def test_options_that_speak_of_trees_mean_a_search_of_trees(
     assert (options.search, options.page_size) == (search, page_size)
 
 
-@pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--address-bits 24"])
+@pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--builder sa"])
 def test_a_sampled_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(f"--search sampled {words} ref.fa reads.fq".split()) == 2
     assert f"{words.split()[0].replace('--no-', '--')} speaks of trees" in capsys.readouterr().err

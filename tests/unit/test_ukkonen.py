@@ -4,29 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from trees import PLAIN, check_tree, flat_tree_of, naive_names, naive_tree, page_codes_of
+from trees import PLAIN, TEXTS, check_tree, flat_tree_of, naive_names, naive_tree, page_codes_of
 
 from mummergpu.sequence import BREAK
 from mummergpu.tree.ukkonen import FIRST_SUFFIX, STRING_DEPTH, GrownTree, grow_tree
-
-TEXTS = {
-    "nothing": "",
-    "one base": "A",
-    "two equal bases": "CC",
-    "only breaks": "NNNNN",
-    "breaks at both ends": "NNACGTNN",
-    "repeats": "ACGTACGGACGTACG",
-    "homopolymer": "T" * 30,
-    "tandem repeat": "ACT" * 12,
-    "satellite": "ACGTTACGATACGTTACGTTGCGTT",
-    "palindromes": "ACCGGTTTACCGGTAACCGGTT",
-    "equal records": "GATTACA" + "NGATTACA" * 3,
-    "equal tiny records": "N".join("A C AC A C CA AC G".split()),
-    "one base between breaks": "NANANANAN",
-    "suffix of one record begins another": "ACGTANTACGNACGTANGTA",
-    "break in a repeat": "ACGTNACGACGTACGTN",
-    "long runs of breaks": "ACG" + "N" * 20 + "ACGT" + "N" * 40 + "CGT",
-}
 
 
 def inner_paths(tree: GrownTree, text: str) -> list[tuple[str, None]]:
