@@ -250,13 +250,22 @@ def ancestor_at(path: NumberArray, top: int, depth: int) -> int:
 
 @inlined
 def look_ahead(
-    suffixes: NumberArray, shared: NumberArray, made_by: WordArray, codes: CodeArray, place: int
+    codes: CodeArray,
+    suffixes: NumberArray,
+    shared: NumberArray,
+    made_by: WordArray,
+    inner_nodes: NumberArray,
+    place: int,
 ) -> None:
-    """Ask for what the walk will want to know of a coming leaf."""
-    if place + LOOK_AHEAD < suffixes.size:
-        suffix = suffixes[place + LOOK_AHEAD]
-        prefetch(made_by, max(suffix - 1, 0))
-        prefetch(codes, suffix + shared[place + LOOK_AHEAD])
+    """Ask for what the walk will want to know of a coming leaf, and for what it will change."""
+    if place + 2 * LOOK_AHEAD >= suffixes.size:
+        return
+    suffix = suffixes[unsigned(place + 2 * LOOK_AHEAD)]
+    prefetch(made_by, max(suffix - 1, 0))
+    prefetch(codes, suffix + shared[unsigned(place + 2 * LOOK_AHEAD)])
+    fact = made_by[unsigned(max(suffixes[unsigned(place + LOOK_AHEAD)] - 1, 0))]
+    if 0 < fact < LINKED:
+        prefetch(inner_nodes, RECORD_NUMBERS * (fact & NUMBER_MASK))
 
 
 @compiled
@@ -275,7 +284,7 @@ def walk(
     top = 0
     reached = 0
     for place in range(suffixes.size):
-        look_ahead(suffixes, shared, made_by, codes, place)
+        look_ahead(codes, suffixes, shared, made_by, inner_nodes, place)
         suffix = suffixes[place]
         while path[unsigned(top), 0] > shared[place]:
             top -= 1
