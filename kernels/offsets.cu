@@ -1,4 +1,4 @@
-// From counts to offsets: an exclusive scan in three launches, and what hangs on it.
+// From counts to offsets: an exclusive scan in three launches.
 //
 // The counts are divided into tiles, one for each block of threads. First the sum of each
 // tile is taken, then one block turns the sums into the offsets of the tiles, then each tile
@@ -82,25 +82,5 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
                 offsets[count] = offset;
             }
         }
-    }
-}
-
-// Write for each candidate match which query it belongs to.
-extern "C" __global__ void __launch_bounds__(256)
-    name_queries(const uint64* candidate_offsets, uint64 query_count, uint32* candidate_queries) {
-    for (uint64 query = first_item(); query < query_count; query += item_step()) {
-        const uint64 end = candidate_offsets[query + 1];
-        for (uint64 candidate = candidate_offsets[query]; candidate < end; ++candidate) {
-            candidate_queries[candidate] = static_cast<uint32>(query);
-        }
-    }
-}
-
-// Write where the MEMs of each query begin, and behind them where the last ones end.
-extern "C" __global__ void __launch_bounds__(256)
-    offsets_of_queries(const uint64* candidate_offsets, const uint64* mem_offsets,
-                       uint64 query_count, uint64* query_offsets) {
-    for (uint64 query = first_item(); query <= query_count; query += item_step()) {
-        query_offsets[query] = mem_offsets[candidate_offsets[query]];
     }
 }

@@ -4,20 +4,11 @@
 // their own place. A search finds the occurrences in the order of the suffixes instead.
 #pragma once
 
+#include "mems.cuh"
 #include "print.cu"
 #include "threads.cuh"
 
 constexpr uint64 FEW_ROWS = 32;
-
-__device__ __forceinline__ bool is_behind(const Mems& mems, uint64 row, uint64 other) {
-    return mems.reference_starts[row] > mems.reference_starts[other];
-}
-
-__device__ __forceinline__ void exchange(long long* column, uint64 row, uint64 other) {
-    const long long value = column[row];
-    column[row] = column[other];
-    column[other] = value;
-}
 
 // Order the rows of candidates that have some, by insertion; list those that have many. What
 // the first search has kept is in order.
@@ -51,28 +42,14 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Order the rows of each listed candidate, by a bitonic network whose every exchange moves
-// the smaller row forward: rows behind the last would be the largest, and are left out.
+// Order the rows of each listed candidate.
 extern "C" __global__ void __launch_bounds__(256)
     order_long_rows(const uint64* mem_offsets, const uint64* long_candidates,
                     const uint32* long_count, Mems mems) {
     for (uint32 number = blockIdx.x; number < *long_count; number += gridDim.x) {
         const uint64 begin = mem_offsets[long_candidates[number]];
         const uint64 count = mem_offsets[long_candidates[number] + 1] - begin;
-        for (uint64 size = 2; size / 2 < count; size *= 2) {
-            for (uint64 reach = size / 2; reach > 0; reach /= 2) {
-                for (uint64 row = threadIdx.x; row < count; row += blockDim.x) {
-                    // The first step of a merge mirrors the second half of each part.
-                    const uint64 other = reach == size / 2 ? row ^ (size - 1) : row ^ reach;
-                    if (row < other && other < count &&
-                        is_behind(mems, begin + row, begin + other)) {
-                        exchange(mems.reference_starts, begin + row, begin + other);
-                        exchange(mems.lengths, begin + row, begin + other);
-                    }
-                }
-                __syncthreads();
-            }
-        }
+        order_by_block<false>(mems, begin, count);
     }
 }
 

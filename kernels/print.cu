@@ -11,6 +11,7 @@
 #pragma once
 
 #include "match.cu"
+#include "mems.cuh"
 #include "threads.cuh"
 
 // So many MEMs of a candidate are kept by the first search.
@@ -25,12 +26,6 @@ struct Page {
     uint32 owned_count;   // how many of its suffixes it reports
     uint64 joined_count;  // the bases of the joined reference
     const uint8* joined_reference;  // to follow a match over the end of the page
-};
-
-struct Mems {
-    long long* query_starts;      // positions within the query
-    long long* reference_starts;  // positions in the joined reference
-    long long* lengths;           // bases
 };
 
 // A MEM as the first search keeps it: its suffix of the page above its length, so that the

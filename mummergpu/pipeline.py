@@ -30,8 +30,9 @@ from mummergpu.long_queries import (
 )
 from mummergpu.mems import keep_long, keep_unique
 from mummergpu.ordered import work_in_order
+from mummergpu.output.digits import TextArray
 from mummergpu.output.files import OutputFile
-from mummergpu.output.mummer import MummerFormatter, TextArray, TextStyle
+from mummergpu.output.mummer import MummerFormatter, TextStyle
 from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
 from mummergpu.planning import Plan, describe_plan, make_plan
 from mummergpu.progress import NullProgress
@@ -295,6 +296,7 @@ class _Job:
                 with self.stats.stage("results_to_disk"):
                     output.write(piece)
                 self.stats.add_bytes(output=piece.size)
+                self.formatter.take_back(piece)
 
         tasks = self.tasks(blocks, spilled)
         work_in_order(self.executor, self.window, tasks, search, write, halves)

@@ -13,7 +13,7 @@
 #define __global__
 #define __shared__ static
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct alignas(8) uint2 {
     unsigned int x, y;
@@ -84,6 +84,26 @@ static inline void __syncthreads() {
 
 static inline int __ffsll(long long value) {
     return __builtin_ffsll(value);
+}
+
+static inline int __ffs(unsigned int value) {
+    return __builtin_ffs(static_cast<int>(value));
+}
+
+static inline int __clz(unsigned int value) {
+    return value == 0 ? 32 : __builtin_clz(value);
+}
+
+static inline unsigned int __funnelshift_r(unsigned int low, unsigned int high,
+                                           unsigned int shift) {
+    const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
+    return static_cast<unsigned int>(both >> (shift % 32));
+}
+
+static inline unsigned int atomicOr(unsigned int* address, unsigned int value) {
+    const unsigned int before = *address;
+    *address |= value;
+    return before;
 }
 
 template <typename Number>

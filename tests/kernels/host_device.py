@@ -35,7 +35,10 @@ HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parents[1] / "kernels"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")
 """Compiling takes longer than running, hence no optimisation."""
-BARRIER_KERNELS = {"sum_tiles", "scan_tile_sums", "scan_tiles", "order_long_rows"}
+BARRIER_KERNELS = {
+    *("sum_tiles", "scan_tile_sums", "scan_tiles", "order_long_rows"),
+    *("count_long_lists", "write_long_lists"),
+}
 ALIGNMENT = 256
 POISON = 0xA5
 

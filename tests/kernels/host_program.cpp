@@ -65,16 +65,26 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
         launch(kernel, blocks, threads, Arguments(bytes, size)); \
         return 0;                                                \
     }
-    KERNEL(match_kernel)
-    KERNEL(count_mems)
-    KERNEL(write_mems)
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)
     KERNEL(scan_tiles)
+#if SAMPLED
+    KERNEL(pack_codes)
+    KERNEL(mark_queries)
+    KERNEL(count_sampled)
+    KERNEL(count_long_lists)
+    KERNEL(offsets_of_sampled)
+    KERNEL(write_sampled)
+    KERNEL(write_long_lists)
+#else
+    KERNEL(match_kernel)
+    KERNEL(count_mems)
+    KERNEL(write_mems)
     KERNEL(name_queries)
     KERNEL(offsets_of_queries)
     KERNEL(order_rows)
     KERNEL(order_long_rows)
     KERNEL(merge_pages)
+#endif
     return 1;
 }

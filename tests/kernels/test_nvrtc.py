@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from mummergpu.backends.cuda import KERNELS, compilation, launches, search
+from mummergpu.backends.cuda import KERNELS, compilation, launches, sampled, search, searching
 from mummergpu.backends.cuda.compilation import compile_with_log
 from mummergpu.backends.cuda.sources import read_sources
 from mummergpu.backends.cuda.specialisation import Specialisation
@@ -29,10 +30,15 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def kernels_launched() -> set[str]:
-    """The kernels that the backend names when it launches them."""
+FILES_OF_SAMPLED = {"offsets.cu", "planes.cu", "sampled.cu"}
+FILES_OF_TREES = {"match.cu", "offsets.cu", "order.cu", "print.cu", "queries.cu"}
+
+
+def kernels_launched(*modules: ModuleType) -> set[str]:
+    """The kernels that a backend names when it launches them."""
     names = set()
-    for module in (search, launches):
+    for module in modules:
+        assert module.__file__ is not None
         for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 if node.func.attr in ("launch", "launch_on"):
@@ -41,10 +47,11 @@ def kernels_launched() -> set[str]:
     return names
 
 
-def kernels_written() -> set[str]:
-    """The kernels that the sources define."""
-    pattern = r'extern "C" __global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?(\w+)\('
-    return {name for text in read_sources().values() for name in re.findall(pattern, text)}
+def kernels_written(files: set[str]) -> set[str]:
+    """The kernels that some of the sources define."""
+    pattern = r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\('
+    sources = read_sources()
+    return {name for file in files for name in re.findall(pattern, sources[file])}
 
 
 def check_program(specialisation: Specialisation, architecture: str) -> None:
@@ -58,7 +65,8 @@ def check_program(specialisation: Specialisation, architecture: str) -> None:
         r"(\d+) bytes spill stores, (\d+) bytes spill loads",
         compiled.log,
     )
-    assert {kernel for kernel, *_ in needs} == kernels_written()
+    files = FILES_OF_SAMPLED if specialisation.sampled else FILES_OF_TREES
+    assert {kernel for kernel, *_ in needs} == kernels_written(files)
     for kernel, *numbers in needs:
         assert numbers == ["0", "0", "0"], f"{kernel} uses local memory: {numbers}"
         assert f".text.{kernel}".encode() in compiled.image
@@ -80,6 +88,20 @@ def test_programs_that_count_node_visits_compile(wide: bool, code: str) -> None:
     check_program(Specialisation.of(Policy.from_code(code), wide, True), "sm_90")
 
 
-def test_the_backend_launches_what_there_is_and_all_of_it() -> None:
-    assert kernels_launched() == kernels_written()
-    assert set(KERNELS) <= kernels_written()
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_sampled_search_compiles(architecture: str) -> None:
+    check_program(Specialisation.of_sampled_search(), architecture)
+
+
+def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
+    for_trees = kernels_launched(search, launches)
+    assert for_trees == kernels_written(FILES_OF_TREES)
+    assert set(KERNELS) <= for_trees
+    for_tables = kernels_launched(sampled, searching, launches)
+    assert for_tables == kernels_written(FILES_OF_SAMPLED)
+    assert set(sampled.KERNELS) <= for_tables
+
+
+def test_every_file_with_kernels_belongs_to_a_search() -> None:
+    files = {name for name, text in read_sources().items() if "__global__" in text}
+    assert files == FILES_OF_SAMPLED | FILES_OF_TREES

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mummergpu.backends.cuda.device import Device, DeviceMemoryError, Program
+from mummergpu.backends.cuda.device import Device, DeviceMemoryError
 from mummergpu.backends.cuda.kernel_cache import KernelCache
 from mummergpu.backends.cuda.on_device import Job
-from mummergpu.backends.cuda.plan import LARGEST_BLOCK, divide_memory
+from mummergpu.backends.cuda.plan import LARGEST_BLOCK
 from mummergpu.backends.cuda.resident import ResidentCodes, ResidentPage
 from mummergpu.backends.cuda.search import Searcher
-from mummergpu.backends.cuda.sources import read_sources
 from mummergpu.backends.cuda.specialisation import Specialisation
-from mummergpu.backends.interface import MemColumns, WorkSizes
-from mummergpu.backends.merge import join_blocks
+from mummergpu.backends.cuda.streaming import StreamingBackend
 from mummergpu.errors import BackendError
 from mummergpu.index import IndexedPage
 from mummergpu.policy import Policy
-from mummergpu.reads import QueryBlock
-from mummergpu.sequence import CodeArray
 from mummergpu.stats import Stats
-
-STREAMS: Final = 3
-"""Blocks under way at once: one is copied in, one searched, one copied out."""
-
-PIECE_BASES: Final = 1 << 10
-"""Of a long query, for each thread: a chromosome fills the device."""
-
-LONG_QUERY: Final = 1 << 12
-PART_BASES: Final = 1 << 23
-MOST_ROWS: Final = 1 << 24
 
 KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "order_rows", "merge_pages")
 """The kernels whose resources are reported."""
 
 
-class CudaBackend:
-    """Matches blocks of queries on a GPU; may be called by many threads at once.
+class CudaBackend(StreamingBackend[IndexedPage, Job]):
+    """Matches blocks of queries against suffix trees on a GPU.
 
     Parameters
     ----------
@@ -65,7 +50,8 @@ class CudaBackend:
         If there is too little memory.
     """
 
-    name = "cuda"
+    kernels = KERNELS
+    searcher = Searcher
 
     def __init__(
         self,
@@ -78,38 +64,11 @@ class CudaBackend:
         profile: bool = False,
         most_block_bases: int = LARGEST_BLOCK,
     ) -> None:
-        self._device = device
-        self._cache = cache
         self._policy = policy
-        self._stats = stats
-        self._notice = notice
         self._profile = profile
-        self._programs: dict[Specialisation, Program] = {}
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
-        self._job: Job | None = None
-        self._searchers: list[Searcher] = []
-        self._idle: queue.SimpleQueue[Searcher] = queue.SimpleQueue()
-        with device.current():
-            free, total = device.memory()
-            plan = divide_memory(free, memory, STREAMS, most_block_bases)
-            self._stream = device.new_stream()
-            for _ in range(STREAMS):
-                self._searchers.append(Searcher(device, plan.search_bytes, stats))
-                self._idle.put(self._searchers[-1])
-        self.sizes = WorkSizes(
-            plan.block_bases,
-            PIECE_BASES,
-            LONG_QUERY,
-            min(PART_BASES, plan.block_bases),
-            MOST_ROWS,
-        )
-        self.tree_memory = plan.tree_bytes
-        stats.set(device=device.name, architecture=device.architecture, device_memory=total)
-        notice(
-            f"device {device.name} ({device.architecture}), {free / 2**30:.1f} GiB free; "
-            f"{STREAMS} blocks of {plan.block_bases:,} bases at once"
-        )
+        super().__init__(device, cache, stats, notice, memory, most_block_bases)
 
     def hold(self, pages: Sequence[IndexedPage], minimum_length: int) -> None:
         """Take a group of pages to the device, in place of the last one.
@@ -156,67 +115,6 @@ class CudaBackend:
             self._profile,
         )
 
-    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
-        """Return the MEMs between the held pages and a block of queries on one strand.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched, at the block's offsets.
-        most : int
-            The most rows to make room for.
-
-        Returns
-        -------
-        MemColumns or None
-            The MEMs that start in the owned parts of the pages, or None if there are more
-            than `most`: cut the block and ask again.
-
-        Raises
-        ------
-        BackendError
-            If the MEMs of a single query do not fit the device's memory, or it fails.
-        """
-        searcher = self._idle.get()
-        try:
-            with self._device.current():
-                return self._find_in_halves(searcher, block, codes, most)
-        finally:
-            self._idle.put(searcher)
-
-    def close(self) -> None:
-        """Wait for the searches that are under way, and give the device back."""
-        self.release()
-        self._device.close()
-
-    def release(self) -> None:
-        """Give back all that was taken of the device, but not the device itself."""
-        for _ in self._searchers:
-            self._idle.get()
-        with self._device.current():
-            self._let_go()
-            for searcher in self._searchers:
-                searcher.free()
-            self._searchers.clear()
-            self._stream.free()
-
-    def _program(self, specialisation: Specialisation) -> Program:
-        if specialisation not in self._programs:
-            with self._stats.stage("kernels_compiled"):
-                cubin = self._cache.cubin(read_sources(), specialisation, self._device.architecture)
-            program = self._device.load(cubin)
-            self._programs[specialisation] = program
-            for kernel in KERNELS:
-                self._stats.set_resources(kernel, vars(program.resources(kernel)))
-            self._stats.set(
-                kernel_cache_hits=self._cache.hits,
-                kernel_cache_misses=self._cache.misses,
-                kernel_cache_repaired=self._cache.repaired,
-            )
-        return self._programs[specialisation]
-
     def _let_go(self) -> None:
         self._job = None
         while self._pages:
@@ -224,26 +122,3 @@ class CudaBackend:
         if self._joined is not None:
             self._joined.free()
             self._joined = None
-
-    def _find_in_halves(
-        self, searcher: Searcher, block: QueryBlock, codes: CodeArray, most: int
-    ) -> MemColumns | None:
-        """Search a block, in halves if it does not fit the memory."""
-        assert self._job is not None
-        try:
-            return searcher.find_mems(self._job, block, codes, most)
-        except DeviceMemoryError as error:
-            searcher.release()
-            if block.query_count == 1:
-                raise BackendError(
-                    "cuda",
-                    f"the matches of one query do not fit the device's memory ({error}); "
-                    "use a larger -l or --backend cpu",
-                ) from error
-            self._notice(f"{block.query_count:,} queries do not fit the device: {error}; halving")
-        one, other = block.halves()
-        first = self._find_in_halves(searcher, one, codes[: one.base_count], most)
-        if first is None:
-            return None
-        second = self._find_in_halves(searcher, other, codes[one.base_count :], most - first.count)
-        return None if second is None else join_blocks(first, second)

@@ -16,10 +16,8 @@ WAVES: Final = 4
 """So many times the blocks that a device holds at once are launched at most: some end long
 before others, and those behind them take their place."""
 
-STAGES: Final = {"match_kernel": "match_kernel"}
-"""The stage that a kernel's time belongs to, where it is not `PRINT_STAGE`."""
-
-PRINT_STAGE: Final = "print_kernel"
+MATCH_STAGE: Final = {"match_kernel": "match_kernel"}
+"""The stage that a kernel's time belongs to, where it is not that of its launcher."""
 
 
 class Launcher:
@@ -35,13 +33,18 @@ class Launcher:
         Gives the little memory that a scan needs.
     stats : Stats
         Takes the times of the kernels.
+    stage : str
+        The stage that they belong to, but for the match kernel.
     """
 
-    def __init__(self, device: Device, stream: Stream, workspace: Workspace, stats: Stats) -> None:
+    def __init__(
+        self, device: Device, stream: Stream, workspace: Workspace, stats: Stats, stage: str
+    ) -> None:
         self._device = device
         self._stream = stream
         self._workspace = workspace
         self._stats = stats
+        self._stage = stage
         self._marks: list[tuple[str, Mark, Mark]] = []
 
     def launch(
@@ -101,7 +104,7 @@ class Launcher:
         """Add the times of all launches to the stats; the stream must be done with them."""
         for kernel, before, behind in self._marks:
             milliseconds = behind.milliseconds_since(before)
-            stage = STAGES.get(kernel, PRINT_STAGE)
+            stage = MATCH_STAGE.get(kernel, self._stage)
             self._stats.add_kernel(kernel, stage, milliseconds)
         self._marks.clear()
 

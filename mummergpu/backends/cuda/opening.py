@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from mummergpu.backends.cuda import CudaBackend
 from mummergpu.backends.cuda.driver_library import ask_driver
 from mummergpu.backends.cuda.kernel_cache import KernelCache
 from mummergpu.backends.cuda.requirements import cuda_facts, obstacles
@@ -13,8 +13,13 @@ from mummergpu.errors import BackendError
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
 
+if TYPE_CHECKING:
+    from mummergpu.backends.cuda.streaming import StreamingBackend
 
-def open_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], None]) -> CudaBackend:
+
+def open_backend(
+    options: MatchOptions, stats: Stats, notice: Callable[[str], None]
+) -> StreamingBackend[Any, Any]:
     """Return the backend on the device that the options name.
 
     Parameters
@@ -28,8 +33,8 @@ def open_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], No
 
     Returns
     -------
-    CudaBackend
-        Ready to hold pages.
+    StreamingBackend
+        Ready to hold pages, with trees or with tables as the options say.
 
     Raises
     ------
@@ -43,14 +48,19 @@ def open_backend(options: MatchOptions, stats: Stats, notice: Callable[[str], No
     missing = obstacles(cuda_facts(False))
     if missing:
         raise BackendError("cuda", "; ".join(map(str, missing)))
+    from mummergpu.backends.cuda import CudaBackend
     from mummergpu.backends.cuda.pycuda_device import PycudaDevice
+    from mummergpu.backends.cuda.sampled import SampledCudaBackend
 
     folder = None if options.kernel_folder is None else Path(options.kernel_folder)
     device = PycudaDevice(options.device)
+    cache = KernelCache(folder, notice)
     try:
+        if options.search == "sampled":
+            return SampledCudaBackend(device, cache, stats, notice, options.gpu_memory)
         return CudaBackend(
             device,
-            KernelCache(folder, notice),
+            cache,
             options.policy,
             stats,
             notice,

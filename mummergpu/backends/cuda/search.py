@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.backends.cuda.device import Argument, Device, DeviceMemoryError
-from mummergpu.backends.cuda.launches import Launcher
+from mummergpu.backends.cuda.device import Argument, DeviceMemoryError
 from mummergpu.backends.cuda.on_device import (
     DeviceCandidates,
     DeviceMems,
@@ -21,11 +20,10 @@ from mummergpu.backends.cuda.on_device import (
     Job,
 )
 from mummergpu.backends.cuda.resident import PADDING_BYTES, WORD_BYTES, ResidentPage
-from mummergpu.backends.cuda.workspace import Workspace
+from mummergpu.backends.cuda.searching import COUNTER_BYTES, StreamSearcher
 from mummergpu.backends.interface import MemColumns
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
-from mummergpu.stats import Stats
 
 MOST_BASES: Final = 1 << 30
 """Of a block: positions in it have 32 bits on the device, with some to spare."""
@@ -45,72 +43,19 @@ OTHER_PLACE: Final = 2
 """Rooms for MEMs: those on a later page are merged into the place that is not in use."""
 
 LONG_COUNT: Final = 0
-COUNTER_BYTES: Final = 32
 NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
 """Where in the room of counters each of them is."""
 
 
-class Searcher:
-    """Searches one block at a time, on a stream and with memory of its own.
+class Searcher(StreamSearcher[Job]):
+    """Searches trees: match, then print (`searching.StreamSearcher`)."""
 
-    Parameters
-    ----------
-    device : Device
-        The device; the calling thread's in all methods.
-    limit : int
-        The most bytes of device memory for a block and what is found for it.
-    stats : Stats
-        Takes kernel times and bytes moved.
-    """
-
-    def __init__(self, device: Device, limit: int, stats: Stats) -> None:
-        self._device = device
-        self._stats = stats
-        self._stream = device.new_stream()
-        self._workspace = Workspace(device, limit)
-        self._launcher = Launcher(device, self._stream, self._workspace, stats)
-        self._total = device.pinned(1, np.int64)
-        self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
-
-    def release(self) -> None:
-        """Give the memory back, after a block that did not fit."""
-        self._stream.synchronize()
-        self._launcher.forget()
-        self._workspace.free()
-
-    def free(self) -> None:
-        """Give everything back."""
-        # Pinned memory must be gone before its context is.
-        self._total = self._counters = np.empty(0, dtype=np.int64)
-        self._workspace.free()
-        self._stream.free()
+    stage = "print_kernel"
 
     def find_mems(
         self, job: Job, block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
-        """Return the MEMs of a block on all pages, or None if there are too many.
-
-        Parameters
-        ----------
-        job : Job
-            Pages, program and options.
-        block : QueryBlock
-            The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched.
-        most : int
-            The most rows to make room for.
-
-        Returns
-        -------
-        MemColumns or None
-            As `backends.interface.Backend.find_mems`.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the block or its MEMs do not fit.
-        """
+        """Return the MEMs of a block on all pages, or None if there are too many."""
         queries = self._upload(job, block, codes)
         try:
             found = self._search_page(job, job.pages[0], queries, most, FIRST_PLACE)
@@ -119,7 +64,9 @@ class Searcher:
                     return None
                 later = self._search_page(job, page, queries, most - found.count, LATER_PLACE)
                 found = None if later is None else self._merge(job, queries, found, later)
-            return None if found is None else self._download(queries, found)
+            if found is None:
+                return None
+            return self._download(queries.count, found.offsets, found.columns, found.count)
         finally:
             self._stream.synchronize()
             if queries.texture is not None:
@@ -251,15 +198,6 @@ class Searcher:
             self._read_visits(counters)
         return DeviceMems(place, query_offsets, columns, count)
 
-    def _columns(self, place: int, count: int) -> tuple[int, int, int]:
-        """Return the addresses of room for the columns of MEMs."""
-        room = self._workspace.room
-        return (
-            room(f"query starts {place}", 8 * count),
-            room(f"reference starts {place}", 8 * count),
-            room(f"lengths {place}", 8 * count),
-        )
-
     def _order(
         self,
         job: Job,
@@ -301,27 +239,9 @@ class Searcher:
         )
         return merged
 
-    def _read_total(self, offsets: int, count: int) -> int:
-        """Return what stands behind the last offset."""
-        self._stream.copy_out(self._total, offsets + 8 * count)
-        self._stream.synchronize()
-        return int(self._total[0])
-
     def _read_visits(self, counters: int) -> None:
         """Add the nodes that the kernels have visited to the stats."""
         self._stream.copy_out(self._counters, counters)
         self._stream.synchronize()
         for kernel, place in NODE_VISITS.items():
             self._stats.add_node_visits(kernel, int(self._counters[place // 8]))
-
-    def _download(self, queries: DeviceQueries, found: DeviceMems) -> MemColumns:
-        """Copy MEMs to the host, into pinned memory that is used again after they are gone."""
-        offsets = self._device.pinned(queries.count + 1, np.int64)
-        columns = [self._device.pinned(found.count, np.int64) for _ in found.columns]
-        self._stream.copy_out(offsets, found.offsets)
-        for column, address in zip(columns, found.columns, strict=True):
-            self._stream.copy_out(column, address)
-        self._stream.synchronize()
-        self._launcher.report()
-        self._stats.add_bytes(from_device=offsets.nbytes + 24 * found.count)
-        return MemColumns(offsets, *columns)

@@ -7,7 +7,7 @@ from typing import Final
 
 from mummergpu.policy import LETTERS, NO_POLICY, Policy
 
-_OTHER_LETTERS: Final = {"wide": "W", "profile": "P"}
+_OTHER_LETTERS: Final = {"wide": "W", "profile": "P", "sampled": "S"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Specialisation:
         Nodes have 32-bit addresses, not the paper's 24-bit ones.
     profile : bool
         The kernels count the nodes that they visit.
+    sampled : bool
+        The kernels are those of the sampled search, which knows no policies.
     """
 
     query_texture: bool
@@ -39,6 +41,12 @@ class Specialisation:
     two_dimensional_tree: bool
     wide: bool
     profile: bool
+    sampled: bool = False
+
+    @classmethod
+    def of_sampled_search(cls) -> Specialisation:
+        """Return what a sampled search needs of the kernels."""
+        return cls(False, False, False, False, False, False, False, False, True)
 
     @classmethod
     def of(cls, policy: Policy, wide: bool, profile: bool) -> Specialisation:
@@ -71,7 +79,7 @@ class Specialisation:
 
     @property
     def name(self) -> str:
-        """The policies' letters, then ``W`` for wide and ``P`` for profile, or ``none``."""
+        """The letters of what is on, ``W`` wide, ``P`` profile, ``S`` sampled; or ``none``."""
         known = LETTERS | _OTHER_LETTERS
         letters = [known[field.name] for field in fields(self) if getattr(self, field.name)]
         return "".join(letters) or NO_POLICY

@@ -1,0 +1,115 @@
+"""What every search of a block on a stream needs, whatever it searches."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from mummergpu.backends.cuda.device import Device
+from mummergpu.backends.cuda.launches import Launcher
+from mummergpu.backends.cuda.workspace import Workspace
+from mummergpu.backends.interface import MemColumns
+from mummergpu.reads import QueryBlock
+from mummergpu.sequence import CodeArray
+from mummergpu.stats import Stats
+
+JobType = TypeVar("JobType")
+
+COUNTER_BYTES = 32
+"""The room for counters that come back to the host."""
+
+
+class StreamSearcher(Generic[JobType]):
+    """Searches one block at a time, on a stream and with memory of its own.
+
+    Parameters
+    ----------
+    device : Device
+        The device; the calling thread's in all methods.
+    limit : int
+        The most bytes of device memory for a block and what is found for it.
+    stats : Stats
+        Takes kernel times and bytes moved.
+    """
+
+    stage = ""
+
+    def __init__(self, device: Device, limit: int, stats: Stats) -> None:
+        self._device = device
+        self._stats = stats
+        self._stream = device.new_stream()
+        self._workspace = Workspace(device, limit)
+        self._launcher = Launcher(device, self._stream, self._workspace, stats, self.stage)
+        self._total = device.pinned(1, np.int64)
+        self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
+
+    def find_mems(
+        self, job: JobType, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Return the MEMs of a block, or None if there are too many.
+
+        Parameters
+        ----------
+        job : JobType
+            What all searches of a run share.
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched.
+        most : int
+            The most rows to make room for.
+
+        Returns
+        -------
+        MemColumns or None
+            As `backends.interface.Backend.find_mems`.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the block or its MEMs do not fit.
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Give the memory back, after a block that did not fit."""
+        self._stream.synchronize()
+        self._launcher.forget()
+        self._workspace.free()
+
+    def free(self) -> None:
+        """Give everything back."""
+        # Pinned memory must be gone before its context is.
+        self._total = self._counters = np.empty(0, dtype=np.int64)
+        self._workspace.free()
+        self._stream.free()
+
+    def _columns(self, place: int, count: int) -> tuple[int, int, int]:
+        """Return the addresses of room for the columns of MEMs."""
+        room = self._workspace.room
+        return (
+            room(f"query starts {place}", 8 * count),
+            room(f"reference starts {place}", 8 * count),
+            room(f"lengths {place}", 8 * count),
+        )
+
+    def _read_total(self, offsets: int, count: int) -> int:
+        """Return what stands behind the last offset."""
+        self._stream.copy_out(self._total, offsets + 8 * count)
+        self._stream.synchronize()
+        return int(self._total[0])
+
+    def _download(
+        self, query_count: int, offsets: int, columns: tuple[int, int, int], count: int
+    ) -> MemColumns:
+        """Copy MEMs to the host, into pinned memory that is used again after they are gone."""
+        host_offsets = self._device.pinned(query_count + 1, np.int64)
+        host_columns = [self._device.pinned(count, np.int64) for _ in columns]
+        self._stream.copy_out(host_offsets, offsets)
+        for column, address in zip(host_columns, columns, strict=True):
+            self._stream.copy_out(column, address)
+        self._stream.synchronize()
+        self._launcher.report()
+        self._stats.add_bytes(from_device=host_offsets.nbytes + 24 * count)
+        return MemColumns(host_offsets, *host_columns)
