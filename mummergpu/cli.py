@@ -35,6 +35,7 @@ from mummergpu.combinations import (
     search_of,
 )
 from mummergpu.commands import HELP_OPTIONS, doctor, workload
+from mummergpu.early_context import ask_for_context
 from mummergpu.errors import MummergpuError, OutputError
 from mummergpu.options import (
     MATCH_EPILOG,
@@ -80,6 +81,8 @@ def _run_match(**given: Any) -> None:
     policy = policy_of(given)
     refuse_clashing_files(given)
 
+    if not given["cpu"] and given["backend"] != "cpu":
+        ask_for_context(given["device"])
     find_place_for_compiled_code(os.environ)
     from mummergpu import pipeline
     from mummergpu.stats import Stats

@@ -2,16 +2,17 @@
 
 A reference is cut into pages, and every page gets a suffix tree. Queries are read in
 blocks; each block is matched against every page by one thread of a pool, its matches are
-merged, filtered and turned into text, and the main thread writes the blocks in the order
-in which it read them. As many pages stand in memory as fit; if not all do, the queries
-pass over one group of pages after the other (paper, section 2.2), and the matches on all
-groups but the last wait in temporary files.
+merged, filtered and turned into text. One thread reads the blocks, and the main thread writes
+their text in the order in which they were read. As many pages stand in memory as fit; if not
+all do, the queries pass over one group of pages after the other (paper, section 2.2), and the
+matches on all groups but the last wait in temporary files. Where no trees are asked for, a
+page gets a table of its k-mers instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,7 @@ from mummergpu.long_queries import (
     owned_mems,
 )
 from mummergpu.mems import keep_long, keep_unique
-from mummergpu.ordered import work_in_order
+from mummergpu.ordered import ReadAhead, work_in_order
 from mummergpu.output.digits import TextArray
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextStyle
@@ -45,7 +46,8 @@ from mummergpu.spill import SpilledMems, SpilledQueries
 from mummergpu.stats import Stats
 
 BLOCKS_AHEAD = 2
-"""How many blocks more than there are threads are under way at once."""
+"""How many blocks more than there are threads are under way at once, and so many more wait
+that have been read."""
 
 PARTS_OF_TASK = 2
 """Long queries that make more parts than this are the work of all threads together."""
@@ -103,20 +105,28 @@ def run(
         For whatever the user can mend.
     """
     with stats.stage("end_to_end"), OutputFile(options.output_path) as output:
-        with stats.stage("ref_from_disk"):
-            reference = read_reference(options.reference_path)
-        if options.dot_path is not None:
-            check_dot_size(reference)
         with ExitStack() as stack:
-            backend = choose_backend(options, stats, notice)
-            stack.callback(backend.close)
-            plan = make_plan(options, reference, backend.tree_memory)
-            describe_plan(plan, options, reference, backend.name, stats, notice)
             executor = ThreadPoolExecutor(options.threads, thread_name_prefix="match")
+            # A device takes as long to open as a reference to read.
+            opening = executor.submit(choose_backend, options, stats, notice)
+            stack.callback(_close, opening)
             # Running tasks are left to end by themselves after a failure.
             stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+            with stats.stage("ref_from_disk"):
+                reference = read_reference(options.reference_path)
+            if options.dot_path is not None:
+                check_dot_size(reference)
+            backend = opening.result()
+            plan = make_plan(options, reference, backend.tree_memory)
+            describe_plan(plan, options, reference, backend.name, stats, notice)
             job = _Job(options, plan, reference, backend, executor, stats, progress)
             job.search_all(output, stack)
+
+
+def _close(opening: Future[Backend[Any]]) -> None:
+    """Close a backend, if there is one."""
+    if opening.exception() is None:
+        opening.result().close()
 
 
 class _Job:
@@ -161,6 +171,7 @@ class _Job:
         ]
         block_size = options.block_size or self.sizes.block_bases
         reader = stack.enter_context(QueryReader(options.query_paths, block_size))
+        read = stack.enter_context(ReadAhead(self.read_blocks(reader), BLOCKS_AHEAD))
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
         for number, group in enumerate(self.plan.groups):
@@ -170,7 +181,7 @@ class _Job:
                     tree_file.write(piece)
             self.backend.hold(indexed, self.plan.search_length)
             del indexed
-            blocks = self.read_blocks(reader) if queries is None else queries.read_blocks()
+            blocks = iter(read) if queries is None else queries.read_blocks()
             if number == len(self.plan.groups) - 1:
                 self.write_last(blocks, spilled, output)
                 return

@@ -152,13 +152,14 @@ def output(capfdbinary: pytest.CaptureFixture[bytes]) -> Output:
 
 def check(machine: Machine, output: Output, queries: str, words: str) -> dict[str, Any]:
     """Run the command on both backends; return the statistics of ``cuda``."""
-    given = ["r.fa", queries, *words.split()]
+    given = ["r.fa", queries, "--search", "tree", *words.split()]
     report = Path("stats.json")
     ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
     told: dict[str, Any] = json.loads(report.read_text())
     assert told["settings"]["backend"] == "cuda"
     assert told["counts"]["matches"] > 20
-    assert told["kernels"]["match_kernel"]["launches"] > 0
+    kernel = "match_kernel" if search == "tree" else "count_sampled"
+    assert told["kernels"][kernel]["launches"] > 0
     assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
     others, _ = output(*given, "-C")
     assert ours == others
@@ -184,6 +185,22 @@ def check(machine: Machine, output: Output, queries: str, words: str) -> dict[st
 )
 def test_reads_give_the_same_bytes(machine: Machine, output: Output, words: str) -> None:
     check(machine, output, "q.fa", words)
+
+
+@pytest.mark.parametrize(
+    ("queries", "words"),
+    [
+        ("q.fa", "-l 12 -b -c"),
+        ("q.fa", "-l 14 -mum -b -t 3 --block-size 300"),
+        ("q.fa", "-l 9 -mumreference -r --max-memory 1"),
+        ("long.fa", "-l 12 -b"),
+        ("long.fa", "-l 20 -mum -r -c -t 3"),
+    ],
+)
+def test_the_sampled_search_gives_the_same_bytes(
+    machine: Machine, output: Output, queries: str, words: str
+) -> None:
+    check(machine, output, queries, words, "sampled")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +260,7 @@ def test_a_run_that_does_not_fit_the_device_gives_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
     memory = 2 * 3 * 434 * plan.WORK_BYTES_PER_BASE
-    given = ["r.fa", "q.fa", "-l", "4", "-b", "--page-size", "1000"]
+    given = ["r.fa", "q.fa", "-l", "4", "-b", "--page-size", "1000", "--search", "tree"]
     cuda = ["--backend", "cuda", "--gpu-memory", str(memory), "-v"]
     ours, told = output(*given, *cuda)
     assert ours == output(*given, "-C")[0]
@@ -263,7 +280,8 @@ def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(
         device.before_launch = before_launch
 
     machine.prepare = prepare
-    assert main(["r.fa", "q.fa", "--backend", "cuda", "-o", "out", "-t", "2", "-l", "9"]) == 1
+    words = ["r.fa", "q.fa", "-o", "out", "-t", "2", "-l", "9", "--search", "tree"]
+    assert main([*words, "--backend", "cuda"]) == 1
     out, err = capfd.readouterr()
     assert out == ""
     last = err.splitlines()[-1]
@@ -297,6 +315,7 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
     expected = plan.divide_memory(GIB, GIB // 4, 3)
     assert backend.tree_memory == expected.tree_bytes
     assert backend.sizes.block_bases == expected.block_bases
+    assert backend._profile
     assert [notice.split(" ")[0] for notice in notices] == ["device"]
     backend.close()
     assert everything_given_back(machine.devices[0])

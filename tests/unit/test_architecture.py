@@ -36,7 +36,7 @@ FLOORS = {
     ],
     2: ["sequence"],
     1: ["policy", "layout", "stats", "row_order", "ordered"],
-    0: ["errors", "compiled", "libraries"],
+    0: ["early_context", "errors", "compiled", "libraries"],
 }
 FLOOR_OF_ROOM = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mummergpu.ordered import work_in_order
+from mummergpu.ordered import ReadAhead, work_in_order
 
 
 def test_results_come_in_order_though_the_work_does_not() -> None:
@@ -95,3 +95,72 @@ def test_the_first_failure_ends_all(culprit: str) -> None:
     while worked.acquire(blocking=False):
         count += 1
     assert count < 20
+
+
+def test_items_are_drawn_ahead_in_order_by_another_thread() -> None:
+    threads = set()
+
+    def items() -> Iterator[int]:
+        for number in range(40):
+            threads.add(threading.current_thread())
+            yield number
+
+    with ReadAhead(items(), 3) as ahead:
+        assert list(ahead) == list(range(40))
+    assert len(threads) == 1
+    assert threading.current_thread() not in threads
+    assert not threads.pop().is_alive()
+
+
+def test_no_more_are_drawn_than_may_wait() -> None:
+    drawn: list[int] = []
+    enough = threading.Event()
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            drawn.append(number)
+            if number == 4:
+                enough.set()
+            yield number
+
+    with ReadAhead(items(), 3) as ahead:
+        assert next(iter(ahead)) == 0
+        assert enough.wait(10)
+        time.sleep(0.05)
+        # One was taken, three wait, and one is in the thread's hand.
+        assert drawn == [0, 1, 2, 3, 4]
+
+
+def test_what_the_items_raise_comes_after_those_before() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError("broken")
+
+    taken = []
+    with ReadAhead(items(), 5) as ahead, pytest.raises(ValueError, match="broken"):
+        for item in ahead:
+            taken.append(item)
+    assert taken == [1, 2]
+
+
+def test_a_failure_of_who_takes_the_items_ends_the_thread() -> None:
+    closed = threading.Event()
+
+    def items() -> Iterator[int]:
+        try:
+            number = 0
+            while True:
+                number += 1
+                yield number
+        finally:
+            closed.set()
+
+    endless = items()
+    with pytest.raises(ValueError, match="taker"), ReadAhead(endless, 2) as ahead:
+        for item in ahead:
+            if item == 10:
+                raise ValueError("taker")
+    assert not [thread for thread in threading.enumerate() if thread.name == "read"]
+    endless.close()
+    assert closed.is_set()

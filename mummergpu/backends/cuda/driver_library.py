@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-LIBRARY: Final = "libcuda.so.1"
+from mummergpu.early_context import LIBRARY
 
 _NAME_BYTES: Final = 256
 
