@@ -16,6 +16,14 @@ struct Named {
 #define NAMED(...) {#__VA_ARGS__, static_cast<uint64>(__VA_ARGS__)}
 
 const Named VALUES[] = {
+    NAMED(COUNTS_OF_THREAD),
+    NAMED(SCAN_THREADS),
+#if SAMPLED
+    NAMED(WORD_BASES),
+    NAMED(PADDING_WORDS),
+    NAMED(sizeof(Planes)),
+    NAMED(sizeof(KeptExtensions)),
+#else
     NAMED(EDGE_START),
     NAMED(EDGE_END),
     NAMED(STRING_DEPTH),
@@ -44,8 +52,6 @@ const Named VALUES[] = {
     NAMED(CODES_IN_WORD),
     NAMED(sizeof(Candidate)),
     NAMED(sizeof(KeptMems)),
-    NAMED(COUNTS_OF_THREAD),
-    NAMED(SCAN_THREADS),
     NAMED(FEW_ROWS),
     NAMED(sizeof(Tree)),
     NAMED(sizeof(Reference)),
@@ -58,8 +64,10 @@ const Named VALUES[] = {
     NAMED(offsetof(Page, owned_count)),
     NAMED(offsetof(Page, joined_count)),
     NAMED(offsetof(Page, joined_reference)),
+#endif
 };
 
+#if !SAMPLED
 template <typename Number>
 uint32* write_half(const Number& half, uint32* fields) {
     for (uint32 field = EDGE_START; field <= IS_LEAF; ++field) {
@@ -67,6 +75,7 @@ uint32* write_half(const Number& half, uint32* fields) {
     }
     return fields;
 }
+#endif
 
 }  // namespace
 
@@ -79,6 +88,7 @@ extern "C" const char* named_value(uint64 number, uint64* value) {
     return VALUES[number].name;
 }
 
+#if !SAMPLED
 // Write the six fields of a half that lies in memory.
 extern "C" void read_half(const Half* half, uint32* fields) {
     write_half(*half, fields);
@@ -111,3 +121,4 @@ extern "C" void find_places(const uint64* numbers, uint64 count, uint32 width_bi
         places[place] = place_in_strips(numbers[place], width_bits, strip_bits);
     }
 }
+#endif

@@ -31,8 +31,9 @@ from search_cases import (
 from watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.backends.cpu import CpuBackend
-from mummergpu.backends.cuda import KERNELS, STREAMS, CudaBackend, plan, resident
+from mummergpu.backends.cuda import KERNELS, CudaBackend, plan, resident
 from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.backends.cuda.streaming import STREAMS
 from mummergpu.errors import BackendError
 from mummergpu.index import IndexedPage
 from mummergpu.layout import Layout

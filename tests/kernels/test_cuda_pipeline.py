@@ -150,9 +150,11 @@ def output(capfdbinary: pytest.CaptureFixture[bytes]) -> Output:
     return run
 
 
-def check(machine: Machine, output: Output, queries: str, words: str) -> dict[str, Any]:
+def check(
+    machine: Machine, output: Output, queries: str, words: str, search: str = "tree"
+) -> dict[str, Any]:
     """Run the command on both backends; return the statistics of ``cuda``."""
-    given = ["r.fa", queries, "--search", "tree", *words.split()]
+    given = ["r.fa", queries, "--search", search, *words.split()]
     report = Path("stats.json")
     ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
     told: dict[str, Any] = json.loads(report.read_text())

@@ -21,7 +21,7 @@ import pytest
 from host_device import HERE, KERNELS, HostDevice, HostStream
 
 from mummergpu import layout, sequence
-from mummergpu.backends.cuda import launches, resident, search
+from mummergpu.backends.cuda import launches, resident, sampled, search
 from mummergpu.backends.cuda.on_device import DeviceMems, DeviceQueries
 from mummergpu.backends.cuda.resident import ResidentCodes, ResidentPage
 from mummergpu.backends.cuda.specialisation import Specialisation
@@ -38,12 +38,12 @@ PAGE = Page(0, 1, 1, 1)
 
 
 class KernelHeaders:
-    """The kernels' headers, compiled for one set of policies."""
+    """The kernels' headers, compiled for one set of policies, or for the sampled search."""
 
     def __init__(self, library: Path) -> None:
         self.library = ctypes.CDLL(str(library))
         self.library.named_value.restype = ctypes.c_char_p
-        self.values = {}
+        self.values: dict[str, int] = {}
         value = ctypes.c_uint64()
         while name := self.library.named_value(
             ctypes.c_uint64(len(self.values)), ctypes.byref(value)
@@ -107,7 +107,10 @@ def compiled(cxx: str, library_folder: Path) -> Compile:
 
     @cache
     def compile_headers(code: str, wide: bool, kernels: Path = KERNELS) -> KernelHeaders:
-        specialisation = Specialisation.of(Policy.from_code(code), wide, False)
+        if code == "sampled":
+            specialisation = Specialisation.of_sampled_search()
+        else:
+            specialisation = Specialisation.of(Policy.from_code(code), wide, False)
         library = library_folder / f"layout-{specialisation.name}-{kernels.name}.so"
         command = [
             *(cxx, "-std=c++17", "-O0", "-shared", "-fPIC"),
@@ -160,6 +163,18 @@ def test_rooms_are_of_the_size_that_is_written(compiled: Compile, wide: bool) ->
     assert values["sizeof(KeptMems)"] == search.KEPT_BYTES
     assert values["FEW_ROWS"] == search.FEW_ROWS
     assert values["COUNTS_OF_THREAD"] == launches.COUNTS_OF_THREAD
+
+
+def test_the_sampled_search_has_the_same_sizes(compiled: Compile) -> None:
+    values = compiled("sampled", False).values
+    assert values == {
+        "COUNTS_OF_THREAD": launches.COUNTS_OF_THREAD,
+        "SCAN_THREADS": compiled("none", False).values["SCAN_THREADS"],
+        "WORD_BASES": sampled.WORD_BASES,
+        "PADDING_WORDS": sampled.PADDING_WORDS,
+        "sizeof(Planes)": sampled.PLANES_BYTES,
+        "sizeof(KeptExtensions)": sampled.KEPT_BYTES,
+    }
 
 
 @pytest.mark.parametrize("wide", FORMATS)
