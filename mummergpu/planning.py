@@ -19,7 +19,7 @@ LEAST_PART_BASES: Final = 1 << 20
 """A part of a reference with a table of its own is not made smaller for want of memory."""
 
 LEAST_SCRATCH_BYTES: Final = 1 << 24
-MOST_SCRATCH_BYTES: Final = 1 << 30
+MOST_SCRATCH_BYTES: Final = 1 << 28
 """Bounds of the memory that building a table may take besides the table's own."""
 
 

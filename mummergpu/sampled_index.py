@@ -12,10 +12,10 @@ from mummergpu.reference import Page, Reference
 from mummergpu.sequence import CodeArray
 from mummergpu.stats import Stats
 
-TABLE_BYTES_PER_BASE: Final = 24
+TABLE_BYTES_PER_BASE: Final = 12
 """The offsets of all k-mers take at most so many bytes for each base of the reference."""
 
-LEAST_TABLE_BYTES: Final = 1 << 20
+LEAST_TABLE_BYTES: Final = 4 << 24
 """Offsets that take no more than this are welcome whatever the reference's size."""
 
 MAXIMUM_STEP: Final = 1 << 20
