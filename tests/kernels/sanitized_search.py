@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
 
-from mummergpu.backends.cuda import CudaBackend, search, workspace
+from mummergpu.backends.cuda import CudaBackend, searching, workspace
 from mummergpu.backends.cuda.specialisation import Specialisation
 from mummergpu.backends.cuda.workspace import Workspace
 from mummergpu.index import IndexedPage
@@ -150,7 +150,7 @@ def main() -> int:
     ExactWorkspace.short = given.short
     workspace.SMALLEST_ROOM = 1
     workspace.SLACK = PLENTY
-    search.Workspace = ExactWorkspace
+    searching.Workspace = ExactWorkspace
     compiler = HostCompiler(given.folder, SANITIZERS)
     if given.short is not None:
         check(CASES[0], CASES[0].pages(Layout.of(Policy())), Policy(), compiler, 1)

@@ -10,9 +10,19 @@ import pytest
 
 from mummergpu import planning
 from mummergpu.errors import OptionError
+from mummergpu.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
 from mummergpu.layout import Layout
-from mummergpu.planning import Plan, describe_plan, make_plan, search_length
+from mummergpu.planning import (
+    LEAST_PART_BASES,
+    LEAST_SCRATCH_BYTES,
+    MOST_SCRATCH_BYTES,
+    Plan,
+    describe_plan,
+    make_plan,
+    search_length,
+)
 from mummergpu.reference import Reference
+from mummergpu.sampled_index import choose_kmer_length
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
 
@@ -182,3 +192,112 @@ def test_the_report_tells_the_plan() -> None:
     plan = make_plan(replace(options, address_bits=None), reference)
     describe_plan(plan, options, reference, "cpu", stats, lines.append)
     assert "24-bit addresses" in lines[-1]
+
+
+def tables_of(bases: int, most_device_bytes: int | None = None, **told: Any) -> Plan:
+    """Plan a sampled search, and check what holds of each."""
+    told = {"page_size": None, **told}
+    plan = plan_of(bases, most_device_bytes, search="sampled", **told)
+    assert [page for group in plan.groups for page in group] == plan.pages
+    assert all(plan.groups)
+    # Parts do not overlap: matches are extended in the whole reference.
+    assert all(page.end == page.owned_end for page in plan.pages)
+    assert sum(sizes_of(plan)) == bases
+    minimum_length = told.get("minimum_length", 20)
+    assert plan.search_length == minimum_length
+    assert plan.kmer_length == choose_kmer_length(minimum_length, max(sizes_of(plan)))
+    return plan
+
+
+def table_bytes_of(plan: Plan) -> list[int]:
+    """What the tables of each group take together."""
+    return [
+        sum(table_bytes(page.end - page.begin, plan.kmer_length) for page in group)
+        for group in plan.groups
+    ]
+
+
+@pytest.mark.parametrize("bases", [1, 1000, LEAST_PART_BASES, 50_000_000, 3_100_000_000])
+def test_a_reference_has_one_table_if_it_fits_the_memory(bases: int, free: Any) -> None:
+    needed = table_bytes(bases, choose_kmer_length(20, bases))
+    free(2 * needed)
+    assert sizes_of(tables_of(bases)) == [bases]
+    free(1)
+    assert sizes_of(tables_of(bases, memory=needed)) == [bases]
+    assert sizes_of(tables_of(bases, needed, memory=needed)) == [bases]
+
+
+@pytest.mark.parametrize("most_of", ["the host", "the device"])
+@pytest.mark.parametrize("share", [1.01, 2, 3, 7.3])
+def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> None:
+    bases = 250_000_000
+    most = int(table_bytes(bases, choose_kmer_length(20, bases)) / share)
+    if most_of == "the host":
+        plan = tables_of(bases, memory=most)
+    else:
+        plan = tables_of(bases, most, memory=1 << 40)
+    assert max(table_bytes_of(plan)) <= most
+    assert 2 <= len(plan.pages) <= 4 * share
+    sizes = sizes_of(plan)
+    assert sizes[:-1] == [plan.page_size] * (len(sizes) - 1)
+
+
+def test_parts_are_not_made_smaller_for_ever() -> None:
+    for bases in (1000, LEAST_PART_BASES, 10_000_000):
+        plan = tables_of(bases, memory=1)
+        assert plan.page_size >= min(bases, LEAST_PART_BASES // 2)
+        assert plan.page_size <= LEAST_PART_BASES
+        assert [len(group) for group in plan.groups] == [1] * len(plan.pages)
+
+
+def test_the_positions_of_a_table_are_numbers_of_32_bits() -> None:
+    plan = tables_of(2 * MAXIMUM_TABLE_BASES + 5, memory=1 << 50)
+    assert sizes_of(plan) == [MAXIMUM_TABLE_BASES, MAXIMUM_TABLE_BASES, 5]
+    assert len(plan.groups) == 1
+
+
+def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
+    plan = tables_of(1000, page_size=300, memory=1 << 30)
+    assert sizes_of(plan) == [300, 300, 300, 100]
+    assert len(plan.groups) == 1
+    assert plan.kmer_length == choose_kmer_length(20, 300)
+    two = 2 * table_bytes(300, plan.kmer_length)
+    # The last part is smaller, and may go with the one before it.
+    for memory, expected in ((two, [2, 2]), (two - 1, [1, 1, 2]), (1, [1, 1, 1, 1])):
+        plan = tables_of(1000, page_size=300, memory=memory)
+        assert [len(group) for group in plan.groups] == expected
+        plan = tables_of(1000, memory, page_size=300, memory=1 << 30)
+        assert [len(group) for group in plan.groups] == expected
+    # Tables have no addresses of nodes: a page may be larger than any tree's.
+    assert sizes_of(tables_of(1000, page_size=1 << 34, memory=1 << 40)) == [1000]
+
+
+@pytest.mark.parametrize("minimum_length", [1, 5, 14, 200, 10_000])
+def test_matches_may_be_longer_than_a_part(minimum_length: int) -> None:
+    plan = tables_of(1000, page_size=7, minimum_length=minimum_length, memory=1 << 30)
+    assert len(plan.pages) == 143
+    assert plan.kmer_length <= minimum_length
+
+
+def test_scratch_memory_is_a_part_of_the_memory() -> None:
+    for memory, expected in (
+        (1, LEAST_SCRATCH_BYTES),
+        (4 * LEAST_SCRATCH_BYTES + 400, LEAST_SCRATCH_BYTES + 100),
+        (1 << 50, MOST_SCRATCH_BYTES),
+    ):
+        assert tables_of(1000, memory=memory).scratch_bytes == expected
+
+
+def test_the_report_tells_the_plan_of_a_sampled_search() -> None:
+    stats, lines = Stats(), list[str]()
+    options = MatchOptions("r.fa", ("q.fa",), search="sampled", page_size=300, memory=1)
+    reference = reference_of_size(1000)
+    plan = make_plan(options, reference)
+    describe_plan(plan, options, reference, "cpu", stats, lines.append)
+    assert stats.settings["search"] == "sampled"
+    assert stats.settings["kmer_length"] == plan.kmer_length > 0
+    assert stats.settings["page_groups"] == stats.counts["pages"] == 4
+    # Nothing that is said of trees alone.
+    assert not {"policy", "address_bits", "builder"} & set(stats.settings)
+    (line,) = lines
+    assert f"4 pages in 4 groups; backend cpu, sampled search of {plan.kmer_length}-mers" in line
