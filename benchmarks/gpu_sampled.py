@@ -1,0 +1,145 @@
+"""The kernels of the sampled search on a GPU, on the paper's workloads.
+
+    python benchmarks/gpu_sampled.py [--workloads LMONO,...] [--runs 5] [--folder DIR]
+
+Needs a CUDA device and `mummergpu[cuda]`. Makes the workloads in the folder, where they are not
+there yet, searches each with all its reads as one block (forward strand) for several k, and
+writes `results/gpu-sampled-kernels.json`: median milliseconds of each kernel by the device's own
+events after a warm-up, packing of the queries included. Each workload's MEMs are compared with
+those of the cpu backend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
+from measure import machine, save
+
+from mummergpu.backends.cpu.sampled import SampledCpuBackend
+from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.pycuda_device import PycudaDevice
+from mummergpu.backends.cuda.sampled import SampledCudaBackend
+from mummergpu.backends.interface import MemColumns
+from mummergpu.reference import Page
+from mummergpu.sampled_index import SampledPage, build_sampled_pages, choose_kmer_length
+from mummergpu.stats import Stats
+
+COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
+
+
+def build(workload: Workload, kmer_length: int, executor: ThreadPoolExecutor) -> list[SampledPage]:
+    bases = workload.reference.codes.size
+    return build_sampled_pages(
+        workload.reference,
+        [Page(0, 0, bases, bases)],
+        kmer_length,
+        1 << 30,
+        Stats(),
+        executor.map,
+        lambda: None,
+    )
+
+
+def expected_mems(workload: Workload, pages: list[SampledPage]) -> MemColumns:
+    backend = SampledCpuBackend(Stats())
+    backend.hold(pages, workload.minimum_length)
+    found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
+    assert found is not None
+    return found
+
+
+def measure(
+    workload: Workload, pages: list[SampledPage], cache: KernelCache, runs: int
+) -> tuple[dict[str, Any], MemColumns]:
+    """Search the block several times; return medians of the device's times, and the MEMs."""
+    stats = Stats()
+    backend = SampledCudaBackend(
+        PycudaDevice(0), cache, stats, lambda _: None, most_block_bases=ONE_BLOCK
+    )
+    figures: list[dict[str, float]] = []
+    try:
+        backend.hold(pages, workload.minimum_length)
+        for turn in range(runs + 1):
+            before = {name: kernel.milliseconds for name, kernel in stats.kernels.items()}
+            found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
+            assert found is not None
+            if turn:
+                figures.append(
+                    {
+                        name: kernel.milliseconds - before.get(name, 0.0)
+                        for name, kernel in stats.kernels.items()
+                        if kernel.launches
+                    }
+                )
+        copied = MemColumns(*(np.array(getattr(found, name)) for name in COLUMNS))
+        del found
+    finally:
+        backend.close()
+    kernels = {name: statistics.median(each[name] for each in figures) for name in figures[0]}
+    return {
+        "together_ms": statistics.median(sum(each.values()) for each in figures),
+        "kernels_ms": kernels,
+        "mems": copied.count,
+        "resources": {
+            name: kernel.resources for name, kernel in stats.kernels.items() if kernel.resources
+        },
+    }, copied
+
+
+def workload_figures(
+    workload: Workload, cache: KernelCache, runs: int, executor: ThreadPoolExecutor
+) -> dict[str, Any]:
+    chosen = choose_kmer_length(workload.minimum_length, workload.reference.codes.size)
+    lengths = {k for k in range(chosen - 1, chosen + 3) if k <= min(workload.minimum_length, 14)}
+    expected: MemColumns | None = None
+    by_length: dict[str, Any] = {}
+    for kmer_length in sorted(lengths):
+        pages = build(workload, kmer_length, executor)
+        if expected is None:
+            expected = expected_mems(workload, pages)
+        figures, found = measure(workload, pages, cache, runs)
+        for name in COLUMNS:
+            assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+        by_length[str(kmer_length)] = figures
+        kernels = {name: round(time, 3) for name, time in figures["kernels_ms"].items()}
+        print(f"  k={kmer_length} {figures['together_ms']:.3f} ms", kernels, flush=True)
+    return {
+        "query_bases": workload.block.base_count,
+        "minimum_length": workload.minimum_length,
+        "chosen_kmer_length": chosen,
+        "chosen": by_length[str(chosen)],
+        "by_kmer_length": by_length,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workloads", default=",".join(WORKLOADS))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--folder", type=Path, help="where the workloads are or go")
+    parser.add_argument("--kernels", type=Path, help="where compiled kernels are kept")
+    arguments = parser.parse_args()
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        cache = KernelCache(arguments.kernels, print)
+        device = PycudaDevice(0)
+        results["device"] = device.name
+        device.close()
+        with ThreadPoolExecutor(machine()["cores"]) as executor:
+            for name in arguments.workloads.split(","):
+                print(name, flush=True)
+                workload = Workload(folder, name, executor)
+                results[name] = workload_figures(workload, cache, arguments.runs, executor)
+    save("gpu-sampled-kernels.json", results)
+
+
+if __name__ == "__main__":
+    main()
