@@ -409,6 +409,10 @@ def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
         given.find(REPEATS.block())
         for name, visits in counted.items():
             assert visits_of(given)[name] == 2 * visits
+        # What matches nothing is for the first kernel alone.
+        assert given.find(block_of(["C" * 20])) == [[]]
+        grown = {name for name in counted if (visits_of(given)[name] or 0) > 2 * counted[name]}
+        assert grown == {"match_kernel"}
         seen.append(once)
     assert seen[0] == seen[1] == seen[2]
 
