@@ -413,6 +413,12 @@ def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
         assert given.find(block_of(["C" * 20])) == [[]]
         grown = {name for name in counted if (visits_of(given)[name] or 0) > 2 * counted[name]}
         assert grown == {"match_kernel"}
+        # Few matches of a candidate are kept: the third kernel does not search for them again.
+        given.hold(GENOME)
+        before = visits_of(given)
+        given.find(GENOME.block())
+        more = {name: (visits_of(given)[name] or 0) - (before[name] or 0) for name in counted}
+        assert more["count_mems"] > more["write_mems"]
         seen.append(once)
     assert seen[0] == seen[1] == seen[2]
 
