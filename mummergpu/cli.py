@@ -33,10 +33,12 @@ from mummergpu.combinations import (
     refuse_clashing_files,
     refuse_combinations,
     search_of,
+    take_from_index,
 )
 from mummergpu.commands import HELP_OPTIONS, doctor, workload
 from mummergpu.early_context import ask_for_context
 from mummergpu.errors import MummergpuError, OutputError
+from mummergpu.index_command import index
 from mummergpu.options import (
     MATCH_EPILOG,
     MATCH_HELP,
@@ -77,6 +79,7 @@ def _run_match(**given: Any) -> None:
     assert session is not None
     session.verbose = given["verbose"]
     refuse_combinations(given)
+    take_from_index(given)
     search = search_of(given)
     policy = policy_of(given)
     refuse_clashing_files(given)
@@ -187,6 +190,7 @@ commands.add_command(
 
 commands.add_command(workload)
 commands.add_command(doctor)
+commands.add_command(index)
 
 
 class SignalWatch:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from mummergpu.errors import OptionError
+from mummergpu.index_format import is_index, read_header
+from mummergpu.inputs import reading
 from mummergpu.options import AUTO
 from mummergpu.output.files import STANDARD_OUTPUT
 from mummergpu.policy import DEFAULT_POLICY, LETTERS, Policy
@@ -47,6 +50,67 @@ def refuse_combinations(given: dict[str, Any]) -> None:
         raise click.UsageError("-C and --backend cuda exclude each other")
 
 
+def take_from_index(given: dict[str, Any]) -> None:
+    """Where the reference is an index file, let it say what was not said; refuse the rest.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names. Those that say how an index is built become what
+        the index has.
+
+    Raises
+    ------
+    OptionError
+        If an option asks for something else than the index has.
+    InputError
+        If the index cannot be read.
+    """
+    path = given["reference"]
+    if not is_index(path):
+        return
+    with reading(path), open(path, "rb", buffering=0) as file:
+        header = read_header(file, path)
+    if given["search"] not in (AUTO, header.search):
+        raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
+    if header.search == "sampled" and (told := options_of_trees(given)):
+        raise OptionError(told[0], f"speaks of trees, and the index '{path}' has none")
+    had: dict[str, Any] = {"page_size": header.page_size}
+    if header.search == "tree":
+        had |= {"address_bits": str(header.address_bits), "builder": header.builder}
+        built = Policy.from_code(header.policy)
+        policy = policy_of(given, built)
+        # Textures are no part of an index.
+        textures = ("query_texture", "reference_texture", "tree_texture")
+        if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
+            raise OptionError("--policy", f"the index '{path}' is laid out for '{built.code}'")
+        given.update(dict.fromkeys(LETTERS), policy=policy.code)
+    for name, value in had.items():
+        if given[name] not in (None, value):
+            option = "--" + name.replace("_", "-")
+            raise OptionError(option, f"the index '{path}' was built with {value}")
+    given.update(had, search=header.search)
+
+
+def options_of_trees(given: dict[str, Any]) -> list[str]:
+    """Return the options among those given that make sense with trees alone.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+
+    Returns
+    -------
+    list of str
+        As they are written on the command line.
+    """
+    of_trees = ("policy", *LETTERS, "address_bits", "builder", "profile", "dot", "dump_tree")
+    # A policy's flag that is switched off speaks of trees as well.
+    told = [name for name in of_trees if given[name] or (name in LETTERS and given[name] is False)]
+    return ["--" + name.replace("_", "-") for name in told]
+
+
 def search_of(given: dict[str, Any]) -> str:
     """Return what is searched: ``tree`` or ``sampled``.
 
@@ -65,12 +129,9 @@ def search_of(given: dict[str, Any]) -> str:
     click.UsageError
         If an option of trees is given although none is built.
     """
-    of_trees = ("policy", *LETTERS, "address_bits", "builder", "profile", "dot", "dump_tree")
-    # A policy's flag that is switched off speaks of trees as well.
-    told = [name for name in of_trees if given[name] or (name in LETTERS and given[name] is False)]
+    told = options_of_trees(given)
     if given["search"] == "sampled" and told:
-        option = "--" + told[0].replace("_", "-")
-        raise click.UsageError(f"{option} speaks of trees, and --search sampled has none")
+        raise click.UsageError(f"{told[0]} speaks of trees, and --search sampled has none")
     if given["search"] != AUTO:
         return str(given["search"])
     return "tree" if told or given["page_size"] is not None else "sampled"
@@ -97,13 +158,15 @@ def page_size_of(given: dict[str, Any], search: str) -> int | None:
     return None if size == AUTO else int(size)
 
 
-def policy_of(given: dict[str, Any]) -> Policy:
+def policy_of(given: dict[str, Any], default: Policy = DEFAULT_POLICY) -> Policy:
     """Return the policy that the code and the flags make together.
 
     Parameters
     ----------
     given : dict
         The options by their parameter names.
+    default : Policy
+        What there is without a code.
 
     Returns
     -------
@@ -116,7 +179,7 @@ def policy_of(given: dict[str, Any]) -> Policy:
         If the code is not one.
     """
     code = given["policy"]
-    policy = DEFAULT_POLICY if code is None else Policy.from_code(code)
+    policy = default if code is None else Policy.from_code(code)
     flags = {name: getattr(policy, name) for name in LETTERS}
     flags.update({name: given[name] for name in LETTERS if given[name] is not None})
     return Policy(**flags)

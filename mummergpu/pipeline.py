@@ -21,6 +21,8 @@ from mummergpu.backends import choose_backend
 from mummergpu.backends.interface import Backend, MemColumns
 from mummergpu.backends.merge import merge_pages
 from mummergpu.index import IndexedPage, build_pages
+from mummergpu.index_file import IndexFile
+from mummergpu.index_format import is_index
 from mummergpu.long_queries import (
     PartMems,
     Pieces,
@@ -35,7 +37,7 @@ from mummergpu.output.digits import TextArray
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextStyle
 from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
-from mummergpu.planning import Plan, describe_plan, make_plan
+from mummergpu.planning import Plan, describe_plan, make_plan, plan_of_index
 from mummergpu.progress import NullProgress
 from mummergpu.reads import QueryBlock, QueryReader
 from mummergpu.reference import Page, Reference, read_reference
@@ -113,13 +115,18 @@ def run(
             # Running tasks are left to end by themselves after a failure.
             stack.callback(executor.shutdown, wait=False, cancel_futures=True)
             with stats.stage("ref_from_disk"):
-                reference = read_reference(options.reference_path)
+                path = options.reference_path
+                index = IndexFile(path) if is_index(path) else None
+                reference = read_reference(path) if index is None else index.reference
             if options.dot_path is not None:
                 check_dot_size(reference)
             backend = opening.result()
-            plan = make_plan(options, reference, backend.tree_memory)
+            if index is None:
+                plan = make_plan(options, reference, backend.tree_memory)
+            else:
+                plan = plan_of_index(options, index, backend.tree_memory)
             describe_plan(plan, options, reference, backend.name, stats, notice)
-            job = _Job(options, plan, reference, backend, executor, stats, progress)
+            job = _Job(options, plan, reference, index, backend, executor, stats, progress)
             job.search_all(output, stack)
 
 
@@ -137,6 +144,7 @@ class _Job:
         options: MatchOptions,
         plan: Plan,
         reference: Reference,
+        index: IndexFile | None,
         backend: Backend[Any],
         executor: ThreadPoolExecutor,
         stats: Stats,
@@ -145,6 +153,7 @@ class _Job:
         self.options = options
         self.plan = plan
         self.reference = reference
+        self.index = index
         self.backend = backend
         self.sizes = backend.sizes
         self.executor = executor
@@ -196,12 +205,14 @@ class _Job:
             spilled = [*([] if earlier else spilled), file]
 
     def build(self, group: Sequence[Page]) -> list[IndexedPage] | list[SampledPage]:
-        """Build the trees or tables of a group of pages."""
+        """Build the trees or tables of a group of pages, or take them from the index."""
 
         def built() -> None:
             self.pages_built += 1
             self.progress.pages(self.pages_built, len(self.plan.pages))
 
+        if self.index is not None:
+            return self.index.load(group, self.stats, built)
         if self.plan.kmer_length:
             return build_sampled_pages(
                 self.reference,

@@ -8,6 +8,7 @@ from typing import Final
 
 from mummergpu.errors import OptionError
 from mummergpu.index import BUILD_BYTES_PER_BASE, free_memory, group_pages
+from mummergpu.index_file import IndexFile
 from mummergpu.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
 from mummergpu.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout
 from mummergpu.reference import Page, Reference, plan_pages
@@ -160,6 +161,52 @@ def plan_tables(
     scratch = min(max(memory // 4, LEAST_SCRATCH_BYTES), MOST_SCRATCH_BYTES)
     layout = Layout.of(options.policy, False)
     return Plan(pages, groups, page_size, layout, length, kmer_length, scratch)
+
+
+def plan_of_index(
+    options: MatchOptions, index: IndexFile, most_device_bytes: int | None = None
+) -> Plan:
+    """Divide the pages of an index file into groups.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        What the run is told.
+    index : IndexFile
+        The index.
+    most_device_bytes : int or None
+        As in `make_plan`.
+
+    Returns
+    -------
+    Plan
+        All pages in one group, unless the memory of a device, what is told or, without
+        either, what is free is too little.
+
+    Raises
+    ------
+    OptionError
+        If the options need another index.
+    """
+    index.require(options)
+    most = free_memory() if options.memory is None else options.memory
+    if most_device_bytes is not None:
+        most = most_device_bytes
+    header = index.header
+    groups: list[list[Page]] = []
+    taken = 0
+    for page in index.pages:
+        size = index.page_bytes(page.index)
+        if not groups or taken + size > most:
+            groups.append([])
+            taken = 0
+        groups[-1].append(page)
+        taken += size
+    length = options.minimum_length
+    if header.search == "tree" and len(index.pages) > 1:
+        # Longer matches are among those for which the pages overlap.
+        length = min(length, header.search_length)
+    return Plan(index.pages, groups, header.page_size, index.layout, length, header.kmer_length)
 
 
 def check_page_size(options: MatchOptions) -> None:

@@ -24,7 +24,7 @@ class MatchOptions:
     Attributes
     ----------
     reference_path : str
-        FASTA file of the reference.
+        FASTA file of the reference, or an index file of it.
     query_paths : tuple of str
         Files of queries, "-" being standard input.
     output_path : str

@@ -137,6 +137,31 @@ class OutputFile:
             except OSError as error:
                 raise self._failure("cannot be written", error) from error
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that appears when it is complete, no pipe and no device."""
+        return bool(self._temporary)
+
+    def write_start(self, data: bytes) -> None:
+        """Write over the first bytes of a file; what is written next goes to its end as before.
+
+        Parameters
+        ----------
+        data : bytes
+            No more than has been written.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot take them.
+        """
+        at = 0
+        try:
+            while at < len(data):
+                at += os.pwrite(self._descriptor, data[at:], at)
+        except OSError as error:
+            raise self._failure("cannot be written", error) from error
+
     def _reserve(self) -> None:
         """Have the file system find room for a large file in large steps.
 

@@ -17,10 +17,10 @@ PACKAGE = "mummergpu"
 SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 
 FLOORS = {
-    9: ["__main__", "caches", "cli", "combinations", "commands", "options"],
-    8: ["doctor", "pipeline", "workload"],
+    9: ["__main__", "caches", "cli", "combinations", "commands", "index_command", "options"],
+    8: ["doctor", "indexing", "pipeline", "workload"],
     7: ["long_queries", "mems", "output", "planning", "progress", "spill"],
-    6: ["backends"],
+    6: ["backends", "index_file"],
     5: ["index", "sampled_index"],
     4: ["tree", "kmer_table"],
     3: [
@@ -35,7 +35,7 @@ FLOORS = {
         "alignments",
     ],
     2: ["sequence"],
-    1: ["policy", "layout", "stats", "row_order", "ordered"],
+    1: ["index_format", "policy", "layout", "stats", "row_order", "ordered"],
     0: ["early_context", "errors", "compiled", "libraries"],
 }
 FLOOR_OF_ROOM = {room: floor for floor, rooms in FLOORS.items() for room in rooms}

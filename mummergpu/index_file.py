@@ -1,0 +1,371 @@
+"""An index file in use: its sections as arrays that are the file itself, in memory.
+
+The file is mapped, not read: opening takes no time, the system brings in what is touched,
+and all processes that use a file share that memory. What is checked when a file is opened
+costs nothing that grows with the reference: its header, its records, and that the sizes of
+all arrays fit each other. Damage inside the large sections is found by `check_sections`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+from isal import isal_zlib
+
+from mummergpu.comparing import MARGIN, MAXIMUM_KMER_LENGTH
+from mummergpu.errors import InputError, OptionError
+from mummergpu.index import IndexedPage
+from mummergpu.index_format import PageEntry, Section, read_header
+from mummergpu.inputs import reading
+from mummergpu.kmer_table import KmerTable
+from mummergpu.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
+from mummergpu.policy import Policy
+from mummergpu.reference import Page, Reference
+from mummergpu.sampled_index import SampledPage
+from mummergpu.sequence import BREAK, CodeArray
+from mummergpu.settings import MatchOptions
+from mummergpu.stats import Stats
+from mummergpu.tree.flatten import FlatTree
+
+AnyArray = npt.NDArray[Any]
+
+PIECE_BYTES: Final = 1 << 24
+"""Of a section that are hashed at a time."""
+
+RECORD_SECTIONS: Final = ("record_starts", "record_lengths", "names", "name_offsets")
+"""The sections that say where records lie; they are small, and always verified."""
+
+_HASH_BYTES: Final = 32
+
+# Not in every version of the module; on Linux all common processors have the same number.
+_NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000)
+
+
+def section_name(page: int, array: str) -> str:
+    """Return the name of a section that belongs to a page, for example ``0.positions``."""
+    return f"{page}.{array}"
+
+
+def checksum_of(array: AnyArray) -> int:
+    """Return the CRC-32 of the bytes of an array.
+
+    Parameters
+    ----------
+    array : ndarray
+        One-dimensional and contiguous.
+
+    Returns
+    -------
+    int
+        32 bits.
+    """
+    data = array.view(np.uint8)
+    checksum = 0
+    for begin in range(0, data.size, PIECE_BYTES):
+        checksum = isal_zlib.crc32(data[begin : begin + PIECE_BYTES], checksum)
+    return checksum
+
+
+def digest_of(reference: Reference, spread: Callable[..., Iterable[bytes]] = map) -> str:
+    """Return a number that tells references apart, by what matches depend on.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference; its path makes no difference.
+    spread : callable
+        A kind of map: pieces of the codes are hashed by independent tasks.
+
+    Returns
+    -------
+    str
+        BLAKE2b of 256 bits, in hexadecimal, over the lengths of the records (int64 each), the
+        lengths of their names (int64 each), the names, and the BLAKE2b hash of every piece of
+        `PIECE_BYTES` codes.
+    """
+
+    def hash_piece(begin: int) -> bytes:
+        piece = memoryview(cast(bytes, reference.codes[begin : begin + PIECE_BYTES]))
+        return hashlib.blake2b(piece, digest_size=_HASH_BYTES).digest()
+
+    whole = hashlib.blake2b(reference.record_lengths.tobytes(), digest_size=_HASH_BYTES)
+    whole.update(np.array([len(name) for name in reference.names], dtype="<i8").tobytes())
+    whole.update(b"".join(reference.names))
+    for piece in spread(hash_piece, range(0, reference.codes.size, PIECE_BYTES)):
+        whole.update(piece)
+    return whole.hexdigest()
+
+
+class IndexFile:
+    """An open index file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Attributes
+    ----------
+    path : str
+        The file as the user named it.
+    header : IndexHeader
+        What it holds.
+    pages : list of Page
+        The pages of the reference.
+    layout : Layout
+        How trees lie in memory; without trees it has no meaning.
+    padded_reference : ndarray, dtype=uint8
+        The codes of the whole reference with margins (`comparing.with_margins`).
+    reference : Reference
+        The reference; its codes are those between the margins.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is no index, of another version, truncated, or damaged in
+        its header or its records, or if its parts do not fit each other.
+
+    Notes
+    -----
+    The arrays are plain ones that may be written to, as those are for which functions have
+    been compiled; nobody does, and the file would not change. They stay valid for as long as
+    any of them is used, also if another file takes the name of this one.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with reading(path), open(path, "rb", buffering=0) as file:
+            self.header = read_header(file, path)
+            # Private and writable, without a claim on memory for copies that nobody makes.
+            self._memory = mmap.mmap(
+                file.fileno(),
+                0,
+                flags=mmap.MAP_PRIVATE | _NO_RESERVE,
+                prot=mmap.PROT_READ | mmap.PROT_WRITE,
+            )
+        self._sections = {section.name: section for section in self.header.sections}
+        header = self.header
+        self.layout = Layout(False, False, False, False)
+        if header.search == "tree":
+            try:
+                self.layout = Layout.of(Policy.from_code(header.policy), header.address_bits == 32)
+            except OptionError as error:
+                raise InputError(f"the index makes no sense: {error}", path) from error
+        self.padded_reference: CodeArray = self._array("reference", "<u1")
+        self.pages = [
+            Page(number, entry.begin, entry.end, entry.owned_end)
+            for number, entry in enumerate(header.pages)
+        ]
+        self.reference = self._open_reference()
+        self._check_pages()
+
+    @property
+    def byte_count(self) -> int:
+        """The bytes of the file."""
+        return len(self._memory)
+
+    def page_bytes(self, number: int) -> int:
+        """Return the bytes of the arrays of a page."""
+        prefix = section_name(number, "")
+        return sum(
+            section.byte_count
+            for section in self.header.sections
+            if section.name.startswith(prefix)
+        )
+
+    def load(
+        self, pages: Sequence[Page], stats: Stats, loaded: Callable[[], None]
+    ) -> list[IndexedPage] | list[SampledPage]:
+        """Return pages with their trees or tables.
+
+        Parameters
+        ----------
+        pages : sequence of Page
+            Some of `pages`.
+        stats : Stats
+            Takes the numbers of nodes and bytes.
+        loaded : callable
+            Called after each page.
+
+        Returns
+        -------
+        list of IndexedPage, or list of SampledPage
+            In the order of `pages`.
+
+        Raises
+        ------
+        InputError
+            If the arrays of a page do not fit each other.
+        """
+        if self.header.search == "sampled":
+            sampled = []
+            for page in pages:
+                table = self._table(page)
+                sampled.append(SampledPage(page, table, self.padded_reference))
+                stats.add_bytes(tables=table.byte_count)
+                loaded()
+            return sampled
+        indexed = []
+        for page in pages:
+            tree = self._tree(page, self.header.pages[page.index])
+            indexed.append(IndexedPage(page, tree, self.reference.codes))
+            stats.add(tree_nodes=tree.node_count, tree_leaves=tree.leaf_count)
+            stats.add_bytes(trees=tree.byte_count)
+            loaded()
+        return indexed
+
+    def require(self, options: MatchOptions) -> None:
+        """Refuse options for which another index would be needed.
+
+        Parameters
+        ----------
+        options : MatchOptions
+            What the run is told.
+
+        Raises
+        ------
+        OptionError
+            Names the option, and says what the index has.
+        """
+        header = self.header
+        if options.search != header.search:
+            raise OptionError("--search", f"the index '{self.path}' is for '{header.search}'")
+        if options.minimum_length < header.kmer_length:
+            raise OptionError(
+                "-l",
+                f"the index '{self.path}' has {header.kmer_length}-mers and finds no shorter "
+                f"matches; make one with 'mummergpu index -l {options.minimum_length}'",
+            )
+        layout = Layout.of(options.policy, self.layout.wide)
+        if header.search == "tree" and layout != self.layout:
+            raise OptionError(
+                "--policy", f"the index '{self.path}' is laid out for '{header.policy}'"
+            )
+
+    def damaged_sections(self, spread: Callable[..., Iterable[bool]] = map) -> list[str]:
+        """Return the names of the sections that are not as they were written.
+
+        Parameters
+        ----------
+        spread : callable
+            A kind of map: the sections are read by independent tasks.
+
+        Returns
+        -------
+        list of str
+            Empty for a sound file.
+        """
+        sections = self.header.sections
+        sound = spread(self._is_sound, sections)
+        return [section.name for section, good in zip(sections, sound, strict=True) if not good]
+
+    def _is_sound(self, section: Section) -> bool:
+        return checksum_of(self._array(section.name, section.dtype)) == section.checksum
+
+    def _array(self, name: str, dtype: str) -> AnyArray:
+        """Return a section as an array."""
+        section = self._sections.get(name)
+        self._require(section is not None and section.dtype == dtype, f"section '{name}'")
+        assert section is not None
+        if section.count == 0:
+            return np.empty(0, dtype=dtype)
+        return np.frombuffer(self._memory, dtype, section.count, section.offset)
+
+    def _open_reference(self) -> Reference:
+        header = self.header
+        for name in RECORD_SECTIONS:
+            section = self._sections.get(name)
+            if section is None or not self._is_sound(section):
+                raise InputError(f"the index is damaged in its section '{name}'", self.path)
+        starts = self._array("record_starts", "<i8")
+        lengths = self._array("record_lengths", "<i8")
+        name_offsets = self._array("name_offsets", "<i8")
+        names = self._array("names", "<u1").tobytes()
+        codes = self.padded_reference[MARGIN:-MARGIN]
+        self._require(
+            header.records == starts.size == lengths.size == name_offsets.size - 1 > 0
+            and header.bases == int(lengths.sum())
+            and codes.size == header.bases + header.records - 1
+            and int(lengths.min()) >= 0
+            and np.array_equal(starts, np.cumsum(lengths + 1) - lengths - 1)
+            and int(name_offsets[0]) == 0
+            and int(name_offsets[-1]) == len(names)
+            and bool((np.diff(name_offsets) >= 0).all()),
+            "records",
+        )
+        padded = self.padded_reference
+        self._require(
+            bool((padded[:MARGIN] == BREAK).all() and (padded[-MARGIN:] == BREAK).all()),
+            "margins of the reference",
+        )
+        bounds = name_offsets.tolist()
+        return Reference(
+            self.path,
+            codes,
+            starts,
+            lengths,
+            tuple(names[begin:end] for begin, end in pairwise(bounds)),
+        )
+
+    def _check_pages(self) -> None:
+        header = self.header
+        self._require(header.search in ("sampled", "tree") and bool(self.pages), "search")
+        if header.search == "sampled":
+            self._require(1 <= header.kmer_length <= MAXIMUM_KMER_LENGTH, "k-mer length")
+        else:
+            self._require(header.kmer_length == 0 < header.search_length, "overlap")
+        behind = 0
+        for page in self.pages:
+            self._require(
+                page.begin == behind <= page.owned_end <= page.end <= self.reference.codes.size
+                and (
+                    header.search == "sampled" or page.end - page.begin <= self.layout.maximum_bases
+                ),
+                f"page {page.index}",
+            )
+            behind = page.owned_end
+        self._require(behind == self.reference.codes.size, "last page")
+
+    def _table(self, page: Page) -> KmerTable:
+        kmer_length = self.header.kmer_length
+        offsets = self._array(section_name(page.index, "offsets"), "<u4")
+        positions = self._array(section_name(page.index, "positions"), "<u4")
+        self._require(
+            offsets.size == 4**kmer_length + 1
+            and int(offsets[0]) == 0
+            and int(offsets[-1]) == positions.size <= page.owned_end - page.begin,
+            f"table of page {page.index}",
+        )
+        return KmerTable(kmer_length, offsets, positions)
+
+    def _tree(self, page: Page, entry: PageEntry) -> FlatTree:
+        layout = self.layout
+        dtype = "<u4" if layout.wide else "<u1"
+        nodes = self._array(section_name(page.index, "nodes"), dtype)
+        reference = self._array(section_name(page.index, "reference"), "<u1")
+        base_count = page.end - page.begin
+        slots = length_in_strips(entry.node_count, layout.tree_width_bits, layout.tree_strip_bits)
+        bases = length_in_strips(base_count + 1, REFERENCE_WIDTH_BITS, layout.reference_strip_bits)
+        children = nodes[layout.half_elements :]
+        if not layout.merged_tree:
+            children = self._array(section_name(page.index, "children"), dtype)
+            self._require(children.size == nodes.size, f"children of page {page.index}")
+        self._require(
+            nodes.size == slots * layout.node_stride > 0
+            and reference.size == bases
+            and entry.leaf_count <= entry.node_count,
+            f"tree of page {page.index}",
+        )
+        return FlatTree(
+            layout, nodes, children, reference, base_count, entry.node_count, entry.leaf_count
+        )
+
+    def _require(self, sound: bool, what: str) -> None:
+        if not sound:
+            raise InputError(f"the index is damaged: its {what} cannot be", self.path)
