@@ -26,24 +26,42 @@ __device__ __forceinline__ uint64 sum_before(uint64 value, uint64* shared, uint6
     return before;
 }
 
-__device__ __forceinline__ uint64 first_of_thread() {
-    return first_item() * COUNTS_OF_THREAD;
+// The counts of a tile lie in shared memory with a gap behind each row of banks, so that
+// threads that read far apart read from different banks.
+constexpr uint32 TILE_COUNTS = SCAN_THREADS * COUNTS_OF_THREAD;
+constexpr uint32 BANKS = 32;
+
+__device__ __forceinline__ uint32 place_in_tile(uint32 number) {
+    return number + number / BANKS;
 }
 
-__device__ __forceinline__ uint64 sum_of_thread(const uint32* counts, uint64 count) {
-    uint64 sum = 0;
-    for (uint32 number = 0; number < COUNTS_OF_THREAD; ++number) {
-        const uint64 place = first_of_thread() + number;
-        sum += place < count ? counts[place] : 0;
+constexpr uint32 TILE_PLACES = TILE_COUNTS + TILE_COUNTS / BANKS;
+
+__device__ __forceinline__ uint64 first_of_tile() {
+    return static_cast<uint64>(blockIdx.x) * blockDim.x * COUNTS_OF_THREAD;
+}
+
+// Read the counts of a tile, neighbouring threads neighbouring counts.
+__device__ __forceinline__ void load_tile(const uint32* counts, uint64 count, uint64* tile) {
+    for (uint32 number = threadIdx.x; number < blockDim.x * COUNTS_OF_THREAD;
+         number += blockDim.x) {
+        const uint64 place = first_of_tile() + number;
+        tile[place_in_tile(number)] = place < count ? counts[place] : 0;
     }
-    return sum;
+    __syncthreads();
 }
 
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     sum_tiles(const uint32* counts, uint64 count, uint64* tile_offsets) {
     __shared__ uint64 shared[SCAN_THREADS];
+    uint64 sum = 0;
+    for (uint32 number = threadIdx.x; number < blockDim.x * COUNTS_OF_THREAD;
+         number += blockDim.x) {
+        const uint64 place = first_of_tile() + number;
+        sum += place < count ? counts[place] : 0;
+    }
     uint64 total;
-    sum_before(sum_of_thread(counts, count), shared, total);
+    sum_before(sum, shared, total);
     if (threadIdx.x == 0) {
         tile_offsets[blockIdx.x] = total;
     }
@@ -70,17 +88,32 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     scan_tiles(const uint32* counts, uint64 count, const uint64* tile_offsets, uint64* offsets) {
     __shared__ uint64 shared[SCAN_THREADS];
-    uint64 total;
-    uint64 offset = sum_before(sum_of_thread(counts, count), shared, total);
-    offset += tile_offsets[blockIdx.x];
+    __shared__ uint64 tile[TILE_PLACES];
+    load_tile(counts, count, tile);
+    uint64 sum = 0;
     for (uint32 number = 0; number < COUNTS_OF_THREAD; ++number) {
-        const uint64 place = first_of_thread() + number;
-        if (place < count) {
-            offsets[place] = offset;
-            offset += counts[place];
-            if (place + 1 == count) {
-                offsets[count] = offset;
-            }
+        sum += tile[place_in_tile(threadIdx.x * COUNTS_OF_THREAD + number)];
+    }
+    uint64 total;
+    uint64 before = sum_before(sum, shared, total);
+    // From counts to the sums before them.
+    for (uint32 number = 0; number < COUNTS_OF_THREAD; ++number) {
+        uint64& item = tile[place_in_tile(threadIdx.x * COUNTS_OF_THREAD + number)];
+        const uint64 after = before + item;
+        item = before;
+        before = after;
+    }
+    __syncthreads();
+    const uint64 base = tile_offsets[blockIdx.x];
+    for (uint32 number = threadIdx.x; number < blockDim.x * COUNTS_OF_THREAD;
+         number += blockDim.x) {
+        const uint64 place = first_of_tile() + number;
+        // Behind the last count, if the tile goes on there, lies the sum of all.
+        if (place <= count) {
+            offsets[place] = base + tile[place_in_tile(number)];
         }
+    }
+    if (threadIdx.x == 0 && first_of_tile() + blockDim.x * COUNTS_OF_THREAD == count) {
+        offsets[count] = base + total;
     }
 }

@@ -14,7 +14,14 @@
 #include "planes.cu"
 
 // So many MEMs of a sample are kept by the counting kernel.
-constexpr uint32 KEPT_OF_SAMPLE = 2;
+constexpr uint32 KEPT_OF_SAMPLE = 4;
+
+// Of a kept MEM: how much less than the longest its left extension is, above its place, above
+// its length. So the order of numbers is that of MEMs.
+constexpr uint32 KEPT_LENGTH_BITS = 20;
+constexpr uint32 KEPT_LEFT_SHIFT = 32 + KEPT_LENGTH_BITS;
+constexpr uint32 MOST_LEFT = 1u << (64 - KEPT_LEFT_SHIFT);
+constexpr uint64 NOT_KEPT = ~0ull;
 
 // The blocks of a multiprocessor that are to have registers enough for long lists.
 constexpr uint32 BLOCKS_AT_ONCE = 4;
@@ -103,14 +110,34 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
     return found;
 }
 
-// Whether a MEM of a sample belongs behind another: by query start, then by reference start.
-__device__ __forceinline__ bool is_behind(const Extension& one, const Extension& other) {
-    return one.left != other.left ? one.left < other.left : one.place > other.place;
+// The MEMs of a sample, in order, if all of them could be kept; else the first is NOT_KEPT.
+struct alignas(16) KeptExtensions {
+    uint64 mems[KEPT_OF_SAMPLE];
+};
+
+__device__ __forceinline__ bool can_be_kept(const Extension& found, uint32 step) {
+    return step <= MOST_LEFT && found.length >> KEPT_LENGTH_BITS == 0;
 }
 
-struct alignas(8) KeptExtensions {
-    Extension found[KEPT_OF_SAMPLE];
-};
+__device__ __forceinline__ uint64 packed(const Extension& found, uint32 step) {
+    return static_cast<uint64>(step - 1 - found.left) << KEPT_LEFT_SHIFT |
+           static_cast<uint64>(found.place) << KEPT_LENGTH_BITS | found.length;
+}
+
+__device__ __forceinline__ Extension unpacked(uint64 mem, uint32 step) {
+    return {static_cast<uint32>(mem >> KEPT_LENGTH_BITS),
+            step - 1 - static_cast<uint32>(mem >> KEPT_LEFT_SHIFT),
+            static_cast<uint32>(mem) & ((1u << KEPT_LENGTH_BITS) - 1)};
+}
+
+__device__ __forceinline__ void insert(KeptExtensions& kept, uint64 mem) {
+#pragma unroll
+    for (uint32 place = 0; place < KEPT_OF_SAMPLE; ++place) {
+        const uint64 other = kept.mems[place];
+        kept.mems[place] = min(other, mem);
+        mem = max(other, mem);
+    }
+}
 
 // Count the MEMs of each sample, and keep them if they are few; list samples of long lists.
 extern "C" __global__ void __launch_bounds__(256)
@@ -120,26 +147,31 @@ extern "C" __global__ void __launch_bounds__(256)
         const Sample sample = load_sample(samples, table, number);
         if (list_length(sample) > LONGEST_LIST) {
             long_samples[atomicAdd(long_count, 1u)] = static_cast<uint32>(number);
-            kept_mems[number].found[0].length = 0;
+            kept_mems[number].mems[0] = NOT_KEPT;
             continue;
         }
         uint32 count = 0;
-        Extension first = {0, 0, 0};
-        Extension second = {0, 0, 0};
+        bool all_kept = true;
+        KeptExtensions kept;
+#pragma unroll
+        for (uint32 place = 0; place < KEPT_OF_SAMPLE; ++place) {
+            kept.mems[place] = NOT_KEPT;
+        }
         for (uint32 place = sample.list_begin; place < sample.list_end; ++place) {
             const Extension found = extend(samples, table, sample, place);
             if (found.length > 0) {
-                if (count == 0) {
-                    first = found;
-                } else {
-                    second = found;
-                }
+                all_kept &= can_be_kept(found, samples.step);
+                insert(kept, packed(found, samples.step));
                 ++count;
             }
         }
         counts[number] = count;
         if (count > 0 && count <= KEPT_OF_SAMPLE) {
-            kept_mems[number] = {{first, second}};
+            ulonglong2* pairs = reinterpret_cast<ulonglong2*>(kept_mems + number);
+            pairs[0] = {all_kept ? kept.mems[0] : NOT_KEPT, kept.mems[1]};
+            if (count > 2) {
+                pairs[1] = {kept.mems[2], kept.mems[3]};
+            }
         }
     }
 }
@@ -206,6 +238,30 @@ __device__ __forceinline__ void insert_row(const Mems& mems, uint64 begin, uint6
     }
 }
 
+// Write the MEMs of a sample that have been kept; return whether they have been.
+__device__ __forceinline__ bool write_kept(const Samples& samples, const Table& table,
+                                           const KeptExtensions& kept, const Rows& rows,
+                                           uint64 begin, uint32 count, uint64 position) {
+    const ulonglong2* pairs = reinterpret_cast<const ulonglong2*>(&kept);
+    const ulonglong2 first = pairs[0];
+    if (first.x == NOT_KEPT) {
+        return false;
+    }
+    const uint64 start = position - query_begin_at(rows, position);
+    write_row(rows, begin, table, start, unpacked(first.x, samples.step));
+    if (count > 1) {
+        write_row(rows, begin + 1, table, start, unpacked(first.y, samples.step));
+    }
+    if (count > 2) {
+        const ulonglong2 second = pairs[1];
+        write_row(rows, begin + 2, table, start, unpacked(second.x, samples.step));
+        if (count > 3) {
+            write_row(rows, begin + 3, table, start, unpacked(second.y, samples.step));
+        }
+    }
+    return true;
+}
+
 // Write the MEMs of each sample where they have been counted, but for those of long lists.
 extern "C" __global__ void __launch_bounds__(256)
     write_sampled(Samples samples, Table table, const KeptExtensions* kept_mems,
@@ -217,18 +273,8 @@ extern "C" __global__ void __launch_bounds__(256)
             continue;
         }
         const uint64 position = number * samples.step;
-        if (count <= KEPT_OF_SAMPLE) {
-            // A long list may have few MEMs, which nobody has kept.
-            const KeptExtensions kept = kept_mems[number];
-            if (kept.found[0].length == 0) {
-                continue;
-            }
-            const uint64 start = position - query_begin_at(rows, position);
-            const bool swap = count > 1 && is_behind(kept.found[0], kept.found[1]);
-            write_row(rows, begin, table, start, swap ? kept.found[1] : kept.found[0]);
-            if (count > 1) {
-                write_row(rows, begin + 1, table, start, swap ? kept.found[0] : kept.found[1]);
-            }
+        if (count <= KEPT_OF_SAMPLE && write_kept(samples, table, kept_mems[number], rows, begin,
+                                                  static_cast<uint32>(count), position)) {
             continue;
         }
         const Sample sample = load_sample(samples, table, number);

@@ -21,6 +21,9 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned int x, y, z, w;
 };
+struct alignas(16) ulonglong2 {
+    unsigned long long x, y;
+};
 struct Index {
     unsigned int x;
 };

@@ -25,7 +25,7 @@ PLANES_BYTES: Final = 16
 PADDING_WORDS: Final = 2
 """As in ``planes.cuh``."""
 
-KEPT_BYTES: Final = 24
+KEPT_BYTES: Final = 32
 """Of the few MEMs of a sample that are kept by the counting kernel, as in ``sampled.cu``."""
 
 UPLOAD_BASES: Final = 1 << 26
