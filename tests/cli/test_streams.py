@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.policy import DEFAULT_POLICY
+
 COMMAND = [sys.executable, "-m", "mummergpu"]
 READ = b"ACGTTGCATCGATCGGATCAAGCTTACG"
 ROW = b"       1         1        28\n"
@@ -63,14 +65,50 @@ def test_output_to_a_file_is_the_same(inside: Path) -> None:
     assert (inside / "out").read_bytes() == b"> q\n" + ROW
 
 
-def test_statistics_tell_stages_and_counts(inside: Path) -> None:
-    assert run("r.fa", "q.fa", "-b", "--stats", "stats.json").returncode == 0
+@pytest.mark.parametrize(
+    ("words", "search", "stages"),
+    [
+        ([], "sampled", ["table_construction", "sampled_kernel"]),
+        (["--search", "sampled"], "sampled", ["table_construction", "sampled_kernel"]),
+        (
+            ["--search", "tree"],
+            "tree",
+            ["tree_construction", "tree_reorder", "tree_flatten", "match_kernel"],
+        ),
+        (["--policy", "rt"], "tree", ["tree_construction", "match_kernel", "print_kernel"]),
+    ],
+    ids=["auto", "sampled", "tree", "a policy"],
+)
+def test_statistics_tell_stages_and_counts(
+    words: list[str], search: str, stages: list[str], inside: Path
+) -> None:
+    given = ["r.fa", "q.fa", "-b", "-C", *words, "--stats", "stats.json"]
+    assert run(*given).returncode == 0
     report = json.loads((inside / "stats.json").read_text())
     assert report["schema_version"] == 1
-    assert report["settings"]["command"] == "mummergpu r.fa q.fa -b --stats stats.json"
-    for stage in ("ref_from_disk", "tree_construction", "match_kernel", "end_to_end"):
-        assert report["stages"][stage]["count"] >= 1
+    settings = report["settings"]
+    assert settings["command"] == "mummergpu " + " ".join(given)
+    assert (settings["search"], settings["backend"]) == (search, "cpu")
+    used = {name for name, stage in report["stages"].items() if stage["count"] > 0}
+    for stage in ("ref_from_disk", "queries_from_disk", *stages, "format", "end_to_end"):
+        assert stage in used
         assert report["stages"][stage]["peak_memory_bytes"] > 0
+    of_trees = {name for name in used if name.startswith(("tree_", "match_", "print_"))}
+    of_tables = {name for name in used if name.startswith(("table_", "sampled_"))}
+    counts = report["counts"]
+    assert (counts["matches"], counts["queries"], counts["pages"]) == (1, 1, 1)
+    if search == "tree":
+        assert of_trees and not of_tables
+        assert settings["policy"] == (words[1] if "--policy" in words else DEFAULT_POLICY.code)
+        assert settings["address_bits"] == 24 and settings["page_size"] == 8 << 20
+        # A leaf for each suffix, and the root at least.
+        assert counts["tree_nodes"] > counts["tree_leaves"] == len(READ)
+        assert report["bytes"]["trees"] > 0 and "tables" not in report["bytes"]
+    else:
+        assert of_tables and not of_trees
+        assert 1 <= settings["kmer_length"] <= 20
+        assert "policy" not in settings and "tree_nodes" not in counts
+        assert report["bytes"]["tables"] > 0 and "trees" not in report["bytes"]
 
 
 def test_closed_pipe_ends_quietly(inside: Path) -> None:
@@ -155,8 +193,12 @@ sys.exit(cli.main(["-q", "r.fa", "q.fa", "-o", "out"]))
 def test_signals_end_a_busy_process_at_once(
     number: signal.Signals, line: bytes, inside: Path
 ) -> None:
+    # What has been started in the background of a shell inherits that SIGINT is ignored.
     process = subprocess.Popen(
-        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", BUSY],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     with process:
         assert process.stdout is not None
@@ -172,7 +214,10 @@ def test_signals_end_a_busy_process_at_once(
 
 def test_interrupt_while_waiting_for_input(inside: Path) -> None:
     with subprocess.Popen(
-        [*COMMAND, "r.fa", "-", "-o", "out"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "r.fa", "-", "-o", "out"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         while not any(name.startswith(".mummergpu") for name in os.listdir(inside)):
             time.sleep(0.01)

@@ -17,9 +17,11 @@ from comparing import (
 )
 from trees import LAYOUTS, layout_id
 
+from mummergpu.kmer_table import table_bytes
 from mummergpu.layout import Layout
 from mummergpu.pipeline import run
 from mummergpu.progress import NullProgress
+from mummergpu.sampled_index import choose_kmer_length
 from mummergpu.sequence import Strand
 from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.stats import Stats
@@ -33,6 +35,10 @@ COLI_READS = "ecoli_EAS20_8.quast.R1.fastq.gz"
 
 PORTIERA_QUERIES = [(PORTIERA_READS, 4), (PORTIERA, 10_000), PORTIERA]
 """Short reads, reads that cross pages, and the genome itself as one query."""
+
+
+TABLE = table_bytes(60_000, choose_kmer_length(18, 60_000))
+"""Bytes of a table that such a page has."""
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +82,8 @@ def test_every_layout(
         "-t 4 --page-size 100001 --block-size 1k --policy rt",
         "-t 2 --page-size 150k --address-bits 32",
         "-t 2 --page-size auto --address-bits 32 --policy none",
+        "-t 2 --search sampled --page-size 1k",
+        "-t 3 --search sampled --page-size 33333 --block-size 5k --max-memory 1",
     ],
 )
 def test_threads_blocks_and_pages(
@@ -99,11 +107,16 @@ def test_pages_of_a_bacterial_genome(real: RealData, mummer_binary: str, tmp_pat
 
 
 @pytest.mark.parametrize("mode", ["maxmatch", "mumreference", "mum"])
-@pytest.mark.parametrize("memory", [None, 18_000_000, 1], ids=["much", "some", "none"])
-@pytest.mark.parametrize("from_standard_input", [False, True], ids=["file", "stdin"])
+@pytest.mark.parametrize("memory", ["much", "some", "none"])
+@pytest.mark.parametrize(
+    ("search", "from_standard_input"),
+    [("tree", False), ("tree", True), ("sampled", True)],
+    ids=["trees, file", "trees, stdin", "tables, stdin"],
+)
 def test_groups_of_pages(
+    search: str,
     from_standard_input: bool,
-    memory: int | None,
+    memory: str,
     mode: str,
     expected: dict[str, bytes],
     real: RealData,
@@ -127,14 +140,19 @@ def test_groups_of_pages(
         threads=2,
         page_size=60_000,
         block_size=50_000,
-        memory=memory,
+        memory={
+            "much": None,
+            "some": 18_000_000 if search == "tree" else 3 * TABLE,
+            "none": 1,
+        }[memory],
+        search=search,
     )
     run(options, stats, NullProgress(StringIO()), lambda line: None)
     pages, groups = stats.counts["pages"], stats.settings["page_groups"]
     assert pages == 6
-    if memory is None:
+    if memory == "much":
         assert groups == 1
-    elif memory == 1:
+    elif memory == "none":
         assert groups == pages
     else:
         assert 1 < groups < pages
