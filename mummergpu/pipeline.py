@@ -37,7 +37,7 @@ from mummergpu.output.digits import TextArray
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextStyle
 from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
-from mummergpu.planning import Plan, describe_plan, make_plan, plan_of_index
+from mummergpu.planning import Plan, choose_block_size, describe_plan, make_plan, plan_of_index
 from mummergpu.progress import NullProgress
 from mummergpu.reads import QueryBlock, QueryReader
 from mummergpu.reference import Page, Reference, read_reference
@@ -178,7 +178,7 @@ class _Job:
             for path, text in ((options.dot_path, dot_text), (options.dump_tree_path, table_text))
             if path is not None
         ]
-        block_size = options.block_size or self.sizes.block_bases
+        block_size = choose_block_size(options, self.sizes)
         reader = stack.enter_context(QueryReader(options.query_paths, block_size))
         read = stack.enter_context(ReadAhead(self.read_blocks(reader), BLOCKS_AHEAD))
         queries: SpilledQueries | None = None

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from mummergpu.backends.interface import WorkSizes
 from mummergpu.errors import OptionError
 from mummergpu.index import BUILD_BYTES_PER_BASE, free_memory, group_pages
 from mummergpu.index_file import IndexFile
 from mummergpu.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
 from mummergpu.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout
+from mummergpu.reads import bytes_of
 from mummergpu.reference import Page, Reference, plan_pages
 from mummergpu.sampled_index import choose_kmer_length
 from mummergpu.settings import MatchOptions
@@ -22,6 +24,12 @@ LEAST_PART_BASES: Final = 1 << 20
 LEAST_SCRATCH_BYTES: Final = 1 << 24
 MOST_SCRATCH_BYTES: Final = 1 << 28
 """Bounds of the memory that building a table may take besides the table's own."""
+
+BLOCKS_OF_THREAD: Final = 4
+"""So many blocks of queries each thread is to have, if they are not too small then."""
+
+SMALLEST_PART_OF_BLOCK: Final = 8
+"""No block is smaller than such a part of the largest, for want of queries."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +215,32 @@ def plan_of_index(
         # Longer matches are among those for which the pages overlap.
         length = min(length, header.search_length)
     return Plan(index.pages, groups, header.page_size, index.layout, length, header.kmer_length)
+
+
+def choose_block_size(options: MatchOptions, sizes: WorkSizes) -> int:
+    """Return about how many bases make a block of queries.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        What the run is told; the sizes of the query files count.
+    sizes : WorkSizes
+        What the backend likes.
+
+    Returns
+    -------
+    int
+        What was asked for; else what the backend likes, or less where the queries are few, for
+        all threads are to have some blocks.
+    """
+    if options.block_size is not None:
+        return options.block_size
+    total = bytes_of(options.query_paths)
+    if total is None:
+        return sizes.block_bases
+    # A byte of a file is about a base.
+    fair = total // (BLOCKS_OF_THREAD * options.threads)
+    return min(sizes.block_bases, max(fair, sizes.block_bases // SMALLEST_PART_OF_BLOCK))
 
 
 def check_page_size(options: MatchOptions) -> None:

@@ -112,9 +112,7 @@ class QueryReader:
         self._paths = tuple(paths)
         self._limits = Limits.of_block(block_size)
         self._chunk_size = chunk_size
-        sizes = [_size_of(path) for path in self._paths]
-        known = [size for size in sizes if size is not None]
-        self.bytes_total = sum(known) if len(known) == len(sizes) else None
+        self.bytes_total = bytes_of(paths)
         self.bytes_read = 0
         self._blocks = self._read()
 
@@ -159,6 +157,29 @@ class QueryReader:
             return AlignmentReader(file, self._limits)
         is_fastq = file.format is Format.FASTQ
         return RecordReader(file, is_fastq, self._limits, chunk_size=self._chunk_size)
+
+
+def bytes_of(paths: Sequence[str]) -> int | None:
+    """Return how large the files are together.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files, "-" being standard input.
+
+    Returns
+    -------
+    int or None
+        In bytes; None if one of them is not a regular file.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be opened.
+    """
+    sizes = [_size_of(path) for path in paths]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
 
 
 def _size_of(path: str) -> int | None:

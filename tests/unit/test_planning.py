@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mummergpu import planning
+from mummergpu.backends.interface import WorkSizes
 from mummergpu.errors import OptionError
 from mummergpu.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
 from mummergpu.layout import Layout
@@ -17,6 +19,7 @@ from mummergpu.planning import (
     LEAST_SCRATCH_BYTES,
     MOST_SCRATCH_BYTES,
     Plan,
+    choose_block_size,
     describe_plan,
     make_plan,
     search_length,
@@ -301,3 +304,27 @@ def test_the_report_tells_the_plan_of_a_sampled_search() -> None:
     assert not {"policy", "address_bits", "builder"} & set(stats.settings)
     (line,) = lines
     assert f"4 pages in 4 groups; backend cpu, sampled search of {plan.kmer_length}-mers" in line
+
+
+@pytest.mark.parametrize(
+    ("file_bytes", "threads", "asked", "expected"),
+    [
+        (10_000, 2, None, 8_000 // 8),
+        (20_000, 2, None, 20_000 // 8),
+        (10_000_000, 2, None, 8_000),
+        (10_000_000, 2, 77, 77),
+        (10_000, 2, 5_000_000, 5_000_000),
+    ],
+)
+def test_blocks_are_small_where_queries_are_few(
+    tmp_path: Path, file_bytes: int, threads: int, asked: int | None, expected: int
+) -> None:
+    half = tmp_path / "half.fa"
+    half.write_bytes(b"A" * (file_bytes // 2))
+    options = MatchOptions("r.fa", (str(half), str(half)), threads=threads, block_size=asked)
+    assert choose_block_size(options, WorkSizes(8_000, 1, 1, 1, 1)) == expected
+
+
+def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size() -> None:
+    options = MatchOptions("r.fa", ("-",), threads=2)
+    assert choose_block_size(options, WorkSizes(8_000, 1, 1, 1, 1)) == 8_000
