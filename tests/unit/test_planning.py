@@ -309,7 +309,7 @@ def test_the_report_tells_the_plan_of_a_sampled_search() -> None:
 @pytest.mark.parametrize(
     ("file_bytes", "threads", "asked", "expected"),
     [
-        (10_000, 2, None, 8_000 // 8),
+        (4_000, 2, None, 8_000 // 8),
         (20_000, 2, None, 20_000 // 8),
         (10_000_000, 2, None, 8_000),
         (10_000_000, 2, 77, 77),
