@@ -1,0 +1,140 @@
+"""Run the sampled search's kernels under the sanitizers, held to the definition of a match.
+
+A program of its own, as `sanitized_search.py` is; it is given a folder. It prints what it has
+tried and what differs, and ends with 1 if anything does.
+
+With ``--short`` each room that the kernels write to gets one byte less than it needs, in a
+process of its own; printed is for each whether anybody minds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
+from sanitized_search import ANY, PLENTY, ExactWorkspace
+
+from mummergpu.backends.cuda import searching, workspace
+from mummergpu.backends.cuda.sampled import SampledCudaBackend
+from mummergpu.backends.interface import MemColumns
+from mummergpu.reads import QueryBlock
+from mummergpu.sampled_index import SampledPage, sampling_step
+from mummergpu.sequence import CodeArray, Strand
+from mummergpu.stats import Stats
+
+# `sanitized_search` has put their folder on the path.
+from sampled_cases import SAMPLED_CASES, kmer_lengths, tables_of  # isort: skip
+from search_cases import STRANDS, SearchCase, codes_of, rows_of  # isort: skip
+
+ROOMS: Final = (
+    *("planes", "query offsets", "kept mems", "mem counts", "long samples", "mem offsets"),
+    *("offsets of mems", "query starts 0", "reference starts 0", "lengths 0"),
+)
+
+SINGLE: Final = SearchCase("single", ("ACGGTCTTACGAACGC",), ("ACG",), 3)
+HEAVY: Final = SearchCase("heavy", ("A" * 80,), ("A" * 40,), 1)
+FULL: Final = SearchCase("full", ("ACAC" * 3,), ("ACAC" * 8,), 1)
+"""For short rooms: each of them is full to its last byte with one of these cases."""
+
+
+def find(backend: SampledCudaBackend, block: QueryBlock, codes: CodeArray) -> MemColumns:
+    columns = backend.find_mems(block, codes, ANY)
+    assert columns is not None
+    return columns
+
+
+def check(
+    case: SearchCase, pages: list[SampledPage], compiler: HostCompiler, blocks: int
+) -> tuple[int, list[str]]:
+    """Search both strands of a case, whole and in halves; return the matches and what is wrong."""
+    found, wrong = 0, []
+    device = HostDevice(PLENTY, blocks)
+    backend = SampledCudaBackend(device, compiler, Stats(), lambda line: None)
+    backend.hold(pages, case.minimum_length)
+    block = case.block()
+    for strand in STRANDS:
+        columns = find(backend, block, codes_of(block, strand))
+        found += columns.count
+        if rows_of(columns) != case.expected(strand):
+            wrong.append(f"{strand}: {rows_of(columns)}, not {case.expected(strand)}")
+    halves = [rows_of(find(backend, half, half.codes)) for half in block.halves()]
+    if [*halves[0], *halves[1]] != case.expected(Strand.FORWARD):
+        wrong.append("in halves: others")
+    backend.close()
+    if not everything_given_back(device):
+        wrong.append("something was not given back")
+    return found, wrong
+
+
+def check_all(compiler: HostCompiler) -> int:
+    """Search every case with k-mers of several lengths."""
+    searches = found = longest = farthest = most_pages = 0
+    wrong = []
+    for case in SAMPLED_CASES:
+        for kmer_length in kmer_lengths(case):
+            pages = tables_of(case, kmer_length)
+            # One block of threads, some, and more than there are items.
+            blocks = (1, 2, 3, 10_000)[searches % 4]
+            count, differences = check(case, pages, compiler, blocks)
+            lists = [
+                int((page.table.offsets[1:] - page.table.offsets[:-1]).max()) for page in pages
+            ]
+            searches, found = searches + 1, found + count
+            longest = max(longest, *lists)
+            farthest = max(farthest, sampling_step(case.minimum_length, kmer_length))
+            most_pages = max(most_pages, len(pages))
+            wrong += [f"{case.name}, k={kmer_length}: {text}" for text in differences]
+    print(f"{found} matches in {searches} searches, {len(wrong)} differences")
+    print(f"lists of {longest} places, steps of {farthest} bases, {most_pages} parts")
+    for line in wrong[:20]:
+        print(line[:2000])
+    return 1 if wrong else 0
+
+
+def try_short_room(room: str, compiler: HostCompiler) -> bool:
+    """Tell whether a room is noticed that is a byte too small, by some case; in a child."""
+    for case, kmer_length in ((SINGLE, 3), (HEAVY, 1), (FULL, 1)):
+        pages = tables_of(case, kmer_length)
+        with tempfile.TemporaryFile() as errors:
+            child = os.fork()
+            if child == 0:
+                os.dup2(errors.fileno(), 2)
+                ExactWorkspace.short = room
+                check(case, pages, compiler, 1)
+                os._exit(0 if ExactWorkspace.was_short else 3)
+            _, status = os.waitpid(child, 0)
+            errors.seek(0)
+            text = errors.read().decode()
+        code = os.waitstatus_to_exitcode(status)
+        assert code != 3, f"there is no room {room}"
+        if code != 0:
+            print(text[-3000:], file=sys.stderr)
+            return "ERROR: AddressSanitizer" in text
+    return False
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--short", action="store_true")
+    given = parser.parse_args()
+    workspace.SMALLEST_ROOM = 1
+    workspace.SLACK = PLENTY
+    searching.Workspace = ExactWorkspace
+    compiler = HostCompiler(given.folder, SANITIZERS)
+    if not given.short:
+        return check_all(compiler)
+    # Compile before there are children.
+    check(SINGLE, tables_of(SINGLE, 3), compiler, 1)
+    for room in ROOMS:
+        print(f"{room}: {'noticed' if try_short_room(room, compiler) else 'nobody minds'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

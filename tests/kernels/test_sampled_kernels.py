@@ -1,0 +1,441 @@
+"""The sampled search's kernels on the host, and the backend around them.
+
+First under the sanitizers, held to the definition of a match; then without them, as
+`test_cuda_backend.py` does with trees: memory that runs out, groups of parts, many threads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from host_device import everything_given_back
+from sampled_cases import dense_case, far_case, tables_of
+from search_cases import (
+    COLUMNS,
+    ONE_PAGE,
+    STRANDS,
+    Row,
+    SearchCase,
+    block_of,
+    codes_of,
+    difference,
+    made_bases,
+    made_queries,
+    rows_of,
+)
+from watched_device import WatchedCompiler, WatchedDevice
+
+from mummergpu.backends.cpu.sampled import SampledCpuBackend
+from mummergpu.backends.cuda import plan, sampled
+from mummergpu.backends.cuda.device import DeviceMemoryError
+from mummergpu.backends.cuda.sampled import KERNELS, SampledCudaBackend, planes_bytes
+from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.backends.cuda.streaming import STREAMS
+from mummergpu.backends.interface import MemColumns
+from mummergpu.errors import BackendError
+from mummergpu.reads import QueryBlock
+from mummergpu.sequence import Strand
+from mummergpu.stats import Stats
+
+HERE = Path(__file__).resolve().parent
+ANY = 1 << 40
+FORWARD = Strand.FORWARD
+
+
+@pytest.fixture(scope="module")
+def sanitized(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Runs the program under the sanitizers, whose runtime must be the first library."""
+    command = [cxx, "-print-file-name=libasan.so"]
+    runtime = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert os.path.isabs(runtime), f"{cxx} has no address sanitizer"
+    folder = tmp_path_factory.mktemp("sanitized-kernels")
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": runtime,
+        # Python itself never gives back all of its memory.
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]),
+    }
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-W", "error", str(HERE / "sanitized_sampled.py"), str(folder)]
+        done = subprocess.run(
+            [*command, *words], capture_output=True, text=True, env=environment, timeout=240
+        )
+        assert done.returncode == 0, done.stdout + done.stderr[:5000]
+        return done.stdout
+
+    return run
+
+
+def test_kmers_of_every_length_give_the_matches_of_the_definition(
+    sanitized: Callable[..., str],
+) -> None:
+    report = sanitized()
+    pattern = (
+        r"(\d+) matches in (\d+) searches, 0 differences\n"
+        r"lists of (\d+) places, steps of (\d+) bases, (\d+) parts\n"
+    )
+    told = re.fullmatch(pattern, report)
+    assert told is not None, report
+    matches, searches, longest, farthest, parts = map(int, told.groups())
+    assert matches > 150_000 and searches > 100
+    # A thread works on 32 places; a word has 32 bases.
+    assert longest > 500 and farthest > 100 and parts > 10
+
+
+def test_memory_that_is_one_byte_short_is_noticed(sanitized: Callable[..., str]) -> None:
+    lines = sanitized("--short").splitlines()
+    assert len(lines) == 10
+    assert [line for line in lines if not line.endswith(": noticed")] == []
+
+
+def _genome() -> SearchCase:
+    random = np.random.default_rng(8)
+    repeat = made_bases(random, 40, "ACGT")
+    records = tuple(made_bases(random, 90, "ACGT", 0.02) + repeat for _ in range(4))
+    queries = made_queries(random, "N".join(records), 13, 70)
+    return SearchCase("genome", records, queries, 6, 130)
+
+
+GENOME = _genome()
+"""Four records in several parts."""
+
+REPEATS = SearchCase("repeats", ("A" * 300,), tuple("A" * 100 for _ in range(16)), 5)
+"""Each query has some 10,000 bytes of matches."""
+
+
+@dataclass
+class Opened:
+    """A backend, its device, and what it said."""
+
+    backend: SampledCudaBackend
+    device: WatchedDevice
+    stats: Stats
+    notices: list[str]
+
+    def hold(self, case: SearchCase, kmer_length: int = 3) -> None:
+        self.backend.hold(tables_of(case, kmer_length), case.minimum_length)
+
+    def find(
+        self, block: QueryBlock, most: int = ANY, strand: Strand = FORWARD
+    ) -> list[list[Row]] | None:
+        columns = self.backend.find_mems(block, codes_of(block, strand), most)
+        return None if columns is None else rows_of(columns)
+
+    @property
+    def halved(self) -> list[int]:
+        """The numbers of queries that are said not to have fit."""
+        pattern = r"([\d,]+) queries do not fit the device: \d+ (bytes|bases).*; halving"
+        return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
+
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture(scope="module")
+def compiler(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> WatchedCompiler:
+    return WatchedCompiler(tmp_path_factory.mktemp("plain-sampled-kernels"))
+
+
+@pytest.fixture
+def opened(compiler: WatchedCompiler) -> Iterator[Open]:
+    """Opens backends, and closes them: then nothing may be left on their devices."""
+    every: list[Opened] = []
+
+    def open_backend(device: WatchedDevice | None = None, memory: int | None = None) -> Opened:
+        given = WatchedDevice() if device is None else device
+        stats, notices = Stats(), list[str]()
+        backend = SampledCudaBackend(given, compiler, stats, notices.append, memory)
+        every.append(Opened(backend, given, stats, notices))
+        return every[-1]
+
+    yield open_backend
+    for one in every:
+        if not one.device.closed:
+            one.backend.close()
+        assert everything_given_back(one.device)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
+    monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
+    return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
+
+
+@contextmanager
+def refused(device: WatchedDevice, refuse: Callable[[int, int], bool]) -> Iterator[None]:
+    """Has a device refuse requests, whose numbers count from now on."""
+    device.requests, before, device.refuse = 0, device.refuse, refuse
+    yield
+    device.refuse = before
+
+
+def large_case(seed: int) -> tuple[SearchCase, int]:
+    """A case too large for a definition in plain Python, and a k-mer length."""
+    random = np.random.default_rng(seed)
+    letters = "ACGT"[: 2 + seed % 3]
+    unit = made_bases(random, 171, letters)
+    record = made_bases(random, 5000, letters, 0.001)
+    record = record[:2000] + unit * 12 + "A" * 400 + record[2000:]
+    queries = (*made_queries(random, record, 150, 300, letters, 0.02), unit * 3, "A" * 500, "")
+    minimum_length = (7, 12, 20, 45, 80, 9)[seed % 6]
+    page_size = (ONE_PAGE, 2500, 700)[seed % 3]
+    kmer_length = (2, 4, 7, 9)[seed % 4]
+    return SearchCase("large", (record,), queries, minimum_length, page_size), kmer_length
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_larger_cases_give_what_the_cpu_backend_gives(opened: Open, seed: int) -> None:
+    case, kmer_length = large_case(seed)
+    cpu = SampledCpuBackend(Stats())
+    pages = tables_of(case, kmer_length)
+    cpu.hold(pages, case.minimum_length)
+    # A few blocks of threads, or more than there are items.
+    given = opened(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
+    given.backend.hold(pages, case.minimum_length)
+    block = case.block()
+    for strand in STRANDS:
+        codes = codes_of(block, strand)
+        expected, found = (one.find_mems(block, codes, ANY) for one in (cpu, given.backend))
+        assert isinstance(expected, MemColumns) and isinstance(found, MemColumns)
+        assert expected.count > 100
+        assert difference(found, expected) is None
+        assert all(getattr(found, name).dtype == np.int64 for name in COLUMNS)
+    assert given.halved == []
+
+
+@pytest.mark.parametrize(
+    ("minimum_length", "bases"),
+    [(4103, 30_000), (4104, 30_000), (9000, 60_000), (700, (1 << 20) + 900)],
+    ids=["the widest kept step", "a wider step", "a much wider step", "a long match"],
+)
+def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
+    opened: Open, minimum_length: int, bases: int
+) -> None:
+    """Left extensions of more than 12 bits, or lengths of more than 20."""
+    random = np.random.default_rng(minimum_length)
+    record = made_bases(random, bases, "ACGT")
+    copy = record[: bases // 2] + "N" + record[minimum_length // 2 : 3 * minimum_length]
+    queries = (record[5:], record[minimum_length // 3 : 2 * minimum_length], "A" + copy[77:], "C")
+    case = SearchCase("far", (record + "N" + copy,), queries, minimum_length)
+    pages = tables_of(case, 8)
+    given, cpu = opened(), SampledCpuBackend(Stats())
+    given.backend.hold(pages, minimum_length)
+    cpu.hold(pages, minimum_length)
+    block = case.block()
+    expected, found = (one.find_mems(block, block.codes, ANY) for one in (cpu, given.backend))
+    assert expected is not None and found is not None
+    assert expected.count >= 6 and max(expected.lengths) >= min(bases - 5, 1 << 20)
+    assert difference(found, expected) is None
+
+
+def test_references_are_packed_a_stretch_at_a_time(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stretches are whole words; what lies behind the last of each is in the next."""
+    for stretch in (32, 64, 416, 1 << 26):
+        monkeypatch.setattr(sampled, "UPLOAD_BASES", stretch)
+        given = opened()
+        given.hold(GENOME)
+        assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+        count = Counter(given.device.launches)["pack_codes"]
+        assert count == 1 + -(-(sum(map(len, GENOME.records)) + 3) // stretch)
+
+
+def test_what_is_planned_is_told(opened: Open, small_blocks: int) -> None:
+    given = opened(WatchedDevice(2 << 30), small_blocks)
+    assert given.notices == ["device host (sm_90), 2.0 GiB free; 3 blocks of 300 bases at once"]
+    assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
+    assert given.backend.tree_memory == small_blocks // 2
+
+
+@pytest.mark.parametrize("who", ["the plan", "the device"])
+def test_blocks_that_do_not_fit_are_halved(opened: Open, small_blocks: int, who: str) -> None:
+    given = opened(memory=small_blocks if who == "the plan" else None)
+    given.hold(REPEATS)
+    if who == "the device":
+        given.device.refuse = lambda number, size: size > 20_000
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
+    assert (given.device.refusals > 0) == (who == "the device")
+    assert given.halved[0] == 16 and Counter(given.halved)[8] == 2
+    launched = Counter(given.device.launches)["count_sampled"]
+    counted = given.stats.kernels["count_sampled"].launches
+    assert launched > counted, "what came to nothing is not counted"
+    small = block_of(REPEATS.queries[:1])
+    assert given.find(small) == REPEATS.expected(FORWARD)[:1]
+
+
+@pytest.mark.parametrize("who", ["the plan", "the device"])
+def test_a_single_query_that_does_not_fit_is_an_error(
+    opened: Open, small_blocks: int, who: str
+) -> None:
+    given = opened(memory=small_blocks if who == "the plan" else None)
+    given.hold(REPEATS)
+    if who == "the device":
+        given.device.refuse = lambda number, size: size > 20_000
+    block = block_of(("A" * 20, "A" * 3000, "A" * 30))
+    for _ in range(STREAMS + 1):
+        with pytest.raises(BackendError, match="the matches of one query do not fit") as caught:
+            given.find(block)
+        assert "use a larger -l or --backend cpu" in caught.value.message
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"
+
+
+def test_any_request_may_be_refused_and_no_match_is_lost(opened: Open) -> None:
+    given = opened()
+    given.hold(GENOME)
+    block = GENOME.block()
+    with refused(given.device, lambda number, size: False):
+        assert given.find(block) == GENOME.expected(FORWARD)
+        requests = given.device.requests
+    assert requests > 12
+    for searcher in given.backend._searchers:
+        searcher.release()
+    for wanted in range(1, requests + 1):
+        lines = len(given.notices)
+        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
+            assert given.find(block) == GENOME.expected(FORWARD)
+        assert given.halved[lines - 1 :] == [13]
+        for searcher in given.backend._searchers:
+            searcher.release()
+    assert given.device.refusals == requests
+
+
+def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open) -> None:
+    given = opened()
+    with refused(given.device, lambda number, size: False):
+        given.hold(GENOME)
+        requests, held = given.device.requests, given.device.used
+    # The reference and its codes, which go when they are packed, and two arrays a part.
+    assert requests == 2 + 2 * len(tables_of(GENOME, 3))
+    for wanted in range(1, requests + 1):
+        with (
+            refused(given.device, lambda number, size, wanted=wanted: number == wanted),
+            pytest.raises(BackendError, match="the tables do not fit the device's memory"),
+        ):
+            given.hold(GENOME)
+        assert not given.device.buffers
+    given.hold(GENOME)
+    assert given.device.used == held
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+
+
+def test_a_block_of_too_many_bases_is_halved(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampled, "MOST_BASES", GENOME.block().base_count - 1)
+    given = opened()
+    given.hold(GENOME)
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+    assert given.halved == [13]
+    with pytest.raises(DeviceMemoryError):
+        given.backend._searchers[0].find_mems(
+            given.backend._job, GENOME.block(), GENOME.block().codes, ANY
+        )
+
+
+@pytest.mark.parametrize("halving", [False, True], ids=["whole", "in halves"])
+@pytest.mark.parametrize("page_size", [ONE_PAGE, 120])
+def test_more_matches_than_there_may_be_are_none(
+    opened: Open, small_blocks: int, page_size: int, halving: bool
+) -> None:
+    case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
+    given = opened(memory=small_blocks if halving else None)
+    given.hold(case)
+    expected = REPEATS.expected(FORWARD)
+    count = sum(map(len, expected))
+    assert given.find(case.block(), count) == expected
+    for most in (0, 1, count // 3, count // 2, count - 1):
+        assert given.find(case.block(), most) is None
+    assert given.find(case.block(), count) == expected
+    assert bool(given.halved) == halving
+
+
+def test_groups_of_parts_take_each_others_place(opened: Open) -> None:
+    """Together the groups find each match once, in whichever its first sample lies."""
+    given = opened()
+    pages = tables_of(GENOME, 3)
+    assert len(pages) >= 4
+    block = GENOME.block()
+    cpu = SampledCpuBackend(Stats())
+    for group in (pages[:2], pages[2:3], pages[3:], pages[-1:], pages):
+        given.backend.hold(group, GENOME.minimum_length)
+        cpu.hold(group, GENOME.minimum_length)
+        # Two arrays a part, and the whole reference.
+        assert len(given.device.buffers) == 2 * len(group) + 1
+        tables = sum(page.table.byte_count for page in group)
+        assert given.device.used == tables + planes_bytes(pages[0].joined_reference.size)
+        expected, found = (one.find_mems(block, block.codes, ANY) for one in (cpu, given.backend))
+        assert expected is not None and found is not None
+        # Samples are other ones: the cpu backend's begin with each query, here with the block.
+        if group == pages:
+            assert rows_of(found) == rows_of(expected) == GENOME.expected(FORWARD)
+        for searcher in given.backend._searchers:
+            searcher.release()
+
+
+def test_the_kernels_are_compiled_once(opened: Open, compiler: WatchedCompiler) -> None:
+    given = opened()
+    before = len(compiler.asked)
+    for case, kmer_length in ((GENOME, 3), (far_case(0), 5), (dense_case(0), 1), (GENOME, 6)):
+        given.hold(case, kmer_length)
+        assert given.find(case.block()) == case.expected(FORWARD)
+    assert compiler.asked[before:] == [Specialisation.of_sampled_search()]
+    assert given.stats.stages["kernels_compiled"].count == 1
+
+
+def test_many_threads_search_at_once(opened: Open) -> None:
+    given = opened()
+    given.hold(GENOME)
+    meeting = threading.Barrier(STREAMS, timeout=60)
+
+    def before_launch(kernel: str) -> None:
+        if kernel == "mark_queries":
+            meeting.wait()
+
+    given.device.before_launch = before_launch
+    queries = [GENOME.queries[number:] for number in range(3 * STREAMS)]
+    with ThreadPoolExecutor(3 * STREAMS) as pool:
+        found = list(pool.map(lambda part: given.find(block_of(part)), queries))
+    assert found == [GENOME.expected(FORWARD)[number:] for number in range(3 * STREAMS)]
+    assert given.device.most_users == STREAMS
+
+
+def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
+    given = opened()
+    given.hold(GENOME)
+    pages = tables_of(GENOME, 3)
+    held = sum(page.table.byte_count for page in pages) + pages[0].joined_reference.size
+    assert given.stats.bytes == {"to_device": held}
+    # What the reference is packed by is no part of a search.
+    given.device.launches.clear()
+    block = GENOME.block()
+    found = given.find(block)
+    assert found is not None
+    launches = {name: kernel.launches for name, kernel in given.stats.kernels.items()}
+    used = {name: count for name, count in launches.items() if count > 0}
+    assert Counter(given.device.launches) == used
+    assert set(KERNELS) <= set(used)
+    assert used["count_sampled"] == len(pages)
+    stage = given.stats.stages["sampled_kernel"]
+    assert stage.count == sum(used.values())
+    assert stage.seconds == pytest.approx(stage.count / 1000)
+    rows = sum(map(len, found))
+    assert given.stats.bytes["from_device"] == len(pages) * (8 * len(found) + 8) + 24 * rows
+    moved = given.stats.bytes["to_device"] - held
+    assert block.codes.size <= moved - block.offsets.nbytes <= block.codes.size + 32
+    for kernel in KERNELS:
+        assert given.stats.kernels[kernel].resources["registers"] == 1
