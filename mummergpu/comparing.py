@@ -21,6 +21,9 @@ from mummergpu.sequence import BREAK, CodeArray
 STEP: Final = 32
 """Bases that are compared together: one vector register on most machines."""
 
+WORD_STEP: Final = 8
+"""Bases of a word: what is compared where no more are asked about."""
+
 MARGIN: Final = 64
 """Breaks before and behind a sequence that is read in steps."""
 
@@ -94,6 +97,28 @@ def _equal_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: 
     return types.int64(one, types.int64, other, types.int64), generate
 
 
+def _equal_word_behind(
+    typing_context: Any, one: Any, at: Any, other: Any, other_at: Any
+) -> Any:
+    """Return how many of the last `WORD_STEP` bases before these are the same and no break."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def word_before(array_type: Any, array: Any, index: Any) -> Any:
+            view = context.make_array(array_type)(context, builder, array)
+            first = builder.sub(index, ir.Constant(index.type, WORD_STEP))
+            address = builder.bitcast(builder.gep(view.data, [first]), _WORD.as_pointer())
+            return builder.load(address, align=1, typ=_WORD)
+
+        word = word_before(signature.args[0], *arguments[:2])
+        other_word = word_before(signature.args[2], *arguments[2:])
+        breaks = builder.and_(word, ir.Constant(_WORD, int(_BREAKS)))
+        outside = builder.or_(builder.xor(word, other_word), breaks)
+        zeros = builder.ctlz(outside, ir.Constant(ir.IntType(1), 0))
+        return builder.lshr(zeros, ir.Constant(_WORD, 3))
+
+    return types.int64(one, types.int64, other, types.int64), generate
+
+
 def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
     """Return eight codes as one word, the first in its lowest byte."""
 
@@ -108,6 +133,7 @@ def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
 _Compare = Callable[[CodeArray, int, CodeArray, int], int]
 _equal_lanes_ahead = cast(_Compare, intrinsic(_equal_ahead))
 _equal_lanes_behind = cast(_Compare, intrinsic(_equal_behind))
+equal_word_behind = cast(_Compare, intrinsic(_equal_word_behind))
 _codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
 
 

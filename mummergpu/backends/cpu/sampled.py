@@ -19,7 +19,15 @@ import numpy.typing as npt
 
 from mummergpu.backends.interface import MemColumns, WorkSizes, new_columns
 from mummergpu.backends.merge import merge_pages
-from mummergpu.comparing import MARGIN, equal_ahead, equal_behind, kmer_at, with_margins
+from mummergpu.comparing import (
+    MARGIN,
+    WORD_STEP,
+    equal_ahead,
+    equal_behind,
+    equal_word_behind,
+    kmer_at,
+    with_margins,
+)
 from mummergpu.compiled import compiled_borrower, inlined_borrower, prefetch, unsigned, widened
 from mummergpu.kmer_table import PositionArray
 from mummergpu.reads import OffsetArray, QueryBlock
@@ -295,9 +303,12 @@ def extend_sample(
             coming = widened(positions[unsigned(place + PLACES_AHEAD)])
             prefetch(reference, MARGIN + part_begin + coming)
         found = part_begin + widened(positions[unsigned(place)])
-        left = equal_behind(
-            codes, MARGIN + at, reference, MARGIN + found, min(step, at - query_begin)
-        )
+        most_left = min(step, at - query_begin)
+        if step <= WORD_STEP:
+            left = equal_word_behind(codes, MARGIN + at, reference, MARGIN + found)
+            left = min(left, most_left)
+        else:
+            left = equal_behind(codes, MARGIN + at, reference, MARGIN + found, most_left)
         if left == step:
             continue
         behind = at + kmer_length
