@@ -163,7 +163,8 @@ def _check(path: str, threads: int) -> None:
     """Read an index file whole; say that it is sound."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from mummergpu.index_file import IndexFile, digest_of
+    from mummergpu.checksums import digest_of
+    from mummergpu.index_file import IndexFile
 
     opened = IndexFile(path)
     with ThreadPoolExecutor(threads) as executor:

@@ -8,19 +8,21 @@ all arrays fit each other. Damage inside the large sections is found by `check_s
 
 from __future__ import annotations
 
-import hashlib
+import ctypes
 import mmap
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from isal import isal_zlib
 
+from mummergpu.checksums import PIECE_BYTES, checksum_of
 from mummergpu.comparing import MARGIN, MAXIMUM_KMER_LENGTH
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index import IndexedPage
+from mummergpu.index import IndexedPage, free_memory
 from mummergpu.index_format import PageEntry, Section, read_header
 from mummergpu.inputs import reading
 from mummergpu.kmer_table import KmerTable
@@ -35,71 +37,17 @@ from mummergpu.tree.flatten import FlatTree
 
 AnyArray = npt.NDArray[Any]
 
-PIECE_BYTES: Final = 1 << 24
-"""Of a section that are hashed at a time."""
-
 RECORD_SECTIONS: Final = ("record_starts", "record_lengths", "names", "name_offsets")
 """The sections that say where records lie; they are small, and always verified."""
 
-_HASH_BYTES: Final = 32
-
-# Not in every version of the module; on Linux all common processors have the same number.
+# Numbers of Linux that the module lacks, or has just in later versions.
 _NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000)
+_POPULATE_READ: Final = 22
 
 
 def section_name(page: int, array: str) -> str:
     """Return the name of a section that belongs to a page, for example ``0.positions``."""
     return f"{page}.{array}"
-
-
-def checksum_of(array: AnyArray) -> int:
-    """Return the CRC-32 of the bytes of an array.
-
-    Parameters
-    ----------
-    array : ndarray
-        One-dimensional and contiguous.
-
-    Returns
-    -------
-    int
-        32 bits.
-    """
-    data = array.view(np.uint8)
-    checksum = 0
-    for begin in range(0, data.size, PIECE_BYTES):
-        checksum = isal_zlib.crc32(data[begin : begin + PIECE_BYTES], checksum)
-    return checksum
-
-
-def digest_of(reference: Reference, spread: Callable[..., Iterable[bytes]] = map) -> str:
-    """Return a number that tells references apart, by what matches depend on.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference; its path makes no difference.
-    spread : callable
-        A kind of map: pieces of the codes are hashed by independent tasks.
-
-    Returns
-    -------
-    str
-        BLAKE2b of 256 bits, in hexadecimal, over the lengths of the records (int64 each), the
-        lengths of their names (int64 each), the names, and the BLAKE2b hash of every piece of
-        `PIECE_BYTES` codes.
-    """
-
-    def hash_piece(begin: int) -> bytes:
-        piece = memoryview(cast(bytes, reference.codes[begin : begin + PIECE_BYTES]))
-        return hashlib.blake2b(piece, digest_size=_HASH_BYTES).digest()
-
-    whole = hashlib.blake2b(reference.record_lengths.tobytes(), digest_size=_HASH_BYTES)
-    whole.update(np.array([len(name) for name in reference.names], dtype="<i8").tobytes())
-    whole.update(b"".join(reference.names))
-    for piece in spread(hash_piece, range(0, reference.codes.size, PIECE_BYTES)):
-        whole.update(piece)
-    return whole.hexdigest()
 
 
 class IndexFile:
@@ -172,12 +120,7 @@ class IndexFile:
 
     def page_bytes(self, number: int) -> int:
         """Return the bytes of the arrays of a page."""
-        prefix = section_name(number, "")
-        return sum(
-            section.byte_count
-            for section in self.header.sections
-            if section.name.startswith(prefix)
-        )
+        return sum(section.byte_count for section in self._sections_of(number))
 
     def load(
         self, pages: Sequence[Page], stats: Stats, loaded: Callable[[], None]
@@ -203,6 +146,7 @@ class IndexFile:
         InputError
             If the arrays of a page do not fit each other.
         """
+        self._bring_in(pages)
         if self.header.search == "sampled":
             sampled = []
             for page in pages:
@@ -264,6 +208,25 @@ class IndexFile:
         sections = self.header.sections
         sound = spread(self._is_sound, sections)
         return [section.name for section, good in zip(sections, sound, strict=True) if not good]
+
+    def _bring_in(self, pages: Sequence[Page]) -> None:
+        """Have the system map what a search will touch, in a thread that need not end.
+
+        It would do so at the first touch of each piece, at ten times the cost.
+        """
+        sections = [self._sections["reference"]] if pages[0].index == 0 else []
+        for page in pages:
+            sections += self._sections_of(page.index)
+        if sum(section.byte_count for section in sections) > free_memory():
+            return
+        address = np.frombuffer(self._memory, np.uint8).ctypes.data
+        parts = [(address + section.offset, section.byte_count) for section in sections]
+        thread = threading.Thread(target=_populate, args=(self._memory, parts), daemon=True)
+        thread.start()
+
+    def _sections_of(self, page: int) -> list[Section]:
+        prefix = section_name(page, "")
+        return [section for section in self.header.sections if section.name.startswith(prefix)]
 
     def _is_sound(self, section: Section) -> bool:
         return checksum_of(self._array(section.name, section.dtype)) == section.checksum
@@ -369,3 +332,17 @@ class IndexFile:
     def _require(self, sound: bool, what: str) -> None:
         if not sound:
             raise InputError(f"the index is damaged: its {what} cannot be", self.path)
+
+
+def _populate(memory: mmap.mmap, parts: Sequence[tuple[int, int]]) -> None:
+    """Bring in parts of a mapped file, given by address and size.
+
+    The file stays mapped for as long as it is an argument here. Python's own call would not
+    let other threads run meanwhile. Systems before Linux 5.14 refuse, and nothing is lost.
+    """
+    with suppress(OSError, AttributeError):
+        advise = ctypes.CDLL(None).madvise
+        advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        for address, size in parts:
+            for begin in range(0, size, PIECE_BYTES):
+                advise(address + begin, min(PIECE_BYTES, size - begin), _POPULATE_READ)

@@ -101,7 +101,7 @@ class IndexHeader:
     reference_path : str
         The reference as the user named it then.
     digest : str
-        Tells references apart, in hexadecimal (`index_file.digest_of`).
+        Tells references apart, in hexadecimal (`checksums.digest_of`).
     records, bases : int
         The records of the reference and their bases.
     search : str

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu import __version__
+from mummergpu.checksums import PIECE_BYTES, checksum_of, digest_of
 from mummergpu.comparing import MARGIN, with_margins
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index import build_pages
-from mummergpu.index_file import PIECE_BYTES, checksum_of, digest_of, section_name
+from mummergpu.index_file import section_name
 from mummergpu.index_format import (
     ALIGNMENT,
     START_BYTES,

@@ -22,7 +22,7 @@ FLOORS = {
     7: ["long_queries", "mems", "output", "planning", "progress", "spill"],
     6: ["backends", "index_file"],
     5: ["index", "sampled_index"],
-    4: ["tree", "kmer_table"],
+    4: ["checksums", "tree", "kmer_table"],
     3: [
         "comparing",
         "settings",
