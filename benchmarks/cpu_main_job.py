@@ -1,4 +1,4 @@
-"""The figures of the main job on the cpu backend.
+"""The figures of the main job on the cpu backend, searching trees.
 
     python benchmarks/cpu_main_job.py [--mummer PROGRAM] [--runs 5] [--folder DIR]
 
@@ -100,7 +100,7 @@ def workload_figures(runs: int, folder: Path, mummer: str | None) -> dict[str, A
     """LMONO on both strands with two threads, beside MUMmer 4 where there is one."""
     run_process([*PROGRAM, "workload", "LMONO", "-o", str(folder / "LMONO")])
     paths = [str(folder / "LMONO" / name) for name in ("reference.fa", "reads.fq")]
-    ours = [*PROGRAM, *paths, "-l", "20", "-b", "-t", "2"]
+    ours = [*PROGRAM, *paths, "-l", "20", "-b", "-t", "2", "--search", "tree"]
     jobs = {"mummergpu": lambda: run_process(ours, folder / "ours.txt")}
     results: dict[str, Any] = {
         "commands": {"mummergpu": " ".join(["mummergpu", *ours[3:]]).replace(f"{folder}/", "")}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The GPU tests and benchmarks in one go, in less than ten minutes.
+# The GPU tests and benchmarks of the kernels in one go, in less than ten minutes.
 #
 #     benchmarks/gpu.sh [WHEELS]
 #
@@ -36,11 +36,13 @@ for name in LMONO SSUIS HSILL CBRIGG; do
     length=$(python3 -c "from mummergpu.workload import load_declaration as d; \
 print(d('$name').minimum_length)")
     reads=("$folder/$name/reference.fa" "$folder/$name/reads.fq")
-    for backend in cuda cpu; do
-        python3 -m mummergpu -q --backend "$backend" -b -l "$length" "${reads[@]}" |
-            sha256sum > "$site/$backend"
+    for run in "cuda tree" "cuda sampled" "cpu sampled"; do
+        python3 -m mummergpu -q --backend "${run% *}" --search "${run#* }" -b -l "$length" \
+            "${reads[@]}" | sha256sum > "$site/$run"
     done
-    cmp "$site/cuda" "$site/cpu" && echo "$name: the same bytes"
+    cmp "$site/cuda tree" "$site/cpu sampled" && cmp "$site/cuda sampled" "$site/cpu sampled" &&
+        echo "$name: the same bytes"
 done
 echo "== kernels"
+python3 benchmarks/gpu_sampled.py --folder "$folder"
 python3 benchmarks/gpu_kernels.py --folder "$folder" "${@:2}"

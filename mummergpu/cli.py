@@ -26,6 +26,7 @@ from mummergpu.caches import (
     announce_compilation,
     find_place_for_compiled_code,
     folder_of_kernels,
+    leave_scipy_out,
 )
 from mummergpu.combinations import (
     page_size_of,
@@ -87,6 +88,7 @@ def _run_match(**given: Any) -> None:
     if not given["cpu"] and given["backend"] != "cpu":
         ask_for_context(given["device"])
     find_place_for_compiled_code(os.environ)
+    leave_scipy_out(sys.modules)
     from mummergpu import pipeline
     from mummergpu.stats import Stats
 

@@ -22,6 +22,12 @@ KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "order_rows", "mer
 """The kernels whose resources are reported."""
 
 
+PIECE_BASES: Final = 1 << 10
+"""Of a long query, for each thread: a chromosome fills the device."""
+
+LONG_QUERY: Final = 1 << 12
+
+
 class CudaBackend(StreamingBackend[IndexedPage, Job]):
     """Matches blocks of queries against suffix trees on a GPU.
 
@@ -52,6 +58,8 @@ class CudaBackend(StreamingBackend[IndexedPage, Job]):
 
     kernels = KERNELS
     searcher = Searcher
+    piece_bases = PIECE_BASES
+    long_query = LONG_QUERY
 
     def __init__(
         self,

@@ -34,6 +34,11 @@ UPLOAD_BASES: Final = 1 << 26
 MOST_BASES: Final = 1 << 30
 """Of a block: positions in it have 32 bits on the device, with some to spare."""
 
+PIECE_BASES: Final = 1 << 16
+"""Of a long query: many threads work on a piece, but a match is extended by one."""
+
+LONG_QUERY: Final = 1 << 17
+
 KERNELS: Final = (
     *("pack_codes", "count_sampled", "count_long_lists"),
     *("write_sampled", "write_long_lists"),
@@ -227,6 +232,8 @@ class SampledCudaBackend(StreamingBackend[SampledPage, SampledJob]):
 
     kernels = KERNELS
     searcher = SampledSearcher
+    piece_bases = PIECE_BASES
+    long_query = LONG_QUERY
 
     def hold(self, pages: Sequence[SampledPage], minimum_length: int) -> None:
         """Take the tables of a group of parts to the device, and the whole reference.

@@ -25,10 +25,6 @@ PageType = TypeVar("PageType")
 STREAMS: Final = 3
 """Blocks under way at once: one is copied in, one searched, one copied out."""
 
-PIECE_BASES: Final = 1 << 10
-"""Of a long query, for each thread: a chromosome fills the device."""
-
-LONG_QUERY: Final = 1 << 12
 PART_BASES: Final = 1 << 23
 MOST_ROWS: Final = 1 << 24
 
@@ -63,6 +59,12 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
 
     searcher: type[StreamSearcher[JobType]]
 
+    piece_bases: int
+    """How many starts a piece of a long query owns."""
+
+    long_query: int
+    """A query of more bases than this is cut into pieces."""
+
     def __init__(
         self,
         device: Device,
@@ -90,8 +92,8 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
                 self._idle.put(self._searchers[-1])
         self.sizes = WorkSizes(
             plan.block_bases,
-            PIECE_BASES,
-            LONG_QUERY,
+            self.piece_bases,
+            self.long_query,
             min(PART_BASES, plan.block_bases),
             MOST_ROWS,
         )
