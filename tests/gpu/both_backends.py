@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.backends.cpu import CpuBackend
+from mummergpu.backends.cpu.sampled import SampledCpuBackend
 from mummergpu.backends.cuda import CudaBackend
 from mummergpu.backends.cuda.device import Device
 from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.sampled import SampledCudaBackend
 from mummergpu.backends.interface import MemColumns
 from mummergpu.index import IndexedPage, build_page
 from mummergpu.layout import Layout
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.reads import QueryBlock
 from mummergpu.reference import Reference, plan_pages
+from mummergpu.sampled_index import build_sampled_pages, choose_kmer_length
 from mummergpu.sequence import BREAK, reverse_complement_each
 from mummergpu.stats import Stats
 
@@ -116,4 +119,62 @@ def differences(
             if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
                 found.append(f"{policy.code} {'wide' if wide else 'paper'} {name}")
         backend.release()
+    return found
+
+
+def sampled_case(seed: int, minimum_length: int) -> Case:
+    """A case for a sampled search: fewer bases where nearly everything matches.
+
+    Of two letters many k-mers are heavy; a repeat that is long and has errors gives matches that
+    are longer than a step, from many samples.
+    """
+    size = 1 if minimum_length < 6 else 5
+    case = random_case(seed, 700 * size, 30 * size)
+    codes = case.reference.codes
+    unit = codes[:171].copy()
+    for copy in range(size):
+        begin = 300 + 171 * copy
+        codes[begin : begin + 171] = unit
+        codes[begin + 20 * copy] = copy % 4
+    long = np.concatenate((codes[60:-40], np.zeros(90, dtype=np.uint8), codes[200:600]))
+    long[:: 97 + seed] = BREAK
+    offsets = np.append(case.block.offsets, [case.block.offsets[-1] + np.array([0, long.size])])
+    names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
+    block = QueryBlock(0, np.append(case.block.codes, long), offsets, *names)
+    return replace(case, block=block, minimum_length=minimum_length)
+
+
+def sampled_differences(
+    device: Device, cache: KernelCache, case: Case, kmer_lengths: Sequence[int | None]
+) -> list[str]:
+    """Search a case with k-mers of some lengths; return where the backends differ.
+
+    The cpu backend searches a tree: the other search, and the other backend. None stands for the
+    length that is chosen for a case.
+    """
+    found = []
+    bases = case.reference.codes.size
+    cpu = CpuBackend(Stats())
+    whole = replace(case, page_size=bases)
+    cpu.hold(build(whole, Layout.of(Policy())), case.minimum_length)
+    reverse = reverse_complement_each(case.block.codes, case.block.offsets)
+    strands = {"forward": case.block.codes, "reverse": reverse}
+    expected = {
+        name: as_lists(cpu.find_mems(case.block, codes, ANY)) for name, codes in strands.items()
+    }
+    assert any(expected[name][1] for name in expected)
+    for wanted in kmer_lengths:
+        length = wanted or choose_kmer_length(case.minimum_length, case.page_size)
+        plan = plan_pages(bases, case.page_size, 0)
+        pages = build_sampled_pages(
+            case.reference, plan, length, 1 << 24, Stats(), map, lambda: None
+        )
+        on_host = SampledCpuBackend(Stats())
+        on_device = SampledCudaBackend(device, cache, Stats(), lambda _: None)
+        for backend in (on_host, on_device):
+            backend.hold(pages, case.minimum_length)
+            for name, codes in strands.items():
+                if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
+                    found.append(f"{backend.name}, k={length}, {len(pages)} parts, {name}")
+        on_device.release()
     return found

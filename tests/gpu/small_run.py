@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from both_backends import differences, random_case
+from both_backends import differences, random_case, sampled_case, sampled_differences
 
 from mummergpu.backends.cuda.kernel_cache import KernelCache
 from mummergpu.backends.cuda.pycuda_device import PycudaDevice
@@ -24,6 +24,10 @@ def main() -> int:
         for seed in (0, 1):
             case = random_case(seed, 1200, 40)
             found += differences(device, cache, case, POLICIES[: 5 if seed else 2], wide)
+    # Steps of one base, of a few, of more than a word; lists for one thread, and for many.
+    for seed, minimum_length in ((0, 4), (1, 12), (2, 60)):
+        case = sampled_case(seed, minimum_length)
+        found += sampled_differences(device, cache, case, (3, minimum_length // 3 + 1, None))
     device.close()
     print("different:" if found else "the backends agree", *found)
     return 1 if found else 0

@@ -1,16 +1,35 @@
-"""The cuda backend finds what the cpu backend finds, under every policy and in both formats."""
+"""The cuda backend finds what the cpu backend finds: under every policy, in both formats, and
+without a tree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mummergpu.backends.cuda.device import Device
 from mummergpu.backends.cuda.kernel_cache import KernelCache
+from mummergpu.backends.cuda.sampled import SampledCudaBackend
+from mummergpu.reads import QueryBlock
+from mummergpu.reference import Reference, plan_pages
+from mummergpu.sampled_index import build_sampled_pages
+from mummergpu.sequence import BREAK
+from mummergpu.stats import Stats
 
-from both_backends import ALL_POLICIES, differences, random_case  # isort: skip
+from both_backends import (  # isort: skip
+    ALL_POLICIES,
+    ANY,
+    Case,
+    as_lists,
+    differences,
+    random_case,
+    sampled_case,
+    sampled_differences,
+)
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -42,3 +61,54 @@ def test_all_policies_agree(device: Device, cache: KernelCache, wide: bool, seed
 def test_many_cases_agree(device: Device, cache: KernelCache, seed: int) -> None:
     policies = ALL_POLICIES[seed * 7 % 128 :: 37]
     assert differences(device, cache, random_case(seed), policies, False) == []
+
+
+@pytest.mark.parametrize("minimum_length", [*range(1, 21), 25, 31, 32, 33, 34, 40, 47, 59, 60])
+def test_the_sampled_search_agrees(device: Device, cache: KernelCache, minimum_length: int) -> None:
+    case = sampled_case(minimum_length, minimum_length)
+    # Steps of one base and of nearly as many as a match has, and what is chosen.
+    kmer_lengths = {None, min(minimum_length, 9), min(minimum_length, 3), 1 + minimum_length // 5}
+    assert sampled_differences(device, cache, case, sorted(kmer_lengths, key=str)) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("page_size", [90, 700, 4000])
+def test_tables_of_parts_agree(
+    device: Device, cache: KernelCache, page_size: int, seed: int
+) -> None:
+    case = replace(sampled_case(seed, (6, 15, 28)[seed % 3]), page_size=page_size)
+    assert sampled_differences(device, cache, case, [2, 5, None]) == []
+
+
+def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> None:
+    """Lists of 20,000 places: as of a satellite, or of telomeres."""
+    codes = np.tile(np.array([3, 3, 0, 2, 2, 2], dtype=np.uint8), 3400)
+    codes[::1511] = BREAK
+    codes[9000:9500] = 0
+    joined = Reference("telomere", codes, np.array([0]), np.array([codes.size]), (b"r",))
+    texts = [codes[100:160], codes[8900:9100], codes[9100:9300], codes[1500:1560], codes[:0]]
+    offsets = np.cumsum([0, *map(len, texts)])
+    names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
+    block = QueryBlock(0, np.concatenate(texts), offsets, *names)
+    case = Case(joined, block, 40, codes.size)
+    assert sampled_differences(device, cache, case, [2, 4, 9, 12]) == []
+
+
+def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) -> None:
+    case = sampled_case(3, 14)
+    bases = case.reference.codes.size
+    pages = build_sampled_pages(
+        case.reference, plan_pages(bases, bases, 0), 6, 1 << 24, Stats(), map, lambda: None
+    )
+    backend = SampledCudaBackend(device, cache, Stats(), lambda _: None)
+    backend.hold(pages, case.minimum_length)
+    expected = as_lists(backend.find_mems(case.block, case.block.codes, ANY))
+    one, other = case.block.halves()
+    halves = [as_lists(backend.find_mems(half, half.codes, ANY)) for half in (one, other)]
+    assert halves[0][1] + halves[1][1] == expected[1]
+    with ThreadPoolExecutor(8) as pool:
+        tasks = [case.block, one, other] * 8
+        found = list(pool.map(lambda block: backend.find_mems(block, block.codes, ANY), tasks))
+    assert [as_lists(columns) for columns in found] == [expected, *halves] * 8
+    assert backend.find_mems(case.block, case.block.codes, len(expected[1]) - 1) is None
+    backend.release()
