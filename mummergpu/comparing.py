@@ -16,10 +16,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from mummergpu.compiled import inlined_borrower
-from mummergpu.sequence import BREAK, CodeArray
-
-STEP: Final = 32
-"""Bases that are compared together: one vector register on most machines."""
+from mummergpu.sequence import BREAK, STEP, CodeArray
 
 WORD_STEP: Final = 8
 """Bases of a word: what is compared where no more are asked about."""

@@ -7,18 +7,25 @@ to 3; every other character, the border between two records and the end of a pag
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
-from mummergpu.compiled import compiled, inlined_borrower
+from mummergpu.compiled import compiled_borrower, inlined_borrower
 
 CodeArray = npt.NDArray[np.uint8]
 
 BREAK: Final = 4
 """The code of whatever is not A, C, G or T."""
+
+STEP: Final = 32
+"""Codes that are worked on together: one vector register on most machines."""
 
 BASES: Final = b"ACGTN"
 """The letter of each code, for people to read."""
@@ -85,7 +92,34 @@ def decode(codes: CodeArray) -> bytes:
     return np.frombuffer(BASES, dtype=np.uint8)[codes].tobytes()
 
 
-@compiled
+def _reverse_complement_lanes(
+    typing_context: Any, codes: Any, at: Any, result: Any, to: Any
+) -> Any:
+    """Write the reverse complement of `STEP` codes; none may lie outside of its array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def address_of(array_type: Any, array: Any, index: Any) -> Any:
+            view = context.make_array(array_type)(context, builder, array)
+            return builder.bitcast(builder.gep(view.data, [index]), lanes_type.as_pointer())
+
+        lanes_type = ir.VectorType(ir.IntType(8), STEP)
+        order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
+        lanes = builder.load(address_of(signature.args[0], *arguments[:2]), align=1, typ=lanes_type)
+        lanes = builder.shuffle_vector(lanes, lanes, order)
+        is_break = builder.icmp_unsigned(">=", lanes, ir.Constant(lanes_type, [BREAK] * STEP))
+        complement = builder.sub(ir.Constant(lanes_type, [3] * STEP), lanes)
+        lanes = builder.select(is_break, lanes, complement)
+        builder.store(lanes, address_of(signature.args[2], *arguments[2:]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(codes, types.int64, result, types.int64), generate
+
+
+reverse_complement_lanes = cast(
+    "Callable[[CodeArray, int, CodeArray, int], None]", intrinsic(_reverse_complement_lanes)
+)
+
+
 def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) -> CodeArray:
     """Return the reverse complement of each sequence, at the same offsets.
 
@@ -102,13 +136,27 @@ def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) ->
         A new array; breaks stay breaks.
     """
     result = np.empty_like(codes)
+    write_reverse_complements(codes, offsets, result)
+    return result
+
+
+@compiled_borrower
+def write_reverse_complements(
+    codes: CodeArray, offsets: npt.NDArray[np.int64], result: CodeArray
+) -> None:
+    """Write the reverse complement of each sequence, at the same offsets."""
     for sequence in range(offsets.size - 1):
         begin = offsets[sequence]
-        last = offsets[sequence + 1] - 1
-        for position in range(begin, last + 1):
-            code = codes[position]
-            result[begin + last - position] = code if code >= BREAK else 3 - code
-    return result
+        end = offsets[sequence + 1]
+        if end - begin < STEP:
+            for position in range(begin, end):
+                code = codes[position]
+                result[begin + end - 1 - position] = code if code >= BREAK else 3 - code
+            continue
+        for done in range(0, end - begin - STEP, STEP):
+            reverse_complement_lanes(codes, end - done - STEP, result, begin + done)
+        # The last step may write again what has been written.
+        reverse_complement_lanes(codes, begin, result, end - STEP)
 
 
 @inlined_borrower

@@ -64,3 +64,13 @@ def test_no_queries_have_no_reverse_complement() -> None:
 
 def test_forward_comes_before_reverse() -> None:
     assert sorted(Strand) == [Strand.FORWARD, Strand.REVERSE]
+
+
+def test_every_length_around_a_vector_register() -> None:
+    made = np.random.default_rng(5)
+    lengths = [*range(100), 33, 0, 31, 128, 1]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    codes = made.integers(0, BREAK + 1, offsets[-1]).astype(np.uint8)
+    complement = np.array([3, 2, 1, 0, BREAK], dtype=np.uint8)
+    expected = [complement[codes[begin:end]][::-1] for begin, end in pairwise(offsets)]
+    assert np.array_equal(reverse_complement_each(codes, offsets), np.concatenate(expected))
