@@ -6,9 +6,10 @@
 Needs the package installed (with a CUDA device and `mummergpu[cuda]` for cuda), and for the
 comparison a MUMmer 4 `mummer`, an option or on the PATH. Makes the workloads in the folder,
 where they are not there yet. The index of our program is ready, MUMmer's is built in each of
-its runs; with --without-index ours is timed without one as well. Each turn runs every program
-once; medians of the turns are kept. Beside each time stands its floor: what reading the input,
-writing the output and starting a run cannot take less than on the machine as it is.
+its runs unless --peer-index is given; with --without-index ours is timed without one as well.
+Each turn runs every program once (MUMmer not in turns but once with --peer-once); medians are
+kept. Beside each time stands its floor: what reading the input, writing the output and starting
+a run cannot take less than on the machine as it is.
 Writes `results/cpu-end-to-end.json` or `results/gpu-end-to-end.json`.
 """
 
@@ -26,7 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from measure import in_turn, run_process, save
+from measure import in_turn, run_process, save, summary
 
 PROGRAM = [sys.executable, "-m", "mummergpu"]
 QUERIES = {"HS100": "reads.fa", "GENOMES": "copy.fa"}
@@ -116,6 +117,17 @@ def stages_of(command: list[str], folder: Path) -> dict[str, Any]:
     }
 
 
+def peer_index(
+    reference: Path, length: int, options: argparse.Namespace
+) -> tuple[dict[str, float], list[str]]:
+    """Have MUMmer keep its index; return what that cost, and the words that load it."""
+    prefix = str(options.folder / "peer-index")
+    none = options.folder / "none.fa"
+    none.write_text(">none\nA\n")
+    save_words = ["-maxmatch", "-l", str(length), "-save", prefix, str(reference), str(none)]
+    return run_process([options.mummer, *save_words]), ["-load", prefix]
+
+
 def workload_figures(
     name: str, length: int, strands: str, rates: dict[str, float], options: argparse.Namespace
 ) -> dict[str, Any]:
@@ -134,13 +146,18 @@ def workload_figures(
     if options.without_index:
         bare = our_command(reference, queries, length, strands, options)
         jobs["mummergpu_without_index"] = lambda: timed_into(bare, output, named=True)
+    results: dict[str, Any] = {"minimum_length": length, "strands": strands}
+    results["index_build"] = index_build
     if options.mummer:
         words = f"-maxmatch -n -l {length} -qthreads {options.threads}".split()
         words += ["-b"] if strands == "both" else []
+        if options.peer_index:
+            results["mummer4_index_build"], loaded = peer_index(reference, length, options)
+            words += loaded
         peer = [options.mummer, *words, str(reference), str(queries)]
         jobs["mummer4"] = lambda: timed_into(peer, peer_output, named=False)
-    results: dict[str, Any] = {"minimum_length": length, "strands": strands}
-    results["index_build"] = index_build
+    if options.peer_once and options.mummer:
+        results["mummer4"] = summary([jobs.pop("mummer4")()])
     results |= in_turn(options.runs, **jobs)
     results |= stages_of(ours, folder)
     written, read = output.stat().st_size, queries.stat().st_size
@@ -159,7 +176,9 @@ def workload_figures(
         results["same_size_as_mummer4"] = written == peer_output.stat().st_size
         peers = results["mummer4"]["seconds"]["median"]
         results["times_as_fast_as_mummer4"] = {
-            job: peers / results[job]["seconds"]["median"] for job in jobs if job != "mummer4"
+            job: peers / results[job]["seconds"]["median"]
+            for job in ("mummergpu", "mummergpu_without_index")
+            if job in results
         }
     for path in (output, peer_output):
         path.unlink(missing_ok=True)
@@ -188,6 +207,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where workloads and output go")
     parser.add_argument("--without-index", action="store_true")
+    parser.add_argument("--peer-index", action="store_true", help="have MUMmer load its index")
+    parser.add_argument("--peer-once", action="store_true", help="run MUMmer just once")
     parser.add_argument("--name", help="the file of the results")
     options = parser.parse_args()
     if options.mummer:
