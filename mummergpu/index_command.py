@@ -66,6 +66,8 @@ def index(**given: Any) -> None:
     sampled, the default) it serves every -l that is not shorter than they are; with trees every
     -l, and those up to its own best. FILE is FASTA, or with --info and --check an index.
     """
+    if given["verbose"] and given["quiet"]:
+        raise click.UsageError("-v and -q exclude each other")
     if given["info"] or given["check"]:
         if given["output"] is not None:
             raise click.UsageError("-o makes an index; --info and --check read one")

@@ -19,16 +19,17 @@ PROGRAM: Final = "mummergpu"
 
 MATCH_HELP: Final = """Report every maximal exact match between queries and a reference.
 
-REFERENCE is a FASTA file; each QUERY is FASTA, FASTQ, SAM, BAM or CRAM, compressed or
-not, whatever its name; '-' is standard input.
+REFERENCE is a FASTA file, or what 'mummergpu index' has made of one; each QUERY is FASTA,
+FASTQ, SAM, BAM or CRAM, compressed or not, whatever its name; '-' is standard input.
 
 The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
 reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
 query are ordered by query position, then by reference position, and -mum with -l 1 does
 not forget a match of one base at the first base of the reference."""
 
-MATCH_EPILOG: Final = """Other commands: 'mummergpu workload' makes a reference and reads to try
-this on, 'mummergpu doctor' says what this machine has and lacks; each has its own --help.
+MATCH_EPILOG: Final = """Other commands: 'mummergpu index' makes a file that stands in for a
+reference, so that nothing is built again; 'mummergpu workload' makes a reference and reads to
+try this on; 'mummergpu doctor' says what this machine has and lacks; each has its own --help.
 'mummergpu match' is the same as 'mummergpu'.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted."""

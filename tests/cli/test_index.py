@@ -1,0 +1,255 @@
+"""The command ``index``, and index files in the place of references."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from mummergpu.cli import main
+
+INDEXES = {
+    "sampled.mgi": "-l 12",
+    "parts.mgi": "-l 12 --search sampled --page-size 900",
+    "tree.mgi": "-l 12 --search tree",
+    "pages.mgi": "-l 12 --page-size 800 --policy Tn",
+    "wide.mgi": "-l 12 --page-size 800 --address-bits 32 -t 1",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a reference of several records, reads of it, and indexes of all kinds."""
+    folder = tmp_path_factory.mktemp("made")
+    some = random.Random(8)
+    repeat = "".join(some.choices("ACGT", k=70))
+    records = ["".join(some.choices("ACGT", k=900)) + repeat for _ in range(3)]
+    records[1] = records[1][:300] + "N" * 40 + records[1][300:]
+    complement = str.maketrans("ACGTN", "TGCAN")
+    reads = [record[start : start + 150] for record in records for start in (0, 250, 480, 850)]
+    reads += [read.translate(complement)[::-1] for read in reads[::2]] + ["", "N" * 30, records[0]]
+    names = ["one", "two of them", "empty", "three"]
+    text = [f">{name}\n" for name in names]
+    for number, record in zip((0, 1, 3), records, strict=True):
+        text[number] += record + "\n"
+    (folder / "r.fa").write_text("".join(text))
+    (folder / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))
+    (folder / "small.fa").write_text(">s\nACGTTGCATCGATCGGATCAAG\n")
+    for name, words in INDEXES.items():
+        command = ["index", str(folder / "r.fa"), "-o", str(folder / name), "-q", *words.split()]
+        assert main(command) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def inside(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
+
+
+def output_of(words: str, capfd: pytest.CaptureFixture[str]) -> str:
+    capfd.readouterr()
+    assert main(words.split()) == 0
+    return capfd.readouterr().out
+
+
+def error_of(words: str, code: int, capfd: pytest.CaptureFixture[str]) -> str:
+    capfd.readouterr()
+    assert main(words.split()) == code
+    err = capfd.readouterr().err
+    return err[err.index("mummergpu: error: ") :].removeprefix("mummergpu: error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("name", INDEXES)
+@pytest.mark.parametrize("words", ["-l 12", "-b -l 20", "-b -l 31 -c -s -L", "-r -l 60 -mum -F"])
+def test_an_index_stands_in_for_its_reference(
+    name: str, words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    expected = output_of(f"-C -q {words} r.fa q.fa", capfd)
+    assert expected.count("\n") > 20
+    assert output_of(f"-C -q {words} {name} q.fa", capfd) == expected
+
+
+@pytest.mark.parametrize("name", ["tree.mgi", "pages.mgi"])
+def test_trees_serve_shorter_matches_too(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    expected = output_of("-C -q -b -l 7 r.fa q.fa", capfd)
+    assert output_of(f"-C -q -b -l 7 {name} q.fa", capfd) == expected
+
+
+@pytest.mark.parametrize("name", ["parts.mgi", "pages.mgi"])
+def test_pages_that_do_not_fit_are_searched_in_groups(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    expected = output_of("-C -q -b -l 15 r.fa q.fa", capfd)
+    assert output_of(f"-C -q -b -l 15 --max-memory 1 {name} q.fa", capfd) == expected
+
+
+def test_an_index_is_known_by_its_content(
+    made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "genome.fa"
+    odd.write_bytes((made / "sampled.mgi").read_bytes())
+    expected = output_of("-C -q r.fa q.fa", capfd)
+    assert output_of(f"-C -q {odd} q.fa", capfd) == expected
+
+
+def test_the_tree_of_an_index_is_written_as_that_of_the_reference(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    small = tmp_path / "small.mgi"
+    output_of(f"index -q small.fa -o {small} --search tree", capfd)
+    for option in ("--dot", "--dump-tree"):
+        written = []
+        for reference in ("small.fa", small):
+            output_of(f"-C -q --search tree {option} {tmp_path}/text {reference} q.fa", capfd)
+            written.append((tmp_path / "text").read_text())
+        assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--search sampled sampled.mgi",
+        "--search tree --policy Tn --page-size 800 pages.mgi",
+        "--policy QRTn pages.mgi",
+        "--query-texture --builder ukkonen pages.mgi",
+        "--address-bits 32 wide.mgi",
+        "--merged-tree wide.mgi",
+        "--page-size 900 parts.mgi",
+    ],
+)
+def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert output_of(f"-C -q {words} q.fa", capfd) == output_of("-C -q r.fa q.fa", capfd)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--search tree sampled.mgi", "--search: the index 'sampled.mgi' is for 'sampled'"),
+        ("--search sampled tree.mgi", "--search: the index 'tree.mgi' is for 'tree'"),
+        ("--policy m sampled.mgi", "--policy: speaks of trees, and the index 'sampled.mgi' has"),
+        ("--no-merged-tree sampled.mgi", "--merged-tree: speaks of trees, and the index"),
+        ("--builder sa sampled.mgi", "--builder: speaks of trees, and the index"),
+        ("--dot t.dot sampled.mgi", "--dot: speaks of trees, and the index"),
+        ("--policy m pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
+        ("--merged-tree pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
+        ("--no-node-reordering pages.mgi", "--policy: the index 'pages.mgi' is laid out for"),
+        ("--page-size 8M pages.mgi", "--page-size: the index 'pages.mgi' was built with 800"),
+        ("--page-size auto pages.mgi", "--page-size: the index 'pages.mgi' was built with 800"),
+        ("--page-size 8M parts.mgi", "--page-size: the index 'parts.mgi' was built with 900"),
+        ("--builder sa tree.mgi", "--builder: the index 'tree.mgi' was built with ukkonen"),
+        ("--address-bits 24 wide.mgi", "--address-bits: the index 'wide.mgi' was built with 32"),
+        ("-l 3 sampled.mgi", "-l: the index 'sampled.mgi' has "),
+        ("-o sampled.mgi sampled.mgi", "--output: 'sampled.mgi' is also an input"),
+    ],
+)
+def test_options_for_another_index_are_refused(
+    words: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert error_of(f"-C -q {words} q.fa", 2, capfd).startswith(message)
+
+
+def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    told = dict(
+        line.split(maxsplit=1)
+        for line in output_of("index --info parts.mgi", capfd)
+        .replace(" length", "-length")
+        .replace("format version", "format-version")
+        .splitlines()
+    )
+    size = os.path.getsize("parts.mgi")
+    assert told["file"] == "parts.mgi"
+    assert told["format-version"].startswith("1, written by mummergpu ")
+    assert told["bytes"] == f"{size:,}, {size / 2950:.2f} a base"
+    assert told["reference"] == str(made / "r.fa")
+    assert (told["records"], told["bases"]) == ("4", "2,950")
+    assert len(told["digest"]) == 64
+    assert told["search"] == "sampled"
+    assert told["least-length"] == "12, which it was made for"
+    assert told["pages"] == "4 of at most 900 bases"
+    assert told["k-mer-length"].endswith(" and more")
+    assert "policy" not in told
+
+
+def test_info_tells_what_trees_are_there(capfd: pytest.CaptureFixture[str]) -> None:
+    told = output_of("index --info pages.mgi", capfd).splitlines()
+    assert [line.split()[-1] for line in told if line.startswith("policy")] == ["Tn"]
+    assert [line.split()[-2] for line in told if line.startswith("overlap")] == ["11"]
+    assert [line.split()[-1] for line in told if line.startswith("address bits")] == ["24"]
+    assert [line.split()[-1] for line in told if line.startswith("builder")] == ["ukkonen"]
+    assert not [line for line in told if "k-mer" in line]
+
+
+def test_check_reads_all(made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert output_of("index --check wide.mgi", capfd) == "wide.mgi is as it was written\n"
+    told = output_of("index --info --check wide.mgi", capfd)
+    assert told.startswith("file ") and told.endswith("is as it was written\n")
+    damaged = tmp_path / "damaged.mgi"
+    data = bytearray((made / "parts.mgi").read_bytes())
+    data[-len(data) // 3] ^= 1
+    damaged.write_bytes(data)
+    message = error_of(f"index --check {damaged}", 1, capfd)
+    assert message.startswith(f"{damaged}: the index is damaged in its sections ")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("index r.fa", 2, "Missing option '-o' / '--output'"),
+        ("index -o x.mgi", 2, "Missing argument 'FILE'"),
+        ("index -o x.mgi r.fa q.fa", 2, "Got unexpected extra argument (q.fa)"),
+        ("index --info -o x.mgi r.fa", 2, "-o makes an index; --info and --check read one"),
+        ("index -v -q -o x.mgi r.fa", 2, "-v and -q exclude each other"),
+        ("index --info r.fa", 1, "r.fa: not an index of mummergpu"),
+        ("index --check none", 1, "none: no such file or directory"),
+        ("index -o r.fa r.fa", 2, "--output: 'r.fa' is also an input"),
+        ("index -o - r.fa", 2, "--output: an index goes to a file, not to a pipe or a device"),
+        ("index -o /dev/null r.fa", 2, "--output: an index goes to a file"),
+        ("index -o no/x.mgi r.fa", 1, "no/x.mgi: cannot be opened for writing"),
+        ("index -o x.mgi none", 1, "none: no such file or directory"),
+        ("index -o x.mgi tree.mgi", 1, "tree.mgi: is an index already"),
+        ("index -o x.mgi --search sampled --policy m r.fa", 2, "--policy speaks of trees"),
+        ("index -o x.mgi --search tree --page-size 20 -l 31 -t 0 r.fa", 2, "'0' is not a"),
+        ("r.fa tree.mgi", 1, "tree.mgi:1: binary data, but not FASTA"),
+    ],
+)
+def test_wrong_usage_of_indexes(
+    words: str, code: int, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(os.listdir())
+    assert message in error_of(words, code, capfd)
+    assert sorted(os.listdir()) == before
+
+
+def test_a_damaged_index_ends_a_run(made: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short.mgi"
+    short.write_bytes((made / "tree.mgi").read_bytes()[:5000])
+    output = tmp_path / "out"
+    assert main(["-C", "-q", "-o", str(output), str(short), "q.fa"]) == 1
+    assert not output.exists()
+
+
+def test_an_index_can_be_made_of_standard_input_and_gzip(
+    made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import gzip
+
+    packed = tmp_path / "r.fa.gz"
+    packed.write_bytes(gzip.compress((made / "r.fa").read_bytes()))
+    output_of(f"index -v {packed} -o {tmp_path}/gz.mgi -l 12", capfd)
+    digests = [
+        [line for line in output_of(f"index --info {path}", capfd).splitlines() if "digest" in line]
+        for path in (tmp_path / "gz.mgi", "sampled.mgi")
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_help_tells_of_the_command(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "mummergpu index" in output_of("--help", capfd)
+    told = output_of("index --help", capfd)
+    assert told.startswith("Usage: mummergpu index [OPTIONS] FILE")
+    for option in ("--output", "--min-length", "--search", "--page-size", "--policy", "--builder"):
+        assert option in told
+    for option in ("--info", "--check", "--max-memory", "--threads", "--address-bits"):
+        assert option in told
