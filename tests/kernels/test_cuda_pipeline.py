@@ -189,6 +189,19 @@ def test_reads_give_the_same_bytes(machine: Machine, output: Output, words: str)
     check(machine, output, "q.fa", words)
 
 
+@pytest.mark.parametrize("words", ["--search sampled", "--search tree", "--page-size 900"])
+def test_an_index_gives_the_same_bytes(
+    machine: Machine, output: Output, words: str, tmp_path: Path
+) -> None:
+    index = str(tmp_path / "r.mgi")
+    output("index", "r.fa", "-o", index, "-l", "12", *words.split())
+    ours, _ = output(index, "q.fa", "-l", "14", "-b", "--backend", "cuda")
+    assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
+    others, _ = output("r.fa", "q.fa", "-l", "14", "-b", "-C")
+    assert ours == others
+    assert ours.count(b"\n") > 100
+
+
 @pytest.mark.parametrize(
     ("queries", "words"),
     [
