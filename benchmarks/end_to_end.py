@@ -29,8 +29,11 @@ from typing import Any
 
 from measure import in_turn, run_process, save, summary
 
+DEFAULT_NAMES = {"cpu": "cpu-end-to-end.json", "cuda": "gpu-end-to-end.json"}
 PROGRAM = [sys.executable, "-m", "mummergpu"]
-QUERIES = {"HS100": "reads.fa", "GENOMES": "copy.fa"}
+QUERIES = ("reads.fq", "reads.fa", "copy.fa")
+"""What a workload calls its queries."""
+
 STAGES = (
     *("ref_from_disk", "table_construction", "trees_to_device", "queries_from_disk"),
     *("sampled_kernel", "coords_to_buffers", "format", "results_to_disk", "end_to_end"),
@@ -40,10 +43,9 @@ STAGES = (
 def files_of(folder: Path, name: str) -> tuple[Path, Path]:
     """Return the reference and the queries of a workload, made if they are not there."""
     reference = folder / name / "reference.fa"
-    queries = folder / name / QUERIES.get(name, "reads.fq")
-    if not queries.exists():
+    if not reference.exists():
         run_process([*PROGRAM, "workload", name, "-o", str(folder / name)])
-    return reference, queries
+    return reference, next(path for query in QUERIES if (path := folder / name / query).exists())
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -225,8 +227,8 @@ def main() -> None:
             figures = workload_figures(name, int(length), options.strands, rates, options)
             results["workloads"][f"{name} l={length}"] = figures
             show(item, figures)
-    default = "cpu-end-to-end.json" if options.backend == "cpu" else "gpu-end-to-end.json"
-    print(save(options.name or default, results))
+            # What is measured stays, whatever becomes of the next.
+            save(options.name or DEFAULT_NAMES[options.backend], results)
 
 
 if __name__ == "__main__":
