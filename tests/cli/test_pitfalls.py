@@ -53,13 +53,22 @@ def rows_of_part(reference: str, begin: int, end: int) -> list[tuple[int, int, i
     ]
 
 
+def text_of(folder: Path, *words: str) -> str:
+    """Return what both searches write, for pages with trees and for parts with tables."""
+    texts = []
+    for search in ("tree", "sampled"):
+        assert main(["-q", "--search", search, *words, "-o", str(folder / "out")]) == 0
+        texts.append((folder / "out").read_text())
+    assert texts[0] == texts[1]
+    return texts[0]
+
+
 def found_rows(folder: Path, reference: str, reads: list[str], *words: str) -> list[list]:
     """Return the rows of each header."""
     (folder / "r.fa").write_text(f">r\n{reference}\n")
     (folder / "q.fa").write_text("".join(f">q\n{read}\n" for read in reads))
-    files = [str(folder / name) for name in ("out", "r.fa", "q.fa")]
-    assert main(["-q", "-l", str(LEAST), *words, "-o", *files]) == 0
-    blocks = (folder / "out").read_text().split(">")[1:]
+    files = [str(folder / name) for name in ("r.fa", "q.fa")]
+    blocks = text_of(folder, "-l", str(LEAST), *words, *files).split(">")[1:]
     return [[tuple(map(int, row.split())) for row in text.splitlines()[1:]] for text in blocks]
 
 
@@ -128,11 +137,6 @@ def test_repeats_on_different_pages_are_not_unique(tmp_path: Path) -> None:
     assert found_rows(tmp_path, reference, [double], *words, "-mum") == [[]]
 
 
-def text_of(folder: Path, *words: str) -> str:
-    assert main(["-q", *words, "-o", str(folder / "out")]) == 0
-    return (folder / "out").read_text()
-
-
 def test_forty_query_files(tmp_path: Path) -> None:
     """MUMmer takes at most 32."""
     record = PLAIN[:2000]
@@ -181,10 +185,13 @@ def test_several_passes_over_standard_input(
     words = ["-b", "-l", str(LEAST), str(tmp_path / "r.fa"), "-"]
     texts = []
     for setting in ("--max-memory 8G", "--max-memory 1", "--max-memory 1 --block-size 2k -t 3"):
-        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
-        texts.append(text_of(tmp_path, *words, "--page-size", str(PAGE), *setting.split()))
+        for search in ("tree", "sampled"):
+            monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
+            given = [*words, "--page-size", str(PAGE), *setting.split(), "--search", search]
+            assert main(["-q", *given, "-o", str(tmp_path / "out")]) == 0
+            texts.append((tmp_path / "out").read_text())
     assert texts[0].count("\n") == 3 * len(parts)
-    assert texts[1:] == [texts[0]] * 2
+    assert texts[1:] == [texts[0]] * 5
 
 
 def test_quality_that_looks_like_headers(tmp_path: Path) -> None:

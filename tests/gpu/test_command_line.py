@@ -12,6 +12,7 @@ import pytest
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 LENGTHS = {"LMONO": 20, "SSUIS": 10, "HSILL": 14, "CBRIGG": 100}
+SEARCHES = ["tree", "sampled"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -31,12 +32,19 @@ def files(workloads: Path, name: str) -> list[str]:
     return [str(workloads / name / "reference.fa"), str(workloads / name / "reads.fq")]
 
 
+def check(*given: str) -> bytes:
+    """Return what both searches write on the device: what a tree gives on the processor."""
+    expected = run(*given, "-C", "--search", "tree").stdout
+    for search in SEARCHES:
+        found = run(*given, "--backend", "cuda", "--search", search).stdout
+        assert found == expected, search
+    return expected
+
+
 @pytest.mark.parametrize("name", LENGTHS)
 def test_workloads_give_the_same_bytes(workloads: Path, name: str) -> None:
-    given = [*files(workloads, name), "-b", "-l", str(LENGTHS[name])]
-    ours = run(*given, "--backend", "cuda").stdout
-    assert ours.count(b"\n") > 1000
-    assert ours == run(*given, "-C").stdout
+    text = check(*files(workloads, name), "-b", "-l", str(LENGTHS[name]))
+    assert text.count(b"\n") > 1000
 
 
 @pytest.mark.parametrize(
@@ -45,14 +53,26 @@ def test_workloads_give_the_same_bytes(workloads: Path, name: str) -> None:
         ["-r", "-c", "-L"],
         ["-mum", "-b"],
         ["-mumreference", "-s", "-F"],
-        ["-b", "--policy", "QRTmrtn"],
         ["-b", "--page-size", "300k"],
-        ["-b", "--page-size", "auto", "--address-bits", "32", "--policy", "Tt"],
+        ["-b", "--page-size", "90k", "--max-memory", "1", "-t", "3"],
         ["-b", "--block-size", "20k", "-t", "5"],
+        ["-b", "-l", "33", "-t", "2"],
     ],
     ids=" ".join,
 )
 def test_options_give_the_same_bytes(workloads: Path, options: list[str]) -> None:
+    check(*files(workloads, "LMONO"), *options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-b", "--policy", "QRTmrtn"],
+        ["-b", "--page-size", "auto", "--address-bits", "32", "--policy", "Tt"],
+    ],
+    ids=" ".join,
+)
+def test_policies_give_the_same_bytes(workloads: Path, options: list[str]) -> None:
     given = [*files(workloads, "LMONO"), *options]
     assert run(*given, "--backend", "cuda").stdout == run(*given, "-C").stdout
 
@@ -60,16 +80,35 @@ def test_options_give_the_same_bytes(workloads: Path, options: list[str]) -> Non
 def test_a_genome_as_one_query_gives_the_same_bytes(workloads: Path) -> None:
     reference = files(workloads, "LMONO")[0]
     other = files(workloads, "SSUIS")[0]
-    given = [reference, reference, other, "-b", "-l", "25"]
-    assert run(*given, "--backend", "cuda").stdout == run(*given, "-C").stdout
+    check(reference, reference, other, "-b", "-l", "25")
+
+
+def test_many_records_give_the_same_bytes(workloads: Path, tmp_path: Path) -> None:
+    """Of some bases, and of none; with Ns, and one of a single base over and over."""
+    text = Path(files(workloads, "LMONO")[0]).read_text().split("\n", 1)[1].replace("\n", "")
+    pieces = [text[begin : begin + begin % 400] for begin in range(0, 400_000, 197)]
+    pieces[7:7] = ["N" * 50, "A" * 3000, "ACGT" * 500, text[:300] + "N" * 9 + text[300:700]]
+    records = tmp_path / "records.fa"
+    records.write_text("".join(f">r{n}\n{piece}\n" for n, piece in enumerate(pieces)))
+    queries = [str(records), files(workloads, "LMONO")[1]]
+    assert check(str(records), *queries, "-b", "-l", "18").count(b"\n") > 10_000
 
 
 def test_a_run_larger_than_the_memory_limit_ends_right(workloads: Path) -> None:
     # Too little for all pages and for the matches of a block: groups of pages, halved blocks.
     given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--page-size", "500k"]
-    small = run(*given, "--backend", "cuda", "--gpu-memory", "120M", "-v")
+    small = run(*given, "--search", "tree", "--backend", "cuda", "--gpu-memory", "120M", "-v")
     assert small.stdout == run(*given, "-C").stdout
     assert b" 1 groups" not in small.stderr
+    assert b"halving" in small.stderr
+
+
+def test_tables_larger_than_the_memory_limit_end_right(workloads: Path) -> None:
+    given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--search", "sampled"]
+    limits = ["--gpu-memory", "120M", "--max-memory", "1", "--page-size", "1M"]
+    small = run(*given, *limits, "--backend", "cuda", "-v")
+    assert small.stdout == run(*given, "-C").stdout
+    assert b" in 1 groups" not in small.stderr
     assert b"halving" in small.stderr
 
 
@@ -85,6 +124,19 @@ def test_a_second_start_compiles_nothing(workloads: Path, tmp_path: Path) -> Non
     kernel = told["kernels"]["match_kernel"]
     assert kernel["milliseconds"] > 0 and kernel["launches"] > 0 and kernel["node_visits"] > 0
     assert kernel["resources"]["registers"] > 0 and kernel["resources"]["local_bytes"] == 0
+    assert told["bytes"]["to_device"] > 0 and told["bytes"]["from_device"] > 0
+
+
+def test_the_kernels_of_a_sampled_search_are_told(workloads: Path, tmp_path: Path) -> None:
+    report = tmp_path / "stats.json"
+    run(*files(workloads, "LMONO"), "--backend", "cuda", "--stats", str(report))
+    told = json.loads(report.read_text())
+    assert (told["settings"]["backend"], told["settings"]["search"]) == ("cuda", "sampled")
+    assert set(told["kernels"]) >= {"pack_codes", "count_sampled", "write_sampled"}
+    kernel = told["kernels"]["count_sampled"]
+    assert kernel["milliseconds"] > 0 and kernel["launches"] > 0
+    assert kernel["resources"]["registers"] > 0 and kernel["resources"]["local_bytes"] == 0
+    assert told["stages"]["sampled_kernel"]["seconds"] > 0
     assert told["bytes"]["to_device"] > 0 and told["bytes"]["from_device"] > 0
 
 
