@@ -27,7 +27,7 @@ def main() -> int:
     # Steps of one base, of a few, of more than a word; lists for one thread, and for many.
     for seed, minimum_length in ((0, 4), (1, 12), (2, 60)):
         case = sampled_case(seed, minimum_length)
-        found += sampled_differences(device, cache, case, (3, minimum_length // 3 + 1, None))
+        found += sampled_differences(device, cache, case, (3, 2 + minimum_length // 10, None))
     device.close()
     print("different:" if found else "the backends agree", *found)
     return 1 if found else 0
