@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const Sample sample = load_sample(samples, table, number);
         if (list_length(sample) > LONGEST_LIST) {
             long_samples[atomicAdd(long_count, 1u)] = static_cast<uint32>(number);
-            kept_mems[number].mems[0] = NOT_KEPT;
+            reinterpret_cast<ulonglong2*>(kept_mems + number)[0] = {NOT_KEPT, NOT_KEPT};
             continue;
         }
         uint32 count = 0;

@@ -97,6 +97,7 @@ def test_many_records_give_the_same_bytes(workloads: Path, tmp_path: Path) -> No
 def test_a_run_larger_than_the_memory_limit_ends_right(workloads: Path) -> None:
     # Too little for all pages and for the matches of a block: groups of pages, halved blocks.
     given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--page-size", "500k"]
+    given += ["--block-size", "100k"]
     small = run(*given, "--search", "tree", "--backend", "cuda", "--gpu-memory", "120M", "-v")
     assert small.stdout == run(*given, "-C").stdout
     assert b" 1 groups" not in small.stderr
@@ -105,6 +106,7 @@ def test_a_run_larger_than_the_memory_limit_ends_right(workloads: Path) -> None:
 
 def test_tables_larger_than_the_memory_limit_end_right(workloads: Path) -> None:
     given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--search", "sampled"]
+    given += ["--block-size", "100k"]
     limits = ["--gpu-memory", "120M", "--max-memory", "1", "--page-size", "1M"]
     small = run(*given, *limits, "--backend", "cuda", "-v")
     assert small.stdout == run(*given, "-C").stdout

@@ -295,6 +295,8 @@ class SampledCudaBackend(StreamingBackend[SampledPage, SampledJob]):
         try:
             for begin in range(0, codes.size, UPLOAD_BASES):
                 stretch = codes[begin : begin + UPLOAD_BASES]
+                last_word = stretch.size // WORD_BYTES * WORD_BYTES
+                self._stream.fill_zero(text.address + last_word, WORD_BYTES)
                 self._stream.copy_in(text.address, stretch)
                 before = PADDING_WORDS if begin == 0 else 0
                 behind = PADDING_WORDS if begin + UPLOAD_BASES >= codes.size else 0
