@@ -1,8 +1,6 @@
 """``python -m mummergpu`` is the same as ``mummergpu``."""
 
-import sys
-
-from mummergpu.cli import main
+from mummergpu.cli import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
@@ -344,3 +344,17 @@ def main(arguments: Iterable[str] | None = None) -> int:
         return _fail(text, 1, session)
     except Exception as error:
         return _fail(f"internal: {type(error).__name__}: {error}", 1, session)
+
+
+def run() -> NoReturn:
+    """Run the command line, and end the process at once with its exit code.
+
+    All files are closed by then. Taking the interpreter apart, module by module and a GPU's
+    context with it, would take longer than a small search.
+    """
+    exit_code = main()
+    for stream in (sys.stdout, sys.stderr):
+        # What could not be written has been reported.
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(exit_code)
