@@ -23,7 +23,9 @@ LEAST_PART_BASES: Final = 1 << 20
 
 LEAST_SCRATCH_BYTES: Final = 1 << 24
 MOST_SCRATCH_BYTES: Final = 1 << 28
-"""Bounds of the memory that building a table may take besides the table's own."""
+SCRATCH_BYTES_PER_BASE: Final = 2
+"""Bounds of the memory that building a table may take besides the table's own: most is the
+larger of two. An entry has 8 bytes, so a large reference is passed over four times."""
 
 BLOCKS_OF_THREAD: Final = 4
 """So many blocks of queries each thread is to have, if they are not too small then."""
@@ -166,7 +168,8 @@ def plan_tables(
             taken = 0
         groups[-1].append(page)
         taken += size
-    scratch = min(max(memory // 4, LEAST_SCRATCH_BYTES), MOST_SCRATCH_BYTES)
+    most_scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * min(page_size, bases))
+    scratch = min(max(memory // 4, LEAST_SCRATCH_BYTES), most_scratch)
     layout = Layout.of(options.policy, False)
     return Plan(pages, groups, page_size, layout, length, kmer_length, scratch)
 
