@@ -94,9 +94,7 @@ def _equal_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: 
     return types.int64(one, types.int64, other, types.int64), generate
 
 
-def _equal_word_behind(
-    typing_context: Any, one: Any, at: Any, other: Any, other_at: Any
-) -> Any:
+def _equal_word_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
     """Return how many of the last `WORD_STEP` bases before these are the same and no break."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
