@@ -45,7 +45,7 @@ def run(runtime: str, folder: Path, *words: str) -> subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_policy_gives_the_matches_of_the_definition(
+def test_all_textures_and_layouts_give_the_matches_of_the_definition(
     runtime: str, library_folder: Path, layout: str
 ) -> None:
     done = run(runtime, library_folder, layout)
@@ -54,7 +54,7 @@ def test_every_policy_gives_the_matches_of_the_definition(
     found = re.fullmatch(r"(\w+): (\d+) matches in (\d+) cases, 0 differences\n", done.stdout)
     assert found is not None, report
     assert found[1] == layout
-    assert int(found[2]) > 100_000
+    assert int(found[2]) > 50_000
     assert int(found[3]) >= (15 if "t" in layout and "W" in layout else 24)
 
 
