@@ -149,7 +149,7 @@ def plan_tables(
     bases = reference.codes.size
     length = options.minimum_length
     most = memory if most_device_bytes is None else min(memory, most_device_bytes)
-    page_size = options.page_size or min(bases, MAXIMUM_TABLE_BASES)
+    page_size = min(options.page_size or bases, MAXIMUM_TABLE_BASES)
 
     def bytes_of(page_bases: int) -> int:
         return table_bytes(page_bases, choose_kmer_length(length, page_bases))

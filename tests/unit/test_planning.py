@@ -328,3 +328,13 @@ def test_blocks_are_small_where_queries_are_few(
 def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size() -> None:
     options = MatchOptions("r.fa", ("-",), threads=2)
     assert choose_block_size(options, WorkSizes(8_000, 1, 1, 1, 1)) == 8_000
+
+
+@pytest.mark.parametrize("page_size", [None, 101, 1 << 40])
+def test_no_part_is_larger_than_a_table_can_be(
+    page_size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "MAXIMUM_TABLE_BASES", 100)
+    options = MatchOptions("r.fa", ("q.fa",), search="sampled", page_size=page_size)
+    plan = make_plan(options, reference_of_size(250))
+    assert [(page.begin, page.end) for page in plan.pages] == [(0, 100), (100, 200), (200, 250)]
