@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -159,19 +159,44 @@ def plan_tables(
             page_size = -(-page_size // 2)
     kmer_length = choose_kmer_length(length, min(page_size, bases))
     pages = plan_pages(bases, page_size, 0)
+    groups = groups_within(
+        pages, most, lambda page: table_bytes(page.end - page.begin, kmer_length)
+    )
+    most_scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * min(page_size, bases))
+    scratch = min(max(memory // 4, LEAST_SCRATCH_BYTES), most_scratch)
+    layout = Layout.of(options.policy, False)
+    return Plan(pages, groups, page_size, layout, length, kmer_length, scratch)
+
+
+def groups_within(
+    pages: Sequence[Page], most: int, bytes_of: Callable[[Page], int]
+) -> list[list[Page]]:
+    """Divide pages into groups of at most so many bytes, or of one page.
+
+    Parameters
+    ----------
+    pages : sequence of Page
+        In the order of the reference.
+    most : int
+        The most bytes of a group of several pages.
+    bytes_of : callable
+        Returns the bytes of a page.
+
+    Returns
+    -------
+    list of list of Page
+        At least one page each, in the same order.
+    """
     groups: list[list[Page]] = []
     taken = 0
     for page in pages:
-        size = table_bytes(page.end - page.begin, kmer_length)
+        size = bytes_of(page)
         if not groups or taken + size > most:
             groups.append([])
             taken = 0
         groups[-1].append(page)
         taken += size
-    most_scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * min(page_size, bases))
-    scratch = min(max(memory // 4, LEAST_SCRATCH_BYTES), most_scratch)
-    layout = Layout.of(options.policy, False)
-    return Plan(pages, groups, page_size, layout, length, kmer_length, scratch)
+    return groups
 
 
 def plan_of_index(
@@ -204,15 +229,7 @@ def plan_of_index(
     if most_device_bytes is not None:
         most = most_device_bytes
     header = index.header
-    groups: list[list[Page]] = []
-    taken = 0
-    for page in index.pages:
-        size = index.page_bytes(page.index)
-        if not groups or taken + size > most:
-            groups.append([])
-            taken = 0
-        groups[-1].append(page)
-        taken += size
+    groups = groups_within(index.pages, most, lambda page: index.page_bytes(page.index))
     length = options.minimum_length
     if header.search == "tree" and len(index.pages) > 1:
         # Longer matches are among those for which the pages overlap.

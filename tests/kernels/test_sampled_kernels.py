@@ -38,7 +38,7 @@ from search_cases import (
 from watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.backends.cpu.sampled import SampledCpuBackend
-from mummergpu.backends.cuda import plan, sampled
+from mummergpu.backends.cuda import plan, sampled, searching
 from mummergpu.backends.cuda.device import DeviceMemoryError
 from mummergpu.backends.cuda.sampled import KERNELS, SampledCudaBackend, planes_bytes
 from mummergpu.backends.cuda.specialisation import Specialisation
@@ -336,7 +336,7 @@ def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open) -> 
 
 
 def test_a_block_of_too_many_bases_is_halved(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "MOST_BASES", GENOME.block().base_count - 1)
+    monkeypatch.setattr(searching, "MOST_BASES", GENOME.block().base_count - 1)
     given = opened()
     given.hold(GENOME)
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.backends.cuda.device import Argument, Buffer, DeviceMemoryError, Program
-from mummergpu.backends.cuda.resident import PADDING_BYTES, WORD_BYTES
+from mummergpu.backends.cuda.resident import WORD_BYTES
 from mummergpu.backends.cuda.searching import COUNTER_BYTES, StreamSearcher
 from mummergpu.backends.cuda.specialisation import Specialisation
 from mummergpu.backends.cuda.streaming import StreamingBackend
@@ -30,9 +30,6 @@ KEPT_BYTES: Final = 32
 
 UPLOAD_BASES: Final = 1 << 26
 """Of the reference that go to the device as codes at a time, to be packed there."""
-
-MOST_BASES: Final = 1 << 30
-"""Of a block: positions in it have 32 bits on the device, with some to spare."""
 
 PIECE_BASES: Final = 1 << 16
 """Of a long query: many threads work on a piece, but a match is extended by one."""
@@ -147,37 +144,24 @@ class SampledSearcher(StreamSearcher[SampledJob]):
             self._stream.synchronize()
 
     def _upload(self, job: SampledJob, block: QueryBlock, codes: CodeArray) -> PackedQueries:
-        """Copy a block to the device by way of pinned memory, and pack it there."""
-        if block.base_count > MOST_BASES:
-            raise DeviceMemoryError(f"{block.base_count} bases in one block")
-        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
-        text = self._device.pinned(size, np.uint8)
-        text[: codes.size] = codes
-        text[codes.size :] = 0
-        offsets = self._device.pinned(block.query_count + 1, np.int64)
-        offsets[:] = block.offsets - block.offsets[0]
+        """Copy a block to the device, and pack it there."""
+        uploaded = self._upload_block(block, codes)
         room = self._workspace.room
-        text_address = room("codes", size)
-        offsets_address = room("query offsets", offsets.nbytes)
         planes = room("planes", planes_bytes(codes.size)) + PLANES_BYTES * PADDING_WORDS
         words = room("queries of words", 4 * (-(-codes.size // WORD_BASES) + 1))
-        self._stream.copy_in(text_address, text)
-        self._stream.copy_in(offsets_address, offsets)
         self._launcher.launch_on(
             job.program,
             "pack_codes",
             -(-codes.size // WORD_BASES) + 2 * PADDING_WORDS,
-            (text_address, codes.size, planes, PADDING_WORDS, PADDING_WORDS),
+            (uploaded.codes, codes.size, planes, PADDING_WORDS, PADDING_WORDS),
         )
         self._launcher.launch_on(
             job.program,
             "mark_queries",
             block.query_count,
-            (offsets_address, block.query_count, planes, words),
+            (uploaded.offsets, block.query_count, planes, words),
         )
-        self._stream.synchronize()
-        self._stats.add_bytes(to_device=text.nbytes + offsets.nbytes)
-        return PackedQueries(block.query_count, codes.size, offsets_address, planes, words)
+        return PackedQueries(block.query_count, codes.size, uploaded.offsets, planes, words)
 
     def _search_part(
         self, job: SampledJob, table: ResidentTable, queries: PackedQueries, most: int
@@ -185,9 +169,8 @@ class SampledSearcher(StreamSearcher[SampledJob]):
         """Return the MEMs whose first sample is found in one part."""
         room = self._workspace.room
         program = job.program
-        count = max(0, queries.base_count - table.kmer_length) // job.step + 1
-        if queries.base_count < table.kmer_length:
-            count = 0
+        # None where there is no room for a k-mer: the division rounds down.
+        count = max(0, (queries.base_count - table.kmer_length) // job.step + 1)
         what: tuple[Argument, ...] = (
             queries.planes,
             count,

@@ -12,21 +12,18 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.backends.cuda.device import Argument, DeviceMemoryError
+from mummergpu.backends.cuda.device import Argument
 from mummergpu.backends.cuda.on_device import (
     DeviceCandidates,
     DeviceMems,
     DeviceQueries,
     Job,
 )
-from mummergpu.backends.cuda.resident import PADDING_BYTES, WORD_BYTES, ResidentPage
+from mummergpu.backends.cuda.resident import WORD_BYTES, ResidentPage
 from mummergpu.backends.cuda.searching import COUNTER_BYTES, StreamSearcher
 from mummergpu.backends.interface import MemColumns
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
-
-MOST_BASES: Final = 1 << 30
-"""Of a block: positions in it have 32 bits on the device, with some to spare."""
 
 CANDIDATE_BYTES: Final = 16
 """Of a candidate match, as in ``match.cu``."""
@@ -73,25 +70,15 @@ class Searcher(StreamSearcher[Job]):
                 queries.texture.free()
 
     def _upload(self, job: Job, block: QueryBlock, codes: CodeArray) -> DeviceQueries:
-        """Copy a block to the device, by way of pinned memory."""
-        if block.base_count > MOST_BASES:
-            raise DeviceMemoryError(f"{block.base_count} bases in one block")
-        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
-        text = self._device.pinned(size, np.uint8)
-        text[: codes.size] = codes
-        text[codes.size :] = 0
-        offsets = self._device.pinned(block.query_count + 1, np.int64)
-        offsets[:] = block.offsets - block.offsets[0]
-        text_address = self._workspace.room("codes", size)
-        offsets_address = self._workspace.room("query offsets", offsets.nbytes)
-        self._stream.copy_in(text_address, text)
-        self._stream.copy_in(offsets_address, offsets)
-        self._stream.synchronize()
-        self._stats.add_bytes(to_device=text.nbytes + offsets.nbytes)
+        """Copy a block to the device, and bind a texture if the policy says so."""
+        uploaded = self._upload_block(block, codes)
         texture = None
         if job.query_texture:
-            texture = self._device.linear_texture(text_address, size // WORD_BYTES, WORD_BYTES)
-        return DeviceQueries(block.query_count, codes.size, offsets_address, text_address, texture)
+            texels = uploaded.size // WORD_BYTES
+            texture = self._device.linear_texture(uploaded.codes, texels, WORD_BYTES)
+        return DeviceQueries(
+            block.query_count, codes.size, uploaded.offsets, uploaded.codes, texture
+        )
 
     def _search_page(
         self, job: Job, page: ResidentPage, queries: DeviceQueries, most: int, place: int

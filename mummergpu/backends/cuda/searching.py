@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from mummergpu.backends.cuda.device import Device
+from mummergpu.backends.cuda.device import Device, DeviceMemoryError
 from mummergpu.backends.cuda.launches import Launcher
+from mummergpu.backends.cuda.resident import PADDING_BYTES, WORD_BYTES
 from mummergpu.backends.cuda.workspace import Workspace
 from mummergpu.backends.interface import MemColumns
 from mummergpu.reads import QueryBlock
@@ -16,11 +19,31 @@ from mummergpu.stats import Stats
 
 JobType = TypeVar("JobType")
 
-COUNTER_BYTES = 32
+COUNTER_BYTES: Final = 32
 """The room for counters that come back to the host."""
 
+MOST_BASES: Final = 1 << 30
+"""Of a block: positions in it have 32 bits on the device, with some to spare."""
 
-class StreamSearcher(Generic[JobType]):
+
+@dataclass(frozen=True)
+class UploadedBlock:
+    """A block of queries as it has been copied to the device.
+
+    Attributes
+    ----------
+    codes, size : int
+        The address of its bases, and their bytes with what lies behind them, all zero.
+    offsets : int
+        The address of where each query begins, and where the last ends.
+    """
+
+    codes: int
+    size: int
+    offsets: int
+
+
+class StreamSearcher(ABC, Generic[JobType]):
     """Searches one block at a time, on a stream and with memory of its own.
 
     Parameters
@@ -44,6 +67,7 @@ class StreamSearcher(Generic[JobType]):
         self._total = device.pinned(1, np.int64)
         self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
 
+    @abstractmethod
     def find_mems(
         self, job: JobType, block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
@@ -70,7 +94,6 @@ class StreamSearcher(Generic[JobType]):
         DeviceMemoryError
             If the block or its MEMs do not fit.
         """
-        raise NotImplementedError
 
     def release(self) -> None:
         """Give the memory back, after a block that did not fit."""
@@ -84,6 +107,27 @@ class StreamSearcher(Generic[JobType]):
         self._total = self._counters = np.empty(0, dtype=np.int64)
         self._workspace.free()
         self._stream.free()
+
+    def _upload_block(self, block: QueryBlock, codes: CodeArray) -> UploadedBlock:
+        """Copy a block to the device, by way of pinned memory."""
+        if block.base_count > MOST_BASES:
+            raise DeviceMemoryError(f"{block.base_count} bases in one block")
+        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
+        text = self._device.pinned(size, np.uint8)
+        text[: codes.size] = codes
+        text[codes.size :] = 0
+        offsets = self._device.pinned(block.query_count + 1, np.int64)
+        offsets[:] = block.offsets - block.offsets[0]
+        uploaded = UploadedBlock(
+            self._workspace.room("codes", size),
+            size,
+            self._workspace.room("query offsets", offsets.nbytes),
+        )
+        self._stream.copy_in(uploaded.codes, text)
+        self._stream.copy_in(uploaded.offsets, offsets)
+        self._stream.synchronize()
+        self._stats.add_bytes(to_device=text.nbytes + offsets.nbytes)
+        return uploaded
 
     def _columns(self, place: int, count: int) -> tuple[int, int, int]:
         """Return the addresses of room for the columns of MEMs."""
