@@ -3,7 +3,8 @@
 The file is mapped, not read: opening takes no time, the system brings in what is touched,
 and all processes that use a file share that memory. What is checked when a file is opened
 costs nothing that grows with the reference: its header, its records, and that the sizes of
-all arrays fit each other. Damage inside the large sections is found by `check_sections`.
+all arrays fit each other. Damage inside the large sections is found by
+`IndexFile.damaged_sections`.
 """
 
 from __future__ import annotations
