@@ -12,6 +12,8 @@ import pytest
 import mummergpu
 from mummergpu import pipeline
 from mummergpu.cli import main
+from mummergpu.combinations import PAGES_OF_TREES
+from mummergpu.layout import MAXIMUM_PAGE_BASES
 from mummergpu.policy import DEFAULT_POLICY, LETTERS, Policy
 from mummergpu.sequence import Strand
 from mummergpu.settings import MatchOptions, Uniqueness
@@ -235,3 +237,7 @@ def test_options_that_speak_of_trees_mean_a_search_of_trees(
 def test_a_sampled_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(f"--search sampled {words} ref.fa reads.fq".split()) == 2
     assert f"{words.split()[0].replace('--no-', '--')} speaks of trees" in capsys.readouterr().err
+
+
+def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows() -> None:
+    assert PAGES_OF_TREES == MAXIMUM_PAGE_BASES

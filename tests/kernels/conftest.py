@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.backends.cuda import plan
+from mummergpu.backends.cuda.streaming import STREAMS
+
 REQUIRE_CXX = "MUMMERGPU_REQUIRE_CXX"
 """Set to 1 where tests that run the kernels on the host must not be skipped."""
 
@@ -31,3 +34,10 @@ def cxx() -> str:
 def library_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where compiled kernels are kept for the session."""
     return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
+    monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
+    return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE

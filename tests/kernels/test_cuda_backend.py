@@ -6,85 +6,51 @@ policy is for `test_host_kernels.py`; here little is searched, and much goes wro
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 from host_device import everything_given_back
+from opened_backends import (
+    ANY,
+    FORWARD,
+    GENOME,
+    REPEATS,
+    OpenedBackend,
+    close_all,
+    refused,
+)
 from search_cases import (
     ONE_PAGE,
     STRANDS,
-    Row,
     SearchCase,
     block_of,
-    codes_of,
-    made_bases,
-    made_queries,
     rows_of,
 )
 from watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.backends.cpu import CpuBackend
-from mummergpu.backends.cuda import KERNELS, CudaBackend, plan, resident
+from mummergpu.backends.cuda import KERNELS, CudaBackend, resident
 from mummergpu.backends.cuda.specialisation import Specialisation
 from mummergpu.backends.cuda.streaming import STREAMS
 from mummergpu.errors import BackendError
 from mummergpu.index import IndexedPage
 from mummergpu.layout import Layout
 from mummergpu.policy import Policy
-from mummergpu.reads import QueryBlock
-from mummergpu.sequence import Strand
 from mummergpu.stats import Stats
-
-ANY = 1 << 40
-FORWARD = Strand.FORWARD
-
-
-def _genome() -> SearchCase:
-    random = np.random.default_rng(8)
-    repeat = made_bases(random, 40, "ACGT")
-    records = tuple(made_bases(random, 90, "ACGT", 0.02) + repeat for _ in range(4))
-    queries = made_queries(random, "N".join(records), 13, 70)
-    return SearchCase("genome", records, queries, 6, 130)
-
-
-GENOME = _genome()
-"""Four records on several pages."""
-
-REPEATS = SearchCase("repeats", ("A" * 300,), tuple("A" * 100 for _ in range(16)), 5)
-"""Each query has some 10,000 bytes of matches."""
 
 
 @dataclass
-class Opened:
-    """A backend, its device, and what it said."""
+class Opened(OpenedBackend[CudaBackend]):
+    """A backend that searches trees of one policy."""
 
-    backend: CudaBackend
-    device: WatchedDevice
-    stats: Stats
-    notices: list[str]
     policy: Policy
 
     def hold(self, case: SearchCase, wide: bool = False) -> None:
         self.backend.hold(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
-
-    def find(
-        self, block: QueryBlock, most: int = ANY, strand: Strand = FORWARD
-    ) -> list[list[Row]] | None:
-        columns = self.backend.find_mems(block, codes_of(block, strand), most)
-        return None if columns is None else rows_of(columns)
-
-    @property
-    def halved(self) -> list[int]:
-        """The numbers of queries that are said not to have fit."""
-        pattern = r"([\d,]+) queries do not fit the device: \d+ bytes.*; halving"
-        return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
 
 
 Open = Callable[..., Opened]
@@ -113,25 +79,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
         return every[-1]
 
     yield open_backend
-    for one in every:
-        if not one.device.closed:
-            one.backend.close()
-        assert everything_given_back(one.device)
-
-
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
-    monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
-    return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
-
-
-@contextmanager
-def refused(device: WatchedDevice, refuse: Callable[[int, int], bool]) -> Iterator[None]:
-    """Has a device refuse requests, whose numbers count from now on."""
-    device.requests, before, device.refuse = 0, device.refuse, refuse
-    yield
-    device.refuse = before
+    close_all(every)
 
 
 def test_both_strands_are_searched(opened: Open) -> None:

@@ -14,19 +14,24 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from host_device import everything_given_back
+from opened_backends import (
+    ANY,
+    FORWARD,
+    GENOME,
+    REPEATS,
+    OpenedBackend,
+    close_all,
+    refused,
+)
 from sampled_cases import dense_case, far_case, tables_of
 from search_cases import (
     COLUMNS,
     ONE_PAGE,
     STRANDS,
-    Row,
     SearchCase,
     block_of,
     codes_of,
@@ -38,20 +43,16 @@ from search_cases import (
 from watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.backends.cpu.sampled import SampledCpuBackend
-from mummergpu.backends.cuda import plan, sampled, searching
+from mummergpu.backends.cuda import sampled, searching
 from mummergpu.backends.cuda.device import DeviceMemoryError
 from mummergpu.backends.cuda.sampled import KERNELS, SampledCudaBackend, planes_bytes
 from mummergpu.backends.cuda.specialisation import Specialisation
 from mummergpu.backends.cuda.streaming import STREAMS
 from mummergpu.backends.interface import MemColumns
 from mummergpu.errors import BackendError
-from mummergpu.reads import QueryBlock
-from mummergpu.sequence import Strand
 from mummergpu.stats import Stats
 
 HERE = Path(__file__).resolve().parent
-ANY = 1 << 40
-FORWARD = Strand.FORWARD
 
 
 @pytest.fixture(scope="module")
@@ -103,44 +104,13 @@ def test_memory_that_is_one_byte_short_is_noticed(sanitized: Callable[..., str])
     assert [line for line in lines if not line.endswith(": noticed")] == []
 
 
-def _genome() -> SearchCase:
-    random = np.random.default_rng(8)
-    repeat = made_bases(random, 40, "ACGT")
-    records = tuple(made_bases(random, 90, "ACGT", 0.02) + repeat for _ in range(4))
-    queries = made_queries(random, "N".join(records), 13, 70)
-    return SearchCase("genome", records, queries, 6, 130)
+class Opened(OpenedBackend[SampledCudaBackend]):
+    """A backend that searches tables."""
 
-
-GENOME = _genome()
-"""Four records in several parts."""
-
-REPEATS = SearchCase("repeats", ("A" * 300,), tuple("A" * 100 for _ in range(16)), 5)
-"""Each query has some 10,000 bytes of matches."""
-
-
-@dataclass
-class Opened:
-    """A backend, its device, and what it said."""
-
-    backend: SampledCudaBackend
-    device: WatchedDevice
-    stats: Stats
-    notices: list[str]
+    too_many = "(bytes|bases)"
 
     def hold(self, case: SearchCase, kmer_length: int = 3) -> None:
         self.backend.hold(tables_of(case, kmer_length), case.minimum_length)
-
-    def find(
-        self, block: QueryBlock, most: int = ANY, strand: Strand = FORWARD
-    ) -> list[list[Row]] | None:
-        columns = self.backend.find_mems(block, codes_of(block, strand), most)
-        return None if columns is None else rows_of(columns)
-
-    @property
-    def halved(self) -> list[int]:
-        """The numbers of queries that are said not to have fit."""
-        pattern = r"([\d,]+) queries do not fit the device: \d+ (bytes|bases).*; halving"
-        return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
 
 
 Open = Callable[..., Opened]
@@ -164,25 +134,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
         return every[-1]
 
     yield open_backend
-    for one in every:
-        if not one.device.closed:
-            one.backend.close()
-        assert everything_given_back(one.device)
-
-
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
-    monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
-    return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
-
-
-@contextmanager
-def refused(device: WatchedDevice, refuse: Callable[[int, int], bool]) -> Iterator[None]:
-    """Has a device refuse requests, whose numbers count from now on."""
-    device.requests, before, device.refuse = 0, device.refuse, refuse
-    yield
-    device.refuse = before
+    close_all(every)
 
 
 def large_case(seed: int) -> tuple[SearchCase, int]:
