@@ -78,19 +78,17 @@ def measure(
                         if kernel.launches
                     }
                 )
-        copied = MemColumns(*(np.array(getattr(found, name)) for name in COLUMNS))
-        del found
     finally:
         backend.close()
     kernels = {name: statistics.median(each[name] for each in figures) for name in figures[0]}
     return {
         "together_ms": statistics.median(sum(each.values()) for each in figures),
         "kernels_ms": kernels,
-        "mems": copied.count,
+        "mems": found.count,
         "resources": {
             name: kernel.resources for name, kernel in stats.kernels.items() if kernel.resources
         },
-    }, copied
+    }, found
 
 
 def workload_figures(

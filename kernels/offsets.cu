@@ -10,6 +10,17 @@
 constexpr uint32 SCAN_THREADS = 256;
 constexpr uint32 COUNTS_OF_THREAD = 8;
 
+// The sampled search counts the MEMs of many samples together.
+template <bool sampled>
+struct CountOf {
+    using Type = uint32;
+};
+template <>
+struct CountOf<true> {
+    using Type = uint64;
+};
+using Count = CountOf<SAMPLED>::Type;
+
 // Return the sum of the values of all threads of lower number, and the sum of all.
 __device__ __forceinline__ uint64 sum_before(uint64 value, uint64* shared, uint64& total) {
     shared[threadIdx.x] = value;
@@ -42,7 +53,7 @@ __device__ __forceinline__ uint64 first_of_tile() {
 }
 
 // Read the counts of a tile, neighbouring threads neighbouring counts.
-__device__ __forceinline__ void load_tile(const uint32* counts, uint64 count, uint64* tile) {
+__device__ __forceinline__ void load_tile(const Count* counts, uint64 count, uint64* tile) {
     for (uint32 number = threadIdx.x; number < blockDim.x * COUNTS_OF_THREAD;
          number += blockDim.x) {
         const uint64 place = first_of_tile() + number;
@@ -52,7 +63,7 @@ __device__ __forceinline__ void load_tile(const uint32* counts, uint64 count, ui
 }
 
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
-    sum_tiles(const uint32* counts, uint64 count, uint64* tile_offsets) {
+    sum_tiles(const Count* counts, uint64 count, uint64* tile_offsets) {
     __shared__ uint64 shared[SCAN_THREADS];
     uint64 sum = 0;
     for (uint32 number = threadIdx.x; number < blockDim.x * COUNTS_OF_THREAD;
@@ -86,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
 
 // Write where the items of each count begin, and behind them where the last ones end.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
-    scan_tiles(const uint32* counts, uint64 count, const uint64* tile_offsets, uint64* offsets) {
+    scan_tiles(const Count* counts, uint64 count, const uint64* tile_offsets, uint64* offsets) {
     __shared__ uint64 shared[SCAN_THREADS];
     __shared__ uint64 tile[TILE_PLACES];
     load_tile(counts, count, tile);

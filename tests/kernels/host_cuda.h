@@ -93,6 +93,10 @@ static inline int __ffs(unsigned int value) {
     return __builtin_ffs(static_cast<int>(value));
 }
 
+static inline int __popc(unsigned int value) {
+    return __builtin_popcount(value);
+}
+
 static inline int __clz(unsigned int value) {
     return value == 0 ? 32 : __builtin_clz(value);
 }

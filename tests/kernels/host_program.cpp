@@ -1,5 +1,6 @@
 // The kernels, compiled for the host as one shared library with a function to launch them.
 #include "host_cuda.h"
+#include "host_warps.h"
 
 #include "program.cu"
 
@@ -32,49 +33,52 @@ class Arguments {
 
 template <typename... Parameters>
 void launch(void (*kernel)(Parameters...), unsigned int blocks, unsigned int threads,
-            Arguments arguments) {
+            bool in_warps, Arguments arguments) {
     // Braces keep the order of evaluation.
     struct Call {
-        void (*kernel)(Parameters...);
-        const Arguments& arguments;
-        unsigned int blocks;
-        unsigned int threads;
-
-        Call(void (*given)(Parameters...), unsigned int b, unsigned int t, Arguments& source,
-             Parameters... parameters)
-            : kernel(given), arguments(source), blocks(b), threads(t) {
+        Call(void (*kernel)(Parameters...), unsigned int blocks, unsigned int threads,
+             bool in_warps, const Arguments& source, Parameters... parameters) {
             source.end();
             gridDim.x = blocks;
             blockDim.x = threads;
+            auto thread = [&] { kernel(parameters...); };
             for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+                if (in_warps) {
+                    warp::run([](void* given) { (*static_cast<decltype(thread)*>(given))(); },
+                              &thread);
+                    continue;
+                }
                 for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) {
-                    kernel(parameters...);
+                    thread();
                 }
             }
         }
     };
-    Call{kernel, blocks, threads, arguments, arguments.next<Parameters>()...};
+    Call{kernel, blocks, threads, in_warps, arguments, arguments.next<Parameters>()...};
 }
 
 }  // namespace
 
 extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int threads,
                              const char* bytes, size_t size) {
-#define KERNEL(kernel)                                           \
-    if (std::strcmp(name, #kernel) == 0) {                       \
-        launch(kernel, blocks, threads, Arguments(bytes, size)); \
-        return 0;                                                \
+#define LAUNCH(kernel, threads, in_warps)                                  \
+    if (std::strcmp(name, #kernel) == 0) {                                 \
+        launch(kernel, blocks, threads, in_warps, Arguments(bytes, size)); \
+        return 0;                                                          \
     }
+#define KERNEL(kernel) LAUNCH(kernel, threads, false)
+// Kernels that work in warps are given one a block, whatever was asked for.
+#define WARP_KERNEL(kernel) LAUNCH(kernel, warp::LANES, true)
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)
     KERNEL(scan_tiles)
 #if SAMPLED
     KERNEL(pack_codes)
     KERNEL(mark_queries)
-    KERNEL(count_sampled)
+    WARP_KERNEL(count_sampled)
     KERNEL(count_long_lists)
     KERNEL(offsets_of_sampled)
-    KERNEL(write_sampled)
+    WARP_KERNEL(write_sampled)
     KERNEL(write_long_lists)
 #else
     KERNEL(match_kernel)

@@ -1,6 +1,7 @@
 // The kernels' own idea of how memory is laid out, for tests to hold against the package's:
 // every value is the compiler's, none is copied.
 #include "host_cuda.h"
+#include "host_warps.h"
 
 #include "program.cu"
 
@@ -22,7 +23,7 @@ const Named VALUES[] = {
     NAMED(WORD_BASES),
     NAMED(PADDING_WORDS),
     NAMED(sizeof(Planes)),
-    NAMED(sizeof(KeptExtensions)),
+    NAMED(KEPT_OF_TILE * sizeof(uint64)),
 #else
     NAMED(EDGE_START),
     NAMED(EDGE_END),

@@ -32,13 +32,15 @@ from sampled_cases import SAMPLED_CASES, kmer_lengths, tables_of  # isort: skip
 from search_cases import STRANDS, SearchCase, codes_of, rows_of  # isort: skip
 
 ROOMS: Final = (
-    *("planes", "query offsets", "kept mems", "mem counts", "long samples", "mem offsets"),
-    *("offsets of mems", "query starts 0", "reference starts 0", "lengths 0"),
+    *("planes", "query offsets", "kept mems", "tiles", "mem counts", "mem counts of tiles"),
+    *("long samples", "mem offsets of tiles", "offsets of mems"),
+    *("query starts 0", "reference starts 0", "lengths 0"),
 )
 
 SINGLE: Final = SearchCase("single", ("ACGGTCTTACGAACGC",), ("ACG",), 3)
 HEAVY: Final = SearchCase("heavy", ("A" * 80,), ("A" * 40,), 1)
 FULL: Final = SearchCase("full", ("ACAC" * 3,), ("ACAC" * 8,), 1)
+MANY: Final = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
 """For short rooms: each of them is full to its last byte with one of these cases."""
 
 
@@ -98,7 +100,7 @@ def check_all(compiler: HostCompiler) -> int:
 
 def try_short_room(room: str, compiler: HostCompiler) -> bool:
     """Tell whether a room is noticed that is a byte too small, by some case; in a child."""
-    for case, kmer_length in ((SINGLE, 3), (HEAVY, 1), (FULL, 1)):
+    for case, kmer_length in ((SINGLE, 3), (HEAVY, 1), (FULL, 1), (MANY, 1)):
         pages = tables_of(case, kmer_length)
         with tempfile.TemporaryFile() as errors:
             child = os.fork()

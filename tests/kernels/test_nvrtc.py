@@ -30,7 +30,7 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-FILES_OF_SAMPLED = {"offsets.cu", "planes.cu", "sampled.cu"}
+FILES_OF_SAMPLED = {"long_lists.cu", "offsets.cu", "planes.cu", "sampled.cu"}
 FILES_OF_TREES = {"match.cu", "offsets.cu", "order.cu", "print.cu", "queries.cu"}
 
 

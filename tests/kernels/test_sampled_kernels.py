@@ -94,13 +94,13 @@ def test_kmers_of_every_length_give_the_matches_of_the_definition(
     assert told is not None, report
     matches, searches, longest, farthest, parts = map(int, told.groups())
     assert matches > 150_000 and searches > 100
-    # A thread works on 32 places; a word has 32 bases.
+    # A warp shares lists of up to 32 places; a word has 32 bases.
     assert longest > 500 and farthest > 100 and parts > 10
 
 
 def test_memory_that_is_one_byte_short_is_noticed(sanitized: Callable[..., str]) -> None:
     lines = sanitized("--short").splitlines()
-    assert len(lines) == 10
+    assert len(lines) == 12
     assert [line for line in lines if not line.endswith(": noticed")] == []
 
 
@@ -179,7 +179,7 @@ def test_larger_cases_give_what_the_cpu_backend_gives(opened: Open, seed: int) -
 def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     opened: Open, minimum_length: int, bases: int
 ) -> None:
-    """Left extensions of more than 12 bits, or lengths of more than 20."""
+    """Left extensions of more than 12 bits, or lengths of more than 15."""
     random = np.random.default_rng(minimum_length)
     record = made_bases(random, bases, "ACGT")
     copy = record[: bases // 2] + "N" + record[minimum_length // 2 : 3 * minimum_length]

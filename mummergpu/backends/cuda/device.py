@@ -78,6 +78,10 @@ class Mark(Protocol):
         """Return the device's time between two marks that it has passed."""
         ...
 
+    def wait(self) -> None:
+        """Wait until the device has passed the mark; raise `BackendError` if it fails."""
+        ...
+
 
 class Program(Protocol):
     """A compiled and loaded set of kernels."""
@@ -91,7 +95,7 @@ class Stream(Protocol):
     """Work of a device that is done in order, beside that of other streams.
 
     Nothing here waits for the device but `synchronize`; host arrays must stay as they are
-    until then.
+    until then, or until a mark behind their copy has been passed.
     """
 
     def copy_in(self, address: int, array: AnyArray) -> None:

@@ -85,7 +85,7 @@ class Launcher:
         program : Program
             The kernels.
         counts : int
-            The address of `count` numbers of 32 bits.
+            The address of `count` numbers, of the bits that ``offsets.cu`` says.
         count : int
             How many they are; may be 0.
         offsets : int

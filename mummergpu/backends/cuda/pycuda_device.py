@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -10,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pycuda.driver as cuda
-from pycuda.tools import PageLockedMemoryPool
 
 from mummergpu.backends.cuda.compilation import choose_architecture
 from mummergpu.backends.cuda.device import (
@@ -28,6 +26,15 @@ from mummergpu.errors import BackendError
 BLOCK_THREADS: Final = 256
 REGISTER_UNIT: Final = 8
 """Registers of a thread are given out in multiples of this."""
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise what a device tells when it is waited for as an error of the backend."""
+    try:
+        yield
+    except cuda.Error as error:
+        raise BackendError("cuda", f"the device failed: {error}") from error
 
 
 class PycudaBuffer:
@@ -57,6 +64,11 @@ class PycudaMark:
         """Return the device's time between two marks that it has passed."""
         assert isinstance(earlier, PycudaMark)
         return float(self._event.time_since(earlier._event))
+
+    def wait(self) -> None:
+        """Wait until the device has passed the mark; raise `BackendError` if it fails."""
+        with _failures():
+            self._event.synchronize()
 
 
 class PycudaProgram:
@@ -141,10 +153,8 @@ class PycudaStream:
 
     def synchronize(self) -> None:
         """Wait until all work is done; raise `BackendError` if some of it failed."""
-        try:
+        with _failures():
             self._stream.synchronize()
-        except cuda.Error as error:
-            raise BackendError("cuda", f"the device failed: {error}") from error
 
     def free(self) -> None:
         """Give the stream back, when its work is done."""
@@ -186,9 +196,6 @@ class PycudaDevice:
             * (get(attribute.MAX_THREADS_PER_MULTIPROCESSOR) // BLOCK_THREADS)
         )
         self.texture_texels = int(get(attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH))
-        self._lock = threading.Lock()
-        with self.current():
-            self._pool = PageLockedMemoryPool()
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -210,9 +217,8 @@ class PycudaDevice:
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
         """Return host memory that the device can copy to and from while the host goes on."""
-        with self._lock:
-            found: AnyArray = self._pool.allocate((count,), np.dtype(dtype))
-            return found
+        found: AnyArray = cuda.pagelocked_empty((count,), np.dtype(dtype))
+        return found
 
     def new_stream(self) -> PycudaStream:
         """Return a new stream."""
@@ -231,7 +237,5 @@ class PycudaDevice:
         return ArrayTexture(data, width, texel_bytes)
 
     def close(self) -> None:
-        """Let go of the device; pinned memory that is in use stays until it is not."""
-        with self.current():
-            self._pool.stop_holding()
+        """Let go of the device; nothing of it may be in use any more."""
         self._context.detach()

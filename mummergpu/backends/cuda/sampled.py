@@ -25,8 +25,13 @@ PLANES_BYTES: Final = 16
 PADDING_WORDS: Final = 2
 """As in ``planes.cuh``."""
 
-KEPT_BYTES: Final = 32
-"""Of the few MEMs of a sample that are kept by the counting kernel, as in ``sampled.cu``."""
+LANES: Final = 32
+"""The samples of a tile, as in ``warps.cuh``."""
+
+KEPT_BYTES: Final = 8 * 128
+TILE_BYTES: Final = 8
+"""Of the MEMs of a tile that are kept by the counting kernel, and of what is known of it besides,
+as in ``sampled.cu``."""
 
 UPLOAD_BASES: Final = 1 << 26
 """Of the reference that go to the device as codes at a time, to be packed there."""
@@ -178,35 +183,44 @@ class SampledSearcher(StreamSearcher[SampledJob]):
             np.uint32(job.minimum_length),
             *job.arguments(table),
         )
-        kept = room("kept mems", KEPT_BYTES * count)
+        tiles = -(-count // LANES)
+        kept = room("kept mems", KEPT_BYTES * tiles)
+        known = room("tiles", TILE_BYTES * tiles)
         counts = room("mem counts", 4 * count)
+        tile_counts = room("mem counts of tiles", 8 * tiles)
         long_samples = room("long samples", 4 * count)
         long_count = room("counters", COUNTER_BYTES)
         self._stream.fill_zero(long_count, COUNTER_BYTES)
         long = (long_samples, long_count)
+        counted = (counts, tile_counts)
         blocks = self._device.resident_blocks
         if count > 0:
-            self._launcher.launch_on(program, "count_sampled", count, (*what, kept, counts, *long))
-            self._launcher.launch(program, "count_long_lists", blocks, (*what, *long, counts))
-        offsets = room("mem offsets", 8 * (count + 1))
-        self._launcher.scan(program, counts, count, offsets)
+            self._launcher.launch_on(
+                program, "count_sampled", LANES * tiles, (*what, kept, known, *counted, *long)
+            )
+            self._launcher.launch(program, "count_long_lists", blocks, (*what, *long, *counted))
+        offsets = room("mem offsets of tiles", 8 * (tiles + 1))
+        self._launcher.scan(program, tile_counts, tiles, offsets)
         query_offsets = room("offsets of mems", 8 * (queries.count + 1))
         self._launcher.launch_on(
             program,
             "offsets_of_sampled",
             queries.count + 1,
-            (offsets, count, np.uint32(job.step), queries.offsets, queries.count, query_offsets),
+            (
+                *(offsets, counts, count, np.uint32(job.step)),
+                *(queries.offsets, queries.count, query_offsets),
+            ),
         )
-        found = self._read_total(offsets, count)
+        found = self._read_total(offsets, tiles)
         if found > most:
             return None
         columns = self._columns(0, found)
         if found > 0:
-            rows = (*columns, queries.offsets, queries.words)
-            self._launcher.launch_on(program, "write_sampled", count, (*what, kept, offsets, *rows))
-            self._launcher.launch(
-                program, "write_long_lists", blocks, (*what, *long, offsets, *rows)
+            rows = (counts, offsets, *columns, queries.offsets, queries.words)
+            self._launcher.launch_on(
+                program, "write_sampled", LANES * tiles, (*what, kept, known, *rows)
             )
+            self._launcher.launch(program, "write_long_lists", blocks, (*what, *long, *rows))
         return self._download(queries.count, query_offsets, columns, found)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from mummergpu.backends.cuda.device import Device, DeviceMemoryError
 from mummergpu.backends.cuda.launches import Launcher
 from mummergpu.backends.cuda.resident import PADDING_BYTES, WORD_BYTES
+from mummergpu.backends.cuda.staging import Staging
 from mummergpu.backends.cuda.workspace import Workspace
-from mummergpu.backends.interface import MemColumns
+from mummergpu.backends.interface import MemColumns, new_columns
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
 from mummergpu.stats import Stats
@@ -64,6 +65,7 @@ class StreamSearcher(ABC, Generic[JobType]):
         self._stream = device.new_stream()
         self._workspace = Workspace(device, limit)
         self._launcher = Launcher(device, self._stream, self._workspace, stats, self.stage)
+        self._staging = Staging(device, self._stream)
         self._total = device.pinned(1, np.int64)
         self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
 
@@ -105,28 +107,26 @@ class StreamSearcher(ABC, Generic[JobType]):
         """Give everything back."""
         # Pinned memory must be gone before its context is.
         self._total = self._counters = np.empty(0, dtype=np.int64)
+        self._staging.free()
         self._workspace.free()
         self._stream.free()
 
     def _upload_block(self, block: QueryBlock, codes: CodeArray) -> UploadedBlock:
-        """Copy a block to the device, by way of pinned memory."""
+        """Copy a block to the device."""
         if block.base_count > MOST_BASES:
             raise DeviceMemoryError(f"{block.base_count} bases in one block")
         size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
-        text = self._device.pinned(size, np.uint8)
-        text[: codes.size] = codes
-        text[codes.size :] = 0
-        offsets = self._device.pinned(block.query_count + 1, np.int64)
-        offsets[:] = block.offsets - block.offsets[0]
+        offsets = block.offsets - block.offsets[0]
         uploaded = UploadedBlock(
             self._workspace.room("codes", size),
             size,
             self._workspace.room("query offsets", offsets.nbytes),
         )
-        self._stream.copy_in(uploaded.codes, text)
-        self._stream.copy_in(uploaded.offsets, offsets)
-        self._stream.synchronize()
-        self._stats.add_bytes(to_device=text.nbytes + offsets.nbytes)
+        whole_words = codes.size // WORD_BYTES * WORD_BYTES
+        self._stream.fill_zero(uploaded.codes + whole_words, size - whole_words)
+        self._staging.copy_in(uploaded.codes, codes)
+        self._staging.copy_in(uploaded.offsets, offsets)
+        self._stats.add_bytes(to_device=codes.nbytes + offsets.nbytes)
         return uploaded
 
     def _columns(self, place: int, count: int) -> tuple[int, int, int]:
@@ -147,12 +147,12 @@ class StreamSearcher(ABC, Generic[JobType]):
     def _download(
         self, query_count: int, offsets: int, columns: tuple[int, int, int], count: int
     ) -> MemColumns:
-        """Copy MEMs to the host, into pinned memory that is used again after they are gone."""
-        host_offsets = self._device.pinned(query_count + 1, np.int64)
-        host_columns = [self._device.pinned(count, np.int64) for _ in columns]
-        self._stream.copy_out(host_offsets, offsets)
+        """Copy MEMs to the host."""
+        host_offsets = np.empty(query_count + 1, dtype=np.int64)
+        host_columns = new_columns(count)
+        self._staging.copy_out(host_offsets, offsets)
         for column, address in zip(host_columns, columns, strict=True):
-            self._stream.copy_out(column, address)
+            self._staging.copy_out(column, address)
         self._stream.synchronize()
         self._launcher.report()
         self._stats.add_bytes(from_device=host_offsets.nbytes + 24 * count)

@@ -1,0 +1,161 @@
+// Warps for a host compiler: the lanes of a warp take turns, each from one call that they make
+// together to the next.
+#pragma once
+
+#include <csetjmp>
+#include <ucontext.h>
+
+#include "host_cuda.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace warp {
+
+constexpr unsigned int LANES = 32;
+constexpr size_t STACK_BYTES = 256 << 10;
+
+// Something that runs until it lets another run.
+struct Turn {
+    ucontext_t context;  // where it begins
+    jmp_buf place;       // where it goes on
+    bool has_begun;
+};
+
+struct Lane {
+    Turn turn;
+    alignas(16) char stack[STACK_BYTES];
+    unsigned int calls;  // that it has made together with the others
+    bool ended;
+};
+
+// What lanes hand over in a call; those of the next may be there before all have read these.
+inline unsigned long long handed_over[2][LANES];
+inline Lane lanes[LANES];
+inline Turn scheduler;
+inline bool is_running = false;
+
+#ifdef __SANITIZE_ADDRESS__
+inline void go(Turn& from, Turn& to, const void* stack, size_t stack_bytes) {
+    void* kept = nullptr;
+    __sanitizer_start_switch_fiber(&kept, stack, stack_bytes);
+    swapcontext(&from.context, &to.context);
+    __sanitizer_finish_switch_fiber(kept, nullptr, nullptr);
+}
+#else
+// A jump, unlike a change of context, asks nothing of the system.
+__attribute__((noinline)) inline void go(Turn& from, Turn& to, const void*, size_t) {
+    if (_setjmp(from.place) == 0) {
+        if (to.has_begun) {
+            _longjmp(to.place, 1);
+        }
+        to.has_begun = true;
+        setcontext(&to.context);
+    }
+}
+#endif
+
+#ifdef __SANITIZE_ADDRESS__
+inline const void* scheduler_stack;
+inline size_t scheduler_stack_bytes;
+#else
+constexpr const void* scheduler_stack = nullptr;
+constexpr size_t scheduler_stack_bytes = 0;
+#endif
+
+// Hand a value over, and return those of all lanes when all have come here.
+template <typename Value>
+const unsigned long long* exchange(unsigned int mask, Value value) {
+    static_assert(sizeof(Value) <= sizeof(unsigned long long));
+    require(is_running, "a call of a warp outside of one");
+    require(mask == ~0u, "a call of some lanes only");
+    const unsigned int number = threadIdx.x % LANES;
+    unsigned long long* values = handed_over[lanes[number].calls++ % 2];
+    values[number] = 0;
+    std::memcpy(&values[number], &value, sizeof(Value));
+    go(lanes[number].turn, scheduler, scheduler_stack, scheduler_stack_bytes);
+    return values;
+}
+
+template <typename Value>
+Value taken(unsigned long long value) {
+    Value taken;
+    std::memcpy(&taken, &value, sizeof(Value));
+    return taken;
+}
+
+// What the lanes run.
+inline void (*body)(void*);
+inline void* argument;
+
+inline void lane_body() {
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
+#endif
+    const unsigned int number = threadIdx.x % LANES;
+    body(argument);
+    lanes[number].ended = true;
+    go(lanes[number].turn, scheduler, scheduler_stack, scheduler_stack_bytes);
+}
+
+// Run a function in all lanes of a warp, turn by turn.
+inline void run(void (*function)(void*), void* given) {
+    body = function;
+    argument = given;
+    is_running = true;
+    for (Lane& lane : lanes) {
+        ucontext_t& context = lane.turn.context;
+        getcontext(&context);
+        context.uc_stack.ss_sp = lane.stack;
+        context.uc_stack.ss_size = STACK_BYTES;
+        context.uc_link = nullptr;
+        makecontext(&context, lane_body, 0);
+        lane.turn.has_begun = false;
+        lane.calls = 0;
+        lane.ended = false;
+    }
+    scheduler.has_begun = true;
+    while (!lanes[0].ended) {
+        for (unsigned int number = 0; number < LANES; ++number) {
+            threadIdx.x = number;
+            go(scheduler, lanes[number].turn, lanes[number].stack, STACK_BYTES);
+        }
+        for (const Lane& lane : lanes) {
+            require(lane.ended == lanes[0].ended && lane.calls == lanes[0].calls,
+                    "lanes of a warp that part ways");
+        }
+    }
+    is_running = false;
+}
+
+}  // namespace warp
+
+template <typename Value>
+Value __shfl_sync(unsigned int mask, Value value, unsigned int lane) {
+    return warp::taken<Value>(warp::exchange(mask, value)[lane % warp::LANES]);
+}
+
+template <typename Value>
+Value __shfl_up_sync(unsigned int mask, Value value, unsigned int reach) {
+    const unsigned int number = threadIdx.x % warp::LANES;
+    const unsigned int other = number < reach ? number : number - reach;
+    return warp::taken<Value>(warp::exchange(mask, value)[other]);
+}
+
+static inline unsigned int __ballot_sync(unsigned int mask, bool holds) {
+    const unsigned long long* all = warp::exchange(mask, holds);
+    unsigned int lanes = 0;
+    for (unsigned int number = 0; number < warp::LANES; ++number) {
+        lanes |= static_cast<unsigned int>(all[number]) << number;
+    }
+    return lanes;
+}
+
+static inline bool __all_sync(unsigned int mask, bool holds) {
+    return __ballot_sync(mask, holds) == ~0u;
+}
+
+static inline void __syncwarp() {
+    warp::exchange(~0u, 0);
+}
