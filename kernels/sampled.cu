@@ -16,7 +16,7 @@
 #include "tiles.cuh"
 
 // A warp works on lists of so many places.
-constexpr uint32 LONGEST_LIST = 32;
+constexpr uint32 LONGEST_LIST = 64;
 
 // Count the MEMs of each sample and each tile, and keep them if they are few; list samples of
 // long lists.

@@ -14,11 +14,32 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba.core import event, types
+from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _BORROWER: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
+
+
+class _KeptCode(FunctionCache):  # type: ignore[misc]
+    """Machine code on disk, loaded without what only a compilation needs.
+
+    Before it looks on disk, numba's own cache imports all that it can compile, which takes
+    two tenths of a second. The compiler imports that by itself where nothing is found.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for a signature, or None."""
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def _kept(function: Function, **options: Any) -> Function:
+    """Compile `function` at its first call, and keep the machine code on disk."""
+    dispatcher = numba.njit(nogil=True, **options)(function)
+    dispatcher._cache = _KeptCode(function)
+    return cast(Function, dispatcher)
 
 
 def compiled(function: Function) -> Function:
@@ -34,7 +55,7 @@ def compiled(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return _kept(function, error_model="numpy")
 
 
 def inlined(function: Function) -> Function:
@@ -70,7 +91,7 @@ def compiled_borrower(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return cast(Function, numba.njit(cache=True, nogil=True, **_BORROWER)(function))
+    return _kept(function, **_BORROWER)
 
 
 def inlined_borrower(function: Function) -> Function:
