@@ -43,11 +43,11 @@ def random_page(seed: int) -> Any:
 
 def build_random_pages(count: int, threads: int) -> dict[str, float]:
     """Build trees of random pages; return the seconds of all, and of the stages of each."""
-    from mummergpu.index import build_page
     from mummergpu.layout import Layout
     from mummergpu.policy import DEFAULT_POLICY
     from mummergpu.reference import plan_pages
     from mummergpu.stats import Stats
+    from mummergpu.tree_building import build_page
 
     layout = Layout.of(DEFAULT_POLICY)
     references = [random_page(seed) for seed in range(count)]

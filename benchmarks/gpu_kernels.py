@@ -25,15 +25,16 @@ from typing import Any
 from gpu_gathers import gather_rates
 from measure import machine, save
 
-from mummergpu.backends.cuda import CudaBackend
 from mummergpu.backends.cuda.kernel_cache import KernelCache
 from mummergpu.backends.cuda.pycuda_device import PycudaDevice
-from mummergpu.index import IndexedPage, build_pages
+from mummergpu.backends.cuda.trees import CudaBackend
+from mummergpu.index import IndexedPage
 from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.reads import QueryBlock, QueryReader
 from mummergpu.reference import plan_pages, read_reference
 from mummergpu.stats import Stats
+from mummergpu.tree_building import build_pages
 from mummergpu.workload import load_declaration
 
 WORKLOADS = ("LMONO", "SSUIS", "HSILL", "CBRIGG")

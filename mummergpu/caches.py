@@ -12,7 +12,7 @@ from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -47,20 +47,6 @@ def find_place_for_compiled_code(environment: MutableMapping[str, str]) -> None:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         folder = tempfile.mkdtemp(prefix=f"{PROGRAM}-")
     environment[NUMBA_VARIABLE] = folder
-
-
-def leave_scipy_out(modules: MutableMapping[str, Any]) -> None:
-    """Make this process one without scipy, unless it has been imported already.
-
-    Where it is installed numba imports it, for linear algebra that nothing here asks for, and
-    that takes a tenth of a second.
-
-    Parameters
-    ----------
-    modules : mutable mapping
-        ``sys.modules``; numba must not have been imported yet.
-    """
-    modules.setdefault("scipy", None)
 
 
 def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:

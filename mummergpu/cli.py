@@ -26,7 +26,6 @@ from mummergpu.caches import (
     announce_compilation,
     find_place_for_compiled_code,
     folder_of_kernels,
-    leave_scipy_out,
 )
 from mummergpu.combinations import (
     page_size_of,
@@ -39,6 +38,7 @@ from mummergpu.combinations import (
 from mummergpu.commands import HELP_OPTIONS, doctor, workload
 from mummergpu.early_context import ask_for_context
 from mummergpu.errors import MummergpuError, OutputError
+from mummergpu.imports import leave_out_what_is_not_needed
 from mummergpu.index_command import index
 from mummergpu.options import (
     MATCH_EPILOG,
@@ -88,7 +88,6 @@ def _run_match(**given: Any) -> None:
     if not given["cpu"] and given["backend"] != "cpu":
         ask_for_context(given["device"])
     find_place_for_compiled_code(os.environ)
-    leave_scipy_out(sys.modules)
     from mummergpu import pipeline
     from mummergpu.stats import Stats
 
@@ -352,6 +351,7 @@ def run() -> NoReturn:
     All files are closed by then. Taking the interpreter apart, module by module and a GPU's
     context with it, would take longer than a small search.
     """
+    leave_out_what_is_not_needed(sys.modules, sys.meta_path)
     exit_code = main()
     for stream in (sys.stdout, sys.stderr):
         # What could not be written has been reported.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba.core import event, types
 from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -22,23 +23,38 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _BORROWER: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
 
 
-class _KeptCode(FunctionCache):  # type: ignore[misc]
+class _KeptCode(FunctionCache):
     """Machine code on disk, loaded without what only a compilation needs.
 
     Before it looks on disk, numba's own cache imports all that it can compile, which takes
-    two tenths of a second. The compiler imports that by itself where nothing is found.
+    two tenths of a second. The compiler imports that by itself where nothing is found. What
+    the code itself needs is the runtime, where it counts references.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature, or None."""
+        rtsys.initialize(target_context)
+        return self.load_alone(sig, target_context)
+
+    def load_alone(self, sig: Any, target_context: Any) -> Any:
+        """Return code that needs no runtime."""
+        load: Callable[[Any, Any], Any] = self._load_overload
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            return load(sig, target_context)
 
 
-def _kept(function: Function, **options: Any) -> Function:
+class _KeptBorrower(_KeptCode):
+    """Machine code that counts no references."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for a signature, or None."""
+        return self.load_alone(sig, target_context)
+
+
+def _kept(function: Function, cache: Callable[[Any], FunctionCache], **options: Any) -> Function:
     """Compile `function` at its first call, and keep the machine code on disk."""
     dispatcher = numba.njit(nogil=True, **options)(function)
-    dispatcher._cache = _KeptCode(function)
+    dispatcher._cache = cache(function)
     return cast(Function, dispatcher)
 
 
@@ -55,7 +71,7 @@ def compiled(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, error_model="numpy")
+    return _kept(function, _KeptCode, error_model="numpy")
 
 
 def inlined(function: Function) -> Function:
@@ -91,7 +107,7 @@ def compiled_borrower(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, **_BORROWER)
+    return _kept(function, _KeptBorrower, **_BORROWER)
 
 
 def inlined_borrower(function: Function) -> Function:

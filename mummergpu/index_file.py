@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,9 @@ from mummergpu.sampled_index import SampledPage
 from mummergpu.sequence import BREAK, CodeArray
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
-from mummergpu.tree.flatten import FlatTree
+
+if TYPE_CHECKING:
+    from mummergpu.tree.flatten import FlatTree
 
 AnyArray = npt.NDArray[Any]
 
@@ -309,6 +311,9 @@ class IndexFile:
         return KmerTable(kmer_length, offsets, positions)
 
     def _tree(self, page: Page, entry: PageEntry) -> FlatTree:
+        # A search of tables needs nothing of trees.
+        from mummergpu.tree.flatten import FlatTree
+
         layout = self.layout
         dtype = "<u4" if layout.wide else "<u1"
         nodes = self._array(section_name(page.index, "nodes"), dtype)

@@ -19,7 +19,6 @@ from mummergpu import __version__
 from mummergpu.checksums import PIECE_BYTES, checksum_of, digest_of
 from mummergpu.comparing import MARGIN, with_margins
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index import build_pages
 from mummergpu.index_file import section_name
 from mummergpu.index_format import (
     ALIGNMENT,
@@ -37,6 +36,7 @@ from mummergpu.reference import Page, Reference, read_reference
 from mummergpu.sequence import CodeArray
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
+from mummergpu.tree_building import build_pages
 
 _NOTHING: Final = bytes(ALIGNMENT)
 

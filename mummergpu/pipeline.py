@@ -17,10 +17,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from mummergpu.backends import choose_backend
+from mummergpu.backends import choose_backend, likely_block_bases
 from mummergpu.backends.interface import Backend, MemColumns
 from mummergpu.backends.merge import merge_pages
-from mummergpu.index import IndexedPage, build_pages
+from mummergpu.index import IndexedPage
 from mummergpu.index_file import IndexFile
 from mummergpu.index_format import is_index
 from mummergpu.long_queries import (
@@ -32,24 +32,20 @@ from mummergpu.long_queries import (
     owned_mems,
 )
 from mummergpu.mems import keep_long, keep_unique
-from mummergpu.ordered import ReadAhead, work_in_order
+from mummergpu.ordered import work_in_order
 from mummergpu.output.digits import TextArray
 from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextStyle
-from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
 from mummergpu.planning import Plan, choose_block_size, describe_plan, make_plan, plan_of_index
 from mummergpu.progress import NullProgress
-from mummergpu.reads import QueryBlock, QueryReader
+from mummergpu.query_stream import BLOCKS_AHEAD, QueryStream
+from mummergpu.reads import QueryBlock
 from mummergpu.reference import Page, Reference, read_reference
 from mummergpu.sampled_index import SampledPage, build_sampled_pages
 from mummergpu.sequence import CodeArray, Strand, reverse_complement_each
 from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.spill import SpilledMems, SpilledQueries
 from mummergpu.stats import Stats
-
-BLOCKS_AHEAD = 2
-"""How many blocks more than there are threads are under way at once, and so many more wait
-that have been read."""
 
 PARTS_OF_TASK = 2
 """Long queries that make more parts than this are the work of all threads together."""
@@ -61,6 +57,7 @@ MOST_SPILL_FILES = 16
 """So many files of earlier matches are open at most before they are merged into one."""
 
 BlockMems = dict[Strand, MemColumns]
+TreeText = Callable[[Iterable[IndexedPage]], Iterator[bytes | TextArray]]
 
 
 @dataclass(frozen=True)
@@ -114,11 +111,17 @@ def run(
             stack.callback(_close, opening)
             # Running tasks are left to end by themselves after a failure.
             stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+            block_size = choose_block_size(options, likely_block_bases(options))
+            queries = stack.enter_context(
+                QueryStream(options.query_paths, block_size, stats, progress.reads)
+            )
             with stats.stage("ref_from_disk"):
                 path = options.reference_path
                 index = IndexFile(path) if is_index(path) else None
                 reference = read_reference(path) if index is None else index.reference
             if options.dot_path is not None:
+                from mummergpu.output.tree_text import check_dot_size
+
                 check_dot_size(reference)
             backend = opening.result()
             if index is None:
@@ -127,7 +130,7 @@ def run(
                 plan = plan_of_index(options, index, backend.tree_memory)
             describe_plan(plan, options, reference, backend.name, stats, notice)
             job = _Job(options, plan, reference, index, backend, executor, stats, progress)
-            job.search_all(output, stack)
+            job.search_all(queries, output, stack)
 
 
 def _close(opening: Future[Backend[Any]]) -> None:
@@ -168,19 +171,11 @@ class _Job:
         self.formatter = MummerFormatter(reference, style)
         self.window = options.threads + BLOCKS_AHEAD
         self.pages_built = 0
-        self.queries_done = 0
 
-    def search_all(self, output: OutputFile, stack: ExitStack) -> None:
+    def search_all(self, stream: QueryStream, output: OutputFile, stack: ExitStack) -> None:
         """Pass the queries over every group of pages; write during the last pass."""
-        options = self.options
-        tree_files = [
-            (stack.enter_context(OutputFile(path)), text)
-            for path, text in ((options.dot_path, dot_text), (options.dump_tree_path, table_text))
-            if path is not None
-        ]
-        block_size = choose_block_size(options, self.sizes)
-        reader = stack.enter_context(QueryReader(options.query_paths, block_size))
-        read = stack.enter_context(ReadAhead(self.read_blocks(reader), BLOCKS_AHEAD))
+        tree_files = self.open_tree_files(stack)
+        read = stream.blocks(max(self.sizes.block_bases, self.options.block_size or 0))
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
         for number, group in enumerate(self.plan.groups):
@@ -190,7 +185,7 @@ class _Job:
                     tree_file.write(piece)
             self.backend.hold(indexed, self.plan.search_length)
             del indexed
-            blocks = iter(read) if queries is None else queries.read_blocks()
+            blocks = read if queries is None else queries.read_blocks()
             if number == len(self.plan.groups) - 1:
                 self.write_last(blocks, spilled, output)
                 return
@@ -203,6 +198,19 @@ class _Job:
             for merged in earlier:
                 merged.close()
             spilled = [*([] if earlier else spilled), file]
+
+    def open_tree_files(self, stack: ExitStack) -> list[tuple[OutputFile, TreeText]]:
+        """Return the files that show trees, each with what makes its text."""
+        dot_path, table_path = self.options.dot_path, self.options.dump_tree_path
+        if dot_path is None and table_path is None:
+            return []
+        from mummergpu.output.tree_text import dot_text, table_text
+
+        return [
+            (stack.enter_context(OutputFile(path)), text)
+            for path, text in ((dot_path, dot_text), (table_path, table_text))
+            if path is not None
+        ]
 
     def build(self, group: Sequence[Page]) -> list[IndexedPage] | list[SampledPage]:
         """Build the trees or tables of a group of pages, or take them from the index."""
@@ -223,6 +231,8 @@ class _Job:
                 self.executor.map,
                 built,
             )
+        from mummergpu.tree_building import build_pages
+
         return build_pages(
             self.reference,
             group,
@@ -232,21 +242,6 @@ class _Job:
             built,
             self.options.builder,
         )
-
-    def read_blocks(self, reader: QueryReader) -> Iterator[QueryBlock]:
-        """Read the queries, tell how far the reading is."""
-        blocks = iter(reader)
-        while True:
-            with self.stats.stage("queries_from_disk"):
-                block = next(blocks, None)
-            if block is None:
-                self.stats.add_bytes(queries=reader.bytes_read)
-                return
-            self.stats.add(queries=block.query_count, query_bases=block.base_count, blocks=1)
-            self.queries_done += block.query_count
-            total = reader.bytes_total
-            self.progress.reads(self.queries_done, reader.bytes_read / total if total else None)
-            yield block
 
     def spill_blocks(
         self, blocks: Iterator[QueryBlock], queries: SpilledQueries

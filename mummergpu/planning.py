@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mummergpu.backends.interface import WorkSizes
 from mummergpu.errors import OptionError
 from mummergpu.index import BUILD_BYTES_PER_BASE, free_memory, group_pages
 from mummergpu.index_file import IndexFile
@@ -237,14 +236,14 @@ def plan_of_index(
     return Plan(index.pages, groups, header.page_size, index.layout, length, header.kmer_length)
 
 
-def choose_block_size(options: MatchOptions, sizes: WorkSizes) -> int:
+def choose_block_size(options: MatchOptions, most_bases: int) -> int:
     """Return about how many bases make a block of queries.
 
     Parameters
     ----------
     options : MatchOptions
         What the run is told; the sizes of the query files count.
-    sizes : WorkSizes
+    most_bases : int
         What the backend likes.
 
     Returns
@@ -257,10 +256,10 @@ def choose_block_size(options: MatchOptions, sizes: WorkSizes) -> int:
         return options.block_size
     total = bytes_of(options.query_paths)
     if total is None:
-        return sizes.block_bases
+        return most_bases
     # A byte of a file is about a base.
     fair = total // (BLOCKS_OF_THREAD * options.threads)
-    return min(sizes.block_bases, max(fair, sizes.block_bases // SMALLEST_PART_OF_BLOCK))
+    return min(most_bases, max(fair, most_bases // SMALLEST_PART_OF_BLOCK))
 
 
 def check_page_size(options: MatchOptions) -> None:

@@ -11,12 +11,13 @@ from oracle import brute_force_mems, reverse_complement
 from trees import reference_of
 
 from mummergpu.backends.interface import MemColumns
-from mummergpu.index import IndexedPage, build_page
+from mummergpu.index import IndexedPage
 from mummergpu.layout import Layout
 from mummergpu.reads import QueryBlock
 from mummergpu.reference import Page, plan_pages
 from mummergpu.sequence import CodeArray, Strand, encode, reverse_complement_each
 from mummergpu.stats import Stats
+from mummergpu.tree_building import build_page
 
 STRANDS = (Strand.FORWARD, Strand.REVERSE)
 ONE_PAGE = 1 << 20

@@ -49,12 +49,41 @@ def choose_backend(
         return cpu_backend(options, stats)
 
 
+def likely_block_bases(options: MatchOptions) -> int:
+    """Return how many bases a block will have that the backend likes, before there is one.
+
+    Parameters
+    ----------
+    options : MatchOptions
+        Which backend, and what it is to search.
+
+    Returns
+    -------
+    int
+        What the backend tells when it is open, unless there is no device after all, or one
+        with little memory.
+    """
+    if options.backend != "cpu":
+        from mummergpu.backends.cuda.driver_library import ask_driver
+        from mummergpu.backends.cuda.plan import LARGEST_BLOCK
+
+        if ask_driver(False).devices:
+            return LARGEST_BLOCK
+    if options.search == "sampled":
+        from mummergpu.backends.cpu import sampled
+
+        return sampled.SIZES.block_bases
+    from mummergpu.backends.cpu import trees
+
+    return trees.SIZES.block_bases
+
+
 def cpu_backend(options: MatchOptions, stats: Stats) -> Backend[Any]:
     """Return the backend that searches trees or tables on the processor."""
     if options.search == "sampled":
         from mummergpu.backends.cpu.sampled import SampledCpuBackend
 
         return SampledCpuBackend(stats)
-    from mummergpu.backends.cpu import CpuBackend
+    from mummergpu.backends.cpu.trees import CpuBackend
 
     return CpuBackend(stats)

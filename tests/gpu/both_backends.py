@@ -9,14 +9,14 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.backends.cpu import CpuBackend
 from mummergpu.backends.cpu.sampled import SampledCpuBackend
-from mummergpu.backends.cuda import CudaBackend
+from mummergpu.backends.cpu.trees import CpuBackend
 from mummergpu.backends.cuda.device import Device
 from mummergpu.backends.cuda.kernel_cache import KernelCache
 from mummergpu.backends.cuda.sampled import SampledCudaBackend
+from mummergpu.backends.cuda.trees import CudaBackend
 from mummergpu.backends.interface import MemColumns
-from mummergpu.index import IndexedPage, build_page
+from mummergpu.index import IndexedPage
 from mummergpu.layout import Layout
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.reads import QueryBlock
@@ -24,6 +24,7 @@ from mummergpu.reference import Reference, plan_pages
 from mummergpu.sampled_index import build_sampled_pages, choose_kmer_length
 from mummergpu.sequence import BREAK, reverse_complement_each
 from mummergpu.stats import Stats
+from mummergpu.tree_building import build_page
 
 Codes = npt.NDArray[np.uint8]
 ANY = 1 << 62

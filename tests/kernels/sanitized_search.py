@@ -27,8 +27,9 @@ sys.path.insert(0, str(HERE.parent))
 
 from search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
 
-from mummergpu.backends.cuda import CudaBackend, searching, workspace
+from mummergpu.backends.cuda import searching, workspace
 from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.backends.cuda.trees import CudaBackend
 from mummergpu.backends.cuda.workspace import Workspace
 from mummergpu.index import IndexedPage
 from mummergpu.layout import Layout

@@ -32,10 +32,11 @@ from search_cases import (
 )
 from watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.backends.cpu import CpuBackend
-from mummergpu.backends.cuda import KERNELS, CudaBackend, resident
+from mummergpu.backends.cpu.trees import CpuBackend
+from mummergpu.backends.cuda import resident
 from mummergpu.backends.cuda.specialisation import Specialisation
 from mummergpu.backends.cuda.streaming import STREAMS
+from mummergpu.backends.cuda.trees import KERNELS, CudaBackend
 from mummergpu.errors import BackendError
 from mummergpu.index import IndexedPage
 from mummergpu.layout import Layout

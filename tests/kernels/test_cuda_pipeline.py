@@ -23,11 +23,12 @@ from oracle import reverse_complement
 from watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.backends import choose_backend
-from mummergpu.backends.cpu import CpuBackend
-from mummergpu.backends.cuda import CudaBackend, opening, plan
+from mummergpu.backends.cpu.trees import CpuBackend
+from mummergpu.backends.cuda import opening, plan
 from mummergpu.backends.cuda.compilation import INSTALL
 from mummergpu.backends.cuda.driver_library import DeviceFacts, DriverFacts
 from mummergpu.backends.cuda.requirements import CompilerFacts, CudaFacts
+from mummergpu.backends.cuda.trees import CudaBackend
 from mummergpu.cli import main
 from mummergpu.errors import BackendError
 from mummergpu.libraries import Library

@@ -11,10 +11,11 @@ from types import ModuleType
 
 import pytest
 
-from mummergpu.backends.cuda import KERNELS, compilation, launches, sampled, search, searching
+from mummergpu.backends.cuda import compilation, launches, sampled, search, searching
 from mummergpu.backends.cuda.compilation import compile_with_log
 from mummergpu.backends.cuda.sources import read_sources
 from mummergpu.backends.cuda.specialisation import Specialisation
+from mummergpu.backends.cuda.trees import KERNELS
 from mummergpu.policy import Policy
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")

@@ -20,8 +20,7 @@ from strategies import queries, references, satellites, sequences
 from trees import LAYOUTS, flags_of
 
 from mummergpu import planning
-from mummergpu.backends import cpu
-from mummergpu.backends.cpu import sampled
+from mummergpu.backends.cpu import sampled, trees
 from mummergpu.pipeline import run
 from mummergpu.policy import LETTERS, Policy
 from mummergpu.progress import NullProgress
@@ -48,8 +47,8 @@ class Setting:
     threads: int = 1
     block_size: int = 1 << 20
     memory: int | None = None
-    piece_bases: int = cpu.SIZES.piece_bases
-    most_rows: int = cpu.SIZES.most_rows
+    piece_bases: int = trees.SIZES.piece_bases
+    most_rows: int = trees.SIZES.most_rows
     address_bits: int | None = None
     search: str = "tree"
     kmer_length: int | None = None
@@ -95,7 +94,7 @@ def found_text(
         **told,
     )
     sizes = replace(
-        sampled.SIZES if setting.search == "sampled" else cpu.SIZES,
+        sampled.SIZES if setting.search == "sampled" else trees.SIZES,
         piece_bases=setting.piece_bases,
         long_query=2 * setting.piece_bases,
         part_bases=4 * setting.piece_bases,
@@ -103,7 +102,7 @@ def found_text(
     )
     kmer_length = setting.kmer_length or 2
     with (
-        patch.object(sampled if setting.search == "sampled" else cpu, "SIZES", sizes),
+        patch.object(sampled if setting.search == "sampled" else trees, "SIZES", sizes),
         patch.object(planning, "choose_kmer_length", lambda length, _: min(length, kmer_length))
         if setting.kmer_length
         else nullcontext(),
@@ -141,7 +140,7 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         threads=st.sampled_from([1, 2, 4]),
         block_size=st.sampled_from([1, 7, 40, 1 << 20]),
         memory=st.sampled_from([None, None, 1, 20_000]),
-        piece_bases=st.sampled_from([cpu.SIZES.piece_bases, 1, 2, 9, 20]),
+        piece_bases=st.sampled_from([trees.SIZES.piece_bases, 1, 2, 9, 20]),
         address_bits=st.sampled_from([None, 24, 32]),
         search=st.sampled_from(["tree", "sampled"]),
         kmer_length=st.sampled_from([None, 1, 2, 3, 5, 8, 9]),

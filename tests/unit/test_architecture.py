@@ -17,11 +17,20 @@ PACKAGE = "mummergpu"
 SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 
 FLOORS = {
-    9: ["__main__", "caches", "cli", "combinations", "commands", "index_command", "options"],
+    9: [
+        "__main__",
+        "caches",
+        "cli",
+        "combinations",
+        "commands",
+        "imports",
+        "index_command",
+        "options",
+    ],
     8: ["doctor", "indexing", "pipeline", "workload"],
-    7: ["long_queries", "mems", "output", "planning", "progress", "spill"],
+    7: ["long_queries", "mems", "output", "planning", "progress", "query_stream", "spill"],
     6: ["backends", "index_file"],
-    5: ["index", "sampled_index"],
+    5: ["index", "sampled_index", "tree_building"],
     4: ["checksums", "tree", "kmer_table"],
     3: [
         "comparing",

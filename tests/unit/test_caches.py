@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from mummergpu.caches import (
     can_be_written,
     folder_of_compiled_code,
     folder_of_kernels,
-    leave_scipy_out,
 )
 
 
@@ -56,13 +54,3 @@ def test_a_folder_can_be_written_if_it_can_be_made(tmp_path: Path) -> None:
     assert can_be_written(str(tmp_path / "a" / "b"))
     (tmp_path / "file").touch()
     assert not can_be_written(str(tmp_path / "file" / "x"))
-
-
-def test_scipy_is_left_out_of_the_process_unless_it_is_there() -> None:
-    modules: dict[str, Any] = {}
-    leave_scipy_out(modules)
-    assert modules == {"scipy": None}
-    kept = object()
-    modules = {"scipy": kept}
-    leave_scipy_out(modules)
-    assert modules == {"scipy": kept}

@@ -10,18 +10,12 @@ import numpy as np
 import pytest
 from trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id, reference_of
 
-from mummergpu.index import (
-    BUILD_BYTES_PER_BASE,
-    build_page,
-    build_pages,
-    free_memory,
-    group_pages,
-    page_codes,
-)
+from mummergpu.index import BUILD_BYTES_PER_BASE, free_memory, group_pages
 from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
 from mummergpu.reference import Page, plan_pages
 from mummergpu.sequence import BREAK, decode
 from mummergpu.stats import Stats
+from mummergpu.tree_building import build_page, build_pages, page_codes
 
 REFERENCE = reference_of(["ACGTACGTTTGACNNACG", "", "GATTACA", "A" * 20, "ACGTACGTTTGAC"])
 

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from mummergpu import checksums, indexing, planning
-from mummergpu.backends.cpu import CpuBackend
 from mummergpu.backends.cpu.match import match_kernel
 from mummergpu.backends.cpu.print import print_kernel
 from mummergpu.backends.cpu.sampled import SampledCpuBackend, sampled_kernel
+from mummergpu.backends.cpu.trees import CpuBackend
 from mummergpu.checksums import digest_of
 from mummergpu.errors import InputError, MummergpuError, OptionError
-from mummergpu.index import IndexedPage, build_page
+from mummergpu.index import IndexedPage
 from mummergpu.index_file import RECORD_SECTIONS, IndexFile
 from mummergpu.index_format import IndexHeader, PageEntry, is_index, start_of
 from mummergpu.indexing import make_index
@@ -37,6 +37,7 @@ from mummergpu.sampled_index import SampledPage, build_sampled_pages
 from mummergpu.sequence import encode
 from mummergpu.settings import MatchOptions
 from mummergpu.stats import Stats
+from mummergpu.tree_building import build_page
 
 SAMPLED = {"search": "sampled", "page_size": None}
 SAMPLED_PAGES = {"search": "sampled", "page_size": 700}

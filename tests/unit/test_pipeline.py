@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mummergpu import pipeline
-from mummergpu.backends import cpu
+from mummergpu.backends.cpu import trees
 from mummergpu.progress import NullProgress
 from mummergpu.sequence import Strand
 from mummergpu.settings import MatchOptions
@@ -73,6 +73,6 @@ def test_blocks_with_too_many_matches_are_cut(
     files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = output_of(files, tmp_path)
-    monkeypatch.setattr(cpu, "SIZES", replace(cpu.SIZES, most_rows=3))
+    monkeypatch.setattr(trees, "SIZES", replace(trees.SIZES, most_rows=3))
     cut, _ = output_of(files, tmp_path, threads=3)
     assert cut == whole

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from mummergpu import planning
-from mummergpu.backends.interface import WorkSizes
 from mummergpu.errors import OptionError
 from mummergpu.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
 from mummergpu.layout import Layout
@@ -322,12 +321,12 @@ def test_blocks_are_small_where_queries_are_few(
     half = tmp_path / "half.fa"
     half.write_bytes(b"A" * (file_bytes // 2))
     options = MatchOptions("r.fa", (str(half), str(half)), threads=threads, block_size=asked)
-    assert choose_block_size(options, WorkSizes(8_000, 1, 1, 1, 1)) == expected
+    assert choose_block_size(options, 8_000) == expected
 
 
 def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size() -> None:
     options = MatchOptions("r.fa", ("-",), threads=2)
-    assert choose_block_size(options, WorkSizes(8_000, 1, 1, 1, 1)) == 8_000
+    assert choose_block_size(options, 8_000) == 8_000
 
 
 @pytest.mark.parametrize("page_size", [None, 101, 1 << 40])

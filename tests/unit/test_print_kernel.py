@@ -9,14 +9,14 @@ import pytest
 from oracle import brute_force_mems
 from trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id, reference_of
 
-from mummergpu.backends.cpu import CpuBackend
+from mummergpu.backends.cpu.trees import CpuBackend
 from mummergpu.backends.interface import MemColumns
-from mummergpu.index import build_page
 from mummergpu.layout import Layout
 from mummergpu.reads import QueryBlock
 from mummergpu.reference import Page, Reference, plan_pages
 from mummergpu.sequence import encode
 from mummergpu.stats import Stats
+from mummergpu.tree_building import build_page
 
 ANY = 1 << 40
 Rows = list[tuple[int, int, int]]

@@ -20,13 +20,13 @@ from trees import (
 )
 
 from mummergpu.errors import OptionError
-from mummergpu.index import BUILDERS, build_page, build_pages
 from mummergpu.layout import Layout
 from mummergpu.reference import Page, Reference, plan_pages
 from mummergpu.sequence import BREAK
 from mummergpu.stats import Stats
 from mummergpu.tree.suffix_array import grow_sorted_tree, sort_suffixes
 from mummergpu.tree.ukkonen import GrownTree, grow_tree
+from mummergpu.tree_building import BUILDERS, build_page, build_pages
 
 needs_library = pytest.mark.skipif(
     find_spec("pydivsufsort") is None, reason="pydivsufsort is not installed"

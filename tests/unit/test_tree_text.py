@@ -10,7 +10,7 @@ import pytest
 from trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, layout_id, reference_of
 
 from mummergpu.errors import OptionError
-from mummergpu.index import IndexedPage, build_page
+from mummergpu.index import IndexedPage
 from mummergpu.layout import Layout
 from mummergpu.output.tree_text import (
     COLUMNS,
@@ -26,6 +26,7 @@ from mummergpu.output.tree_text import (
 from mummergpu.reference import plan_pages
 from mummergpu.stats import Stats
 from mummergpu.tree.decode import decode_nodes
+from mummergpu.tree_building import build_page
 
 RECORDS = ["ACGTACGG", "ACGT", "NNACGTTT"]
 

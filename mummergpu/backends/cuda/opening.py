@@ -48,9 +48,9 @@ def open_backend(
     missing = obstacles(cuda_facts(False))
     if missing:
         raise BackendError("cuda", "; ".join(map(str, missing)))
-    from mummergpu.backends.cuda import CudaBackend
     from mummergpu.backends.cuda.pycuda_device import PycudaDevice
     from mummergpu.backends.cuda.sampled import SampledCudaBackend
+    from mummergpu.backends.cuda.trees import CudaBackend
 
     folder = None if options.kernel_folder is None else Path(options.kernel_folder)
     device = PycudaDevice(options.device)

@@ -78,8 +78,9 @@ class Staging:
 
     def free(self) -> None:
         """Give the memory back, when nothing is under way any more."""
-        # Pinned memory must be gone before its context is.
+        # They must be gone before their context is.
         self._pieces.clear()
+        self._marks.clear()
 
     def _take_piece(self) -> int:
         """Return the number of the piece that was used longest ago, when it is free."""
