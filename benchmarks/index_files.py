@@ -1,10 +1,11 @@
-"""Index files: what making and using them takes, from 3 Mbp to 1 Gbp.
+"""Index files: what making and using them takes, from 1 Mbp to 1 Gbp and more.
 
-    python benchmarks/index_files.py [--folder DIR] [--bases 1000000000] [--runs 3]
+    python benchmarks/index_files.py [--folder DIR] [--workloads LMONO,HS100]
+        [--bases 1000000,1000000000] [--backends cpu,cuda] [--runs 3] [--name index-files.json]
 
-Makes the references of LMONO and HS100 and a random one in the folder (10 GB of room for files,
-half as much memory again for the largest), and writes `results/index-files.json`. The package
-must be installed.
+Makes the references of the workloads, and random ones of so many bases, in the folder (8 bytes
+a base of room for files, a little more memory for the largest), and writes what it has measured
+to `results/`. All backends must find the same. The package must be installed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,28 +55,35 @@ def write_reads(reference: Path, path: Path) -> dict[str, Any]:
     return {}
 
 
-def make_references(folder: Path, bases: int) -> dict[str, Path]:
-    references = {}
-    for name in ("LMONO", "HS100"):
+def make_references(
+    folder: Path, workloads: list[str], sizes: list[int]
+) -> Iterator[tuple[str, Path]]:
+    """Make one reference after the other; each is removed when the next is asked for."""
+    for name in workloads:
         made = folder / name
         command = [*PROGRAM, "workload", name, "--scale", "0.00001", "-o", str(made)]
         run_process(command)
-        references[name] = made / "reference.fa"
-    references["random"] = folder / "random.fa"
-    apart(write_random_reference, references["random"], bases)
-    return references
+        yield name, made / "reference.fa"
+    for bases in sizes:
+        path = folder / "random.fa"
+        apart(write_random_reference, path, bases)
+        yield f"random_{bases}", path
+        path.unlink()
 
 
-def measured(folder: Path, reference: Path, search: str, runs: int) -> dict[str, Any]:
+def measured(
+    folder: Path, reference: Path, search: str, backends: list[str], runs: int
+) -> dict[str, Any]:
     """Make an index of a reference; match a few reads with both."""
     index, reads, report = folder / "one.mgi", folder / "reads.fa", folder / "stats.json"
     options = ["--search", search]
     make = [*PROGRAM, "index", str(reference), "-o", str(index), *options]
     apart(write_reads, reference, reads)
 
-    def match(with_what: Path) -> dict[str, float]:
-        command = [*PROGRAM, "-C", "-b", "-l", "20", "--stats", str(report), *options]
-        output = folder / f"{with_what.name}.txt"
+    def match(with_what: Path, backend: str) -> dict[str, float]:
+        command = [*PROGRAM, "--backend", backend, "-b", "-l", "20", "--stats", str(report)]
+        command += options
+        output = folder / f"{with_what.name}-{backend}.txt"
         figures = run_process([*command, str(with_what), str(reads)], output)
         stages = json.loads(report.read_text())["stages"]
         return figures | {
@@ -84,11 +94,14 @@ def measured(folder: Path, reference: Path, search: str, runs: int) -> dict[str,
     figures = in_turn(
         runs,
         make=lambda: run_process(make),
-        match_with_index=lambda: match(index),
-        match_with_fasta=lambda: match(reference),
+        **{
+            f"match_with_{what}_{backend}": partial(match, path, backend)
+            for backend in backends
+            for what, path in (("index", index), ("fasta", reference))
+        },
     )
-    with_index, with_fasta = (folder / f"{path.name}.txt" for path in (index, reference))
-    if with_index.read_bytes() != with_fasta.read_bytes():
+    outputs = [path.read_bytes() for path in folder.glob("*.txt")]
+    if outputs[0].count(b"\n") <= 2 * READS or outputs.count(outputs[0]) != 2 * len(backends):
         raise SystemExit(f"{index} and {reference} do not give the same matches")
     check = run_process([*PROGRAM, "index", "--check", str(index)])
     facts = apart(facts_of, index)
@@ -112,20 +125,27 @@ def facts_of(path: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure index files.")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--bases", type=int, default=1_000_000_000)
+    parser.add_argument("--workloads", default="LMONO,HS100")
+    parser.add_argument("--bases", default="1000000,10000000,100000000,1000000000")
+    parser.add_argument("--backends", default="cpu")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--name", default="index-files.json")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
         results = {}
-        for reference, path in make_references(folder, given.bases).items():
+        workloads = [name for name in given.workloads.split(",") if name]
+        sizes = [int(size) for size in given.bases.split(",") if size]
+        backends = given.backends.split(",")
+        for reference, path in make_references(folder, workloads, sizes):
             for search in ("sampled", "tree"):
                 # Trees of a gigabase take more memory and room than most machines have.
-                if search == "tree" and reference == "random":
+                if search == "tree" and reference not in workloads:
                     continue
-                results[f"{reference}_{search}"] = measured(folder, path, search, given.runs)
-                print(reference, search, results[f"{reference}_{search}"], flush=True)
-    print(save("index-files.json", {"reads": READS, "indexes": results}))
+                name = f"{reference}_{search}"
+                results[name] = measured(folder, path, search, backends, given.runs)
+                print(reference, search, results[name], flush=True)
+    print(save(given.name, {"reads": READS, "indexes": results}))
 
 
 if __name__ == "__main__":
