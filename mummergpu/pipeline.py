@@ -175,7 +175,7 @@ class _Job:
     def search_all(self, stream: QueryStream, output: OutputFile, stack: ExitStack) -> None:
         """Pass the queries over every group of pages; write during the last pass."""
         tree_files = self.open_tree_files(stack)
-        read = stream.blocks(max(self.sizes.block_bases, self.options.block_size or 0))
+        read = stream.blocks(self.options.block_size or self.sizes.block_bases)
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
         for number, group in enumerate(self.plan.groups):

@@ -48,6 +48,7 @@ class QueryStream:
     ) -> None:
         self._stats = stats
         self._tell = tell
+        self._block_size = block_size
         self._reader = QueryReader(paths, block_size)
         self._ahead = ReadAhead(self._read(), BLOCKS_AHEAD)
         self._stack = ExitStack()
@@ -73,7 +74,8 @@ class QueryStream:
         Parameters
         ----------
         most_bases : int
-            Blocks of more than twice as many bases are cut.
+            About how many bases a block is to have at most. If they have been made larger,
+            those of more than twice as many are cut.
 
         Yields
         ------
@@ -82,7 +84,10 @@ class QueryStream:
         """
         self._start()
         for block in self._ahead:
-            yield from _parts(block, most_bases)
+            if self._block_size <= most_bases:
+                yield block
+            else:
+                yield from _parts(block, most_bases)
 
     def _start(self) -> None:
         if not self._has_started:

@@ -264,7 +264,7 @@ def test_parts_of_one_query_are_the_work_of_all_threads(
         device.before_launch = before_launch
 
     machine.prepare = prepare
-    told = check(machine, output, "long.fa", f"{words} --gpu-memory {memory}")
+    told = check(machine, output, "long.fa", f"{words} --gpu-memory {memory} --block-size 1500")
     # Two pieces of 1,024 starts make a part; a query has some 5,500 bases, on two strands.
     parts = -(-5_490 // 2_048)
     pages = told["counts"]["pages"]
