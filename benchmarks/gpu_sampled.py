@@ -6,7 +6,10 @@ Needs a CUDA device and `mummergpu[cuda]`. Makes the workloads in the folder, wh
 there yet, searches each with all its reads as one block (forward strand) for several k, and
 writes `results/gpu-sampled-kernels.json`: median milliseconds of each kernel by the device's own
 events after a warm-up, packing of the queries included. Each workload's MEMs are compared with
-those of the cpu backend.
+those of the cpu backend. Beside the kernels stands their floor: a gather for each k-mer that is
+looked up, and two for each place of its list (the position, and the reference there), at the rate
+at which the device follows random addresses in as much memory; and what the copies of a block
+take, in and out, at the rate that the bus was measured to have.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpu_gathers import gather_rates
 from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
 from measure import machine, save
 
@@ -28,9 +32,16 @@ from mummergpu.backends.cuda.pycuda_device import PycudaDevice
 from mummergpu.backends.cuda.sampled import SampledCudaBackend
 from mummergpu.backends.interface import MemColumns
 from mummergpu.reference import Page
-from mummergpu.sampled_index import SampledPage, build_sampled_pages, choose_kmer_length
+from mummergpu.sampled_index import (
+    SampledPage,
+    build_sampled_pages,
+    choose_kmer_length,
+    sampling_step,
+)
+from mummergpu.sequence import BREAK
 from mummergpu.stats import Stats
 
+COPIED_BYTES = 1 << 28
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
 
 
@@ -53,6 +64,69 @@ def expected_mems(workload: Workload, pages: list[SampledPage]) -> MemColumns:
     found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
     assert found is not None
     return found
+
+
+def gathers_of(workload: Workload, page: SampledPage) -> int:
+    """Return how many random addresses the search of a page has to read at least."""
+    table, block = page.table, workload.block
+    step = sampling_step(workload.minimum_length, table.kmer_length)
+    last = block.base_count - table.kmer_length
+    samples = np.arange(0, max(0, last + 1), step)
+    ends = block.offsets[np.searchsorted(block.offsets, samples, side="right")]
+    samples = samples[samples + table.kmer_length <= ends]
+    kmers = np.zeros(samples.size, dtype=np.int64)
+    has_break = np.zeros(samples.size, dtype=bool)
+    for place in range(table.kmer_length):
+        codes = block.codes[samples + place]
+        has_break |= codes >= BREAK
+        kmers |= (codes.astype(np.int64) & 3) << 2 * place
+    kmers = kmers[~has_break]
+    places = int((table.offsets[kmers + 1].astype(np.int64) - table.offsets[kmers]).sum())
+    return kmers.size + 2 * places
+
+
+def bus_rates(runs: int) -> dict[str, float]:
+    """Return the bytes a second that pinned memory is copied with, in and out."""
+    device = PycudaDevice(0)
+    times: dict[str, list[float]] = {"in": [], "out": []}
+    with device.current():
+        stream = device.new_stream()
+        pinned = device.pinned(COPIED_BYTES, np.uint8)
+        buffer = device.allocate(COPIED_BYTES)
+        for _ in range(runs + 1):
+            marks = [stream.mark()]
+            stream.copy_in(buffer.address, pinned)
+            marks.append(stream.mark())
+            stream.copy_out(pinned, buffer.address)
+            marks.append(stream.mark())
+            stream.synchronize()
+            times["in"].append(marks[1].milliseconds_since(marks[0]))
+            times["out"].append(marks[2].milliseconds_since(marks[1]))
+        # They must be gone before their context is.
+        del pinned, marks
+        buffer.free()
+        stream.free()
+    device.close()
+    return {way: COPIED_BYTES / statistics.median(each[1:]) * 1000 for way, each in times.items()}
+
+
+def floor_of(
+    workload: Workload, page: SampledPage, mems: int, bus: dict[str, float], runs: int
+) -> dict[str, Any]:
+    """Return what the search of a page cannot take less than, by what the device can do."""
+    gathers = gathers_of(workload, page)
+    # What is read at random: the table, and 16 bytes for 32 bases of the reference.
+    touched = page.table.byte_count + page.joined_reference.size // 2
+    rate = gather_rates(touched, runs)["half_16"]
+    block = workload.block
+    return {
+        "gathers": gathers,
+        "bytes_gathered_from": touched,
+        "gathers_per_second": rate,
+        "gathers_ms": gathers / rate * 1000,
+        "copy_in_ms": (block.base_count + 8 * block.query_count) / bus["in"] * 1000,
+        "copy_out_ms": (24 * mems + 8 * block.query_count) / bus["out"] * 1000,
+    }
 
 
 def measure(
@@ -92,7 +166,11 @@ def measure(
 
 
 def workload_figures(
-    workload: Workload, cache: KernelCache, runs: int, executor: ThreadPoolExecutor
+    workload: Workload,
+    cache: KernelCache,
+    bus: dict[str, float],
+    runs: int,
+    executor: ThreadPoolExecutor,
 ) -> dict[str, Any]:
     chosen = choose_kmer_length(workload.minimum_length, workload.reference.codes.size)
     lengths = {k for k in range(chosen - 1, chosen + 3) if k <= min(workload.minimum_length, 14)}
@@ -106,6 +184,9 @@ def workload_figures(
         for name in COLUMNS:
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         by_length[str(kmer_length)] = figures
+        if kmer_length == chosen:
+            floor = floor_of(workload, pages[0], found.count, bus, runs)
+            print("  floor", floor, flush=True)
         kernels = {name: round(time, 3) for name, time in figures["kernels_ms"].items()}
         print(f"  k={kmer_length} {figures['together_ms']:.3f} ms", kernels, flush=True)
     return {
@@ -113,6 +194,8 @@ def workload_figures(
         "minimum_length": workload.minimum_length,
         "chosen_kmer_length": chosen,
         "chosen": by_length[str(chosen)],
+        "floor": floor,
+        "times_the_gathers": by_length[str(chosen)]["together_ms"] / floor["gathers_ms"],
         "by_kmer_length": by_length,
     }
 
@@ -131,11 +214,12 @@ def main() -> None:
         device = PycudaDevice(0)
         results["device"] = device.name
         device.close()
+        results["bus_bytes_per_second"] = bus = bus_rates(arguments.runs)
         with ThreadPoolExecutor(machine()["cores"]) as executor:
             for name in arguments.workloads.split(","):
                 print(name, flush=True)
                 workload = Workload(folder, name, executor)
-                results[name] = workload_figures(workload, cache, arguments.runs, executor)
+                results[name] = workload_figures(workload, cache, bus, arguments.runs, executor)
     save("gpu-sampled-kernels.json", results)
 
 

@@ -35,19 +35,24 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Mark the first base of each query, and write which query each word begins in.
+// Mark the first base of each query, and write which query each word begins in. So many
+// threads share the words of a query.
 extern "C" __global__ void __launch_bounds__(256)
-    mark_queries(const uint64* offsets, uint64 query_count, Planes* planes,
+    mark_queries(const uint64* offsets, uint64 query_count, uint32 threads, Planes* planes,
                  uint32* queries_of_words) {
-    for (uint64 query = first_item(); query < query_count; query += item_step()) {
+    for (uint64 item = first_item(); item < query_count * threads; item += item_step()) {
+        const uint64 query = item / threads;
+        const uint32 number = static_cast<uint32>(item % threads);
         const uint64 begin = offsets[query];
         const uint64 end = offsets[query + 1];
         if (begin == end) {
             continue;
         }
-        atomicOr(&planes[begin / WORD_BASES].borders, 1u << begin % WORD_BASES);
-        for (uint64 word = (begin + WORD_BASES - 1) / WORD_BASES; word * WORD_BASES < end;
-             ++word) {
+        if (number == 0) {
+            atomicOr(&planes[begin / WORD_BASES].borders, 1u << begin % WORD_BASES);
+        }
+        for (uint64 word = (begin + WORD_BASES - 1) / WORD_BASES + number;
+             word * WORD_BASES < end; word += threads) {
             queries_of_words[word] = static_cast<uint32>(query);
         }
     }

@@ -33,6 +33,9 @@ TILE_BYTES: Final = 8
 """Of the MEMs of a tile that are kept by the counting kernel, and of what is known of it besides,
 as in ``sampled.cu``."""
 
+QUERY_OF_WARP: Final = 512
+"""Where queries have so many bases on average, a warp marks the words of each; else a thread."""
+
 UPLOAD_BASES: Final = 1 << 26
 """Of the reference that go to the device as codes at a time, to be packed there."""
 
@@ -160,11 +163,13 @@ class SampledSearcher(StreamSearcher[SampledJob]):
             -(-codes.size // WORD_BASES) + 2 * PADDING_WORDS,
             (uploaded.codes, codes.size, planes, PADDING_WORDS, PADDING_WORDS),
         )
+        is_long = codes.size >= block.query_count * QUERY_OF_WARP
+        threads = LANES if is_long else 1
         self._launcher.launch_on(
             job.program,
             "mark_queries",
-            block.query_count,
-            (uploaded.offsets, block.query_count, planes, words),
+            block.query_count * threads,
+            (uploaded.offsets, block.query_count, np.uint32(threads), planes, words),
         )
         return PackedQueries(block.query_count, codes.size, uploaded.offsets, planes, words)
 
