@@ -58,15 +58,17 @@ struct WideHalf {
     }
 };
 
-template <bool wide>
-struct HalfOf {
-    using Type = PaperHalf;
+// One of two types.
+template <bool condition, typename Yes, typename No>
+struct Either {
+    using Type = Yes;
 };
-template <>
-struct HalfOf<true> {
-    using Type = WideHalf;
+template <typename Yes, typename No>
+struct Either<false, Yes, No> {
+    using Type = No;
 };
-using Half = HalfOf<WIDE>::Type;
+
+using Half = Either<WIDE, WideHalf, PaperHalf>::Type;
 
 static_assert(sizeof(PaperHalf) == 16 && sizeof(WideHalf) == 24, "as mummergpu/layout.py");
 

@@ -11,15 +11,7 @@ constexpr uint32 SCAN_THREADS = 256;
 constexpr uint32 COUNTS_OF_THREAD = 8;
 
 // The sampled search counts the MEMs of many samples together.
-template <bool sampled>
-struct CountOf {
-    using Type = uint32;
-};
-template <>
-struct CountOf<true> {
-    using Type = uint64;
-};
-using Count = CountOf<SAMPLED>::Type;
+using Count = Either<SAMPLED, uint64, uint32>::Type;
 
 // Return the sum of the values of all threads of lower number, and the sum of all.
 __device__ __forceinline__ uint64 sum_before(uint64 value, uint64* shared, uint64& total) {

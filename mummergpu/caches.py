@@ -123,5 +123,5 @@ def announce_compilation() -> None:
     """Say when the first compilation begins; at most once in a process."""
     from mummergpu.compiled import on_first_compilation
 
-    text = f"{PROGRAM}: compiling for this machine, once (about 20 s)"
+    text = f"{PROGRAM}: compiling what is needed for the first time here (up to 20 s)"
     on_first_compilation(lambda: click.echo(text, err=True))

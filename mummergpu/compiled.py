@@ -27,28 +27,23 @@ class _KeptCode(FunctionCache):
     """Machine code on disk, loaded without what only a compilation needs.
 
     Before it looks on disk, numba's own cache imports all that it can compile, which takes
-    two tenths of a second. The compiler imports that by itself where nothing is found. What
-    the code itself needs is the runtime, where it counts references.
+    two tenths of a second. The compiler imports that by itself where nothing is found.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature, or None."""
-        rtsys.initialize(target_context)
-        return self.load_alone(sig, target_context)
-
-    def load_alone(self, sig: Any, target_context: Any) -> Any:
-        """Return code that needs no runtime."""
         load: Callable[[Any, Any], Any] = self._load_overload
         with self._guard_against_spurious_io_errors():
             return load(sig, target_context)
 
 
-class _KeptBorrower(_KeptCode):
-    """Machine code that counts no references."""
+class _KeptCounter(_KeptCode):
+    """Machine code that counts references, for which it needs numba's runtime."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature, or None."""
-        return self.load_alone(sig, target_context)
+        rtsys.initialize(target_context)
+        return super().load_overload(sig, target_context)
 
 
 def _kept(function: Function, cache: Callable[[Any], FunctionCache], **options: Any) -> Function:
@@ -71,7 +66,7 @@ def compiled(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, _KeptCode, error_model="numpy")
+    return _kept(function, _KeptCounter, error_model="numpy")
 
 
 def inlined(function: Function) -> Function:
@@ -107,7 +102,7 @@ def compiled_borrower(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, _KeptBorrower, **_BORROWER)
+    return _kept(function, _KeptCode, **_BORROWER)
 
 
 def inlined_borrower(function: Function) -> Function:

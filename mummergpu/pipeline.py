@@ -38,7 +38,7 @@ from mummergpu.output.files import OutputFile
 from mummergpu.output.mummer import MummerFormatter, TextStyle
 from mummergpu.planning import Plan, choose_block_size, describe_plan, make_plan, plan_of_index
 from mummergpu.progress import NullProgress
-from mummergpu.query_stream import BLOCKS_AHEAD, QueryStream
+from mummergpu.query_stream import QueryStream
 from mummergpu.reads import QueryBlock
 from mummergpu.reference import Page, Reference, read_reference
 from mummergpu.sampled_index import SampledPage, build_sampled_pages
@@ -46,6 +46,9 @@ from mummergpu.sequence import CodeArray, Strand, reverse_complement_each
 from mummergpu.settings import MatchOptions, Uniqueness
 from mummergpu.spill import SpilledMems, SpilledQueries
 from mummergpu.stats import Stats
+
+TASKS_AHEAD = 2
+"""How many blocks more than there are threads are under way at once."""
 
 PARTS_OF_TASK = 2
 """Long queries that make more parts than this are the work of all threads together."""
@@ -169,7 +172,7 @@ class _Job:
             options.show_sequences,
         )
         self.formatter = MummerFormatter(reference, style)
-        self.window = options.threads + BLOCKS_AHEAD
+        self.window = options.threads + TASKS_AHEAD
         self.pages_built = 0
 
     def search_all(self, stream: QueryStream, output: OutputFile, stack: ExitStack) -> None:

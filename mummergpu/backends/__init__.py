@@ -69,13 +69,7 @@ def likely_block_bases(options: MatchOptions) -> int:
 
         if ask_driver(False).devices:
             return LARGEST_BLOCK
-    if options.search == "sampled":
-        from mummergpu.backends.cpu import sampled
-
-        return sampled.SIZES.block_bases
-    from mummergpu.backends.cpu import trees
-
-    return trees.SIZES.block_bases
+    return cpu_backend(options, Stats()).sizes.block_bases
 
 
 def cpu_backend(options: MatchOptions, stats: Stats) -> Backend[Any]:

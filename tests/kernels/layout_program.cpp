@@ -23,6 +23,8 @@ const Named VALUES[] = {
     NAMED(WORD_BASES),
     NAMED(PADDING_WORDS),
     NAMED(sizeof(Planes)),
+    NAMED(LANES),
+    NAMED(sizeof(Tile)),
     NAMED(KEPT_OF_TILE * sizeof(uint64)),
 #else
     NAMED(EDGE_START),

@@ -173,6 +173,8 @@ def test_the_sampled_search_has_the_same_sizes(compiled: Compile) -> None:
         "WORD_BASES": sampled.WORD_BASES,
         "PADDING_WORDS": sampled.PADDING_WORDS,
         "sizeof(Planes)": sampled.PLANES_BYTES,
+        "LANES": sampled.LANES,
+        "sizeof(Tile)": sampled.TILE_BYTES,
         "KEPT_OF_TILE * sizeof(uint64)": sampled.KEPT_BYTES,
     }
 

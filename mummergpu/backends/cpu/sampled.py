@@ -11,14 +11,13 @@ its use: the table's offsets, then its positions, then the reference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.backends.cpu.page_by_page import PageByPageBackend
 from mummergpu.backends.interface import MemColumns, WorkSizes, new_columns
-from mummergpu.backends.merge import merge_pages
 from mummergpu.comparing import (
     MARGIN,
     WORD_STEP,
@@ -72,8 +71,8 @@ QUERY, SAMPLE, FILLED = 0, 1, 2
 _RowArrays = tuple[ColumnArray, ColumnArray, ColumnArray]
 
 
-class SampledCpuBackend:
-    """Finds the MEMs of blocks of queries on the processor; many threads may call it at once.
+class SampledCpuBackend(PageByPageBackend[SampledPage]):
+    """Searches tables of k-mers (`page_by_page.PageByPageBackend`).
 
     Parameters
     ----------
@@ -81,69 +80,23 @@ class SampledCpuBackend:
         Takes the times of the kernel.
     """
 
-    name = "cpu"
-    tree_memory = None
-
     def __init__(self, stats: Stats) -> None:
-        self.stats = stats
-        self.sizes = SIZES
-        self.minimum_length = 0
-        self._pages: list[SampledPage] = []
+        super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
 
-    def hold(self, pages: Sequence[SampledPage], minimum_length: int) -> None:
-        """Take the parts to search, in place of those before.
-
-        Parameters
-        ----------
-        pages : sequence of SampledPage
-            At least one, in the order of the reference.
-        minimum_length : int
-            The fewest bases of a MEM.
-        """
-        self.minimum_length = minimum_length
-        self._pages = list(pages)
-
-    def close(self) -> None:
-        """Forget the parts."""
-        self._pages = []
-
-    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
-        """Return the MEMs between the held parts and a block of queries on one strand.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched, at the block's offsets.
-        most : int
-            The most rows to make room for.
-
-        Returns
-        -------
-        MemColumns or None
-            The MEMs whose first sample begins in a held part, or None if there are more than
-            `most`: cut the block and ask again.
-        """
-        padded = with_margins(codes)
-        found = []
-        for page in self._pages:
-            with self.stats.stage("sampled_kernel"):
-                columns = self._search_page(page, block, padded, most)
-            if columns is None:
-                return None
-            most -= columns.count
-            found.append(columns)
-        if len(found) == 1:
-            return found[0]
-        with self.stats.stage("coords_to_buffers"):
-            return merge_pages(found)
+    def _prepared(self, codes: CodeArray) -> CodeArray:
+        return with_margins(codes)
 
     def _search_page(
+        self, indexed: SampledPage, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        with self.stats.stage("sampled_kernel"):
+            return self._search_part(indexed, block, codes, most)
+
+    def _search_part(
         self, indexed: SampledPage, block: QueryBlock, padded: CodeArray, most: int
     ) -> MemColumns | None:
-        """Return the MEMs of one part, or None if there are too many."""
+        """Return the MEMs whose first sample begins in one part."""
         table = indexed.table
         counts = np.zeros(block.query_count + 1, dtype=np.int64)
         state = np.zeros(3, dtype=np.int64)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from mummergpu.backends.cpu.match import LANE_NUMBERS, LANES, close_ranks, match_kernel
+from mummergpu.backends.cpu.page_by_page import PageByPageBackend
 from mummergpu.backends.cpu.print import RING, print_kernel
 from mummergpu.backends.interface import MemColumns, WorkSizes, new_columns
-from mummergpu.backends.merge import merge_pages
 from mummergpu.index import IndexedPage
 from mummergpu.reads import QueryBlock
 from mummergpu.sequence import CodeArray
@@ -27,8 +26,8 @@ SIZES: Final = WorkSizes(
 threads to have some."""
 
 
-class CpuBackend:
-    """Matches blocks of queries on the processor; may be called by many threads at once.
+class CpuBackend(PageByPageBackend[IndexedPage]):
+    """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`).
 
     Parameters
     ----------
@@ -36,59 +35,8 @@ class CpuBackend:
         Takes the times of the kernels and the number of candidates.
     """
 
-    name = "cpu"
-    tree_memory = None
-
     def __init__(self, stats: Stats) -> None:
-        self.stats = stats
-        self.sizes = SIZES
-        self.minimum_length = 0
-        self._pages: list[IndexedPage] = []
-
-    def hold(self, pages: Sequence[IndexedPage], minimum_length: int) -> None:
-        """Take the pages to search, in place of those before.
-
-        Parameters
-        ----------
-        pages : sequence of IndexedPage
-            At least one, in the order of the reference.
-        minimum_length : int
-            The fewest bases of a MEM.
-        """
-        self.minimum_length = minimum_length
-        self._pages = list(pages)
-
-    def close(self) -> None:
-        """Forget the pages."""
-        self._pages = []
-
-    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
-        """Return the MEMs between the held pages and a block of queries on one strand.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched, at the block's offsets.
-        most : int
-            The most rows to make room for.
-
-        Returns
-        -------
-        MemColumns or None
-            The MEMs that start in the owned parts of the pages, or None if there are more
-            than `most`: cut the block and ask again.
-        """
-        found = []
-        for page in self._pages:
-            columns = self._search_page(page, block, codes, most)
-            if columns is None:
-                return None
-            most -= columns.count
-            found.append(columns)
-        with self.stats.stage("coords_to_buffers"):
-            return merge_pages(found)
+        super().__init__(stats, SIZES)
 
     def _search_page(
         self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray, most: int
