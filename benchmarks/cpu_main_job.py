@@ -35,7 +35,7 @@ def timed(work: Callable[[], object]) -> dict[str, float]:
 def random_page(seed: int) -> Any:
     import numpy as np
 
-    from mummergpu.reference import Reference
+    from mummergpu.input.reference import Reference
 
     codes = np.random.default_rng(seed).integers(0, 4, PAGE_BASES, dtype=np.uint8)
     return Reference("random", codes, np.array([0]), np.array([codes.size]), (b"random",))
@@ -43,11 +43,11 @@ def random_page(seed: int) -> Any:
 
 def build_random_pages(count: int, threads: int) -> dict[str, float]:
     """Build trees of random pages; return the seconds of all, and of the stages of each."""
-    from mummergpu.layout import Layout
-    from mummergpu.policy import DEFAULT_POLICY
-    from mummergpu.reference import plan_pages
-    from mummergpu.stats import Stats
-    from mummergpu.tree_building import build_page
+    from mummergpu.index.pages import plan_pages
+    from mummergpu.index.tree.build import build_page
+    from mummergpu.index.tree.layout import Layout
+    from mummergpu.index.tree.policy import DEFAULT_POLICY
+    from mummergpu.runtime.stats import Stats
 
     layout = Layout.of(DEFAULT_POLICY)
     references = [random_page(seed) for seed in range(count)]
@@ -75,7 +75,7 @@ def page_figures(runs: int) -> dict[str, Any]:
 
 def page_memory() -> dict[str, Any]:
     """Measure the peak memory of a process that builds one page."""
-    from mummergpu.stats import peak_memory
+    from mummergpu.runtime.stats import peak_memory
 
     build_random_pages(1, 1)
     return {"one_page_process_peak_memory_bytes": peak_memory()}
@@ -127,9 +127,9 @@ def count_rows(path: Path) -> int:
 
 def stream_figures(runs: int, folder: Path) -> dict[str, Any]:
     """Plain FASTQ parsed, and rows formatted, on one core, in bytes of text a second."""
+    from mummergpu.input.queries import QueryReader
     from mummergpu.output.mummer import MummerFormatter, TextStyle
-    from mummergpu.reads import QueryReader
-    from mummergpu.sequence import Strand
+    from mummergpu.sequence.codes import Strand
 
     reads = folder / "LMONO" / "reads.fq"
 
@@ -163,8 +163,8 @@ def many_matches(reads: Path) -> tuple[Any, Any, Any]:
     """Return a block of reads with ten made-up matches each, and a reference for them."""
     import numpy as np
 
-    from mummergpu.backends.interface import MemColumns
-    from mummergpu.reads import QueryReader
+    from mummergpu.input.queries import QueryReader
+    from mummergpu.matching.columns import MemColumns
 
     with QueryReader([str(reads)], 1 << 24) as reader:
         block = next(reader)

@@ -33,7 +33,7 @@ echo "== the four workloads, both strands: cuda beside cpu"
 for name in LMONO SSUIS HSILL CBRIGG; do
     [ -e "$folder/$name/reads.fq" ] ||
         python3 -m mummergpu workload "$name" -o "$folder/$name" 2> /dev/null
-    length=$(python3 -c "from mummergpu.workload import load_declaration as d; \
+    length=$(python3 -c "from mummergpu.workload.declaration import load_declaration as d; \
 print(d('$name').minimum_length)")
     reads=("$folder/$name/reference.fa" "$folder/$name/reads.fq")
     for run in "cuda tree" "cuda sampled" "cpu sampled"; do

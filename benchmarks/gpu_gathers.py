@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from cuda.bindings import nvrtc
 
-from mummergpu.backends.cuda.pycuda_device import BLOCK_THREADS, PycudaDevice
+from mummergpu.cuda.pycuda_device import BLOCK_THREADS, PycudaDevice
 
 SOURCE = Path(__file__).with_name("gathers.cu")
 KERNELS = ("merged_32", "split_16_and_16", "half_16")

@@ -25,17 +25,18 @@ from typing import Any
 from gpu_gathers import gather_rates
 from measure import machine, save
 
-from mummergpu.backends.cuda.kernel_cache import KernelCache
-from mummergpu.backends.cuda.pycuda_device import PycudaDevice
-from mummergpu.backends.cuda.trees import CudaBackend
-from mummergpu.index import IndexedPage
-from mummergpu.layout import MAXIMUM_PAGE_BASES, Layout
-from mummergpu.policy import LETTERS, Policy
-from mummergpu.reads import QueryBlock, QueryReader
-from mummergpu.reference import plan_pages, read_reference
-from mummergpu.stats import Stats
-from mummergpu.tree_building import build_pages
-from mummergpu.workload import load_declaration
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pycuda_device import PycudaDevice
+from mummergpu.index.pages import plan_pages
+from mummergpu.index.tree.build import build_pages
+from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.input.queries import QueryBlock, QueryReader
+from mummergpu.input.reference import read_reference
+from mummergpu.matching.tree.cuda import CudaBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.workload.declaration import load_declaration
 
 WORKLOADS = ("LMONO", "SSUIS", "HSILL", "CBRIGG")
 POLICIES = ("none", "Tn", "m", "mn", "n", "Tm", "Tmn", "T", "Qm", "Rm", "QRm", "QRTm", "tm", "rm")

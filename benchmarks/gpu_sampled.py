@@ -26,20 +26,20 @@ from gpu_gathers import gather_rates
 from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
 from measure import machine, save
 
-from mummergpu.backends.cpu.sampled import SampledCpuBackend
-from mummergpu.backends.cuda.kernel_cache import KernelCache
-from mummergpu.backends.cuda.pycuda_device import PycudaDevice
-from mummergpu.backends.cuda.sampled import SampledCudaBackend
-from mummergpu.backends.interface import MemColumns
-from mummergpu.reference import Page
-from mummergpu.sampled_index import (
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pycuda_device import PycudaDevice
+from mummergpu.index.kmer_page import (
     SampledPage,
     build_sampled_pages,
     choose_kmer_length,
     sampling_step,
 )
-from mummergpu.sequence import BREAK
-from mummergpu.stats import Stats
+from mummergpu.index.pages import Page
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK
 
 COPIED_BYTES = 1 << 28
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")

@@ -45,8 +45,8 @@ def write_reads(reference: Path, path: Path) -> dict[str, Any]:
     """Write error-free reads of a reference."""
     import numpy as np
 
-    from mummergpu.reference import read_reference
-    from mummergpu.sequence import decode
+    from mummergpu.input.reference import read_reference
+    from mummergpu.sequence.codes import decode
 
     codes = read_reference(str(reference)).codes
     starts = np.random.default_rng(1).integers(0, codes.size - READ_BASES, READS)
@@ -110,7 +110,7 @@ def measured(
 
 
 def facts_of(path: Path) -> dict[str, Any]:
-    from mummergpu.index_file import IndexFile
+    from mummergpu.index.file import IndexFile
 
     index = IndexFile(str(path))
     return {

@@ -1,4 +1,4 @@
-// How nodes and sequences lie in memory: the same numbers as mummergpu/layout.py.
+// How nodes and sequences lie in memory: the same numbers as mummergpu/index/tree/layout.py.
 //
 // A node is two halves of five numbers and one field of flags. In the paper's format a
 // number has 24 bits and a half 16 bytes, in the wide format 32 bits and 24 bytes.
@@ -70,7 +70,7 @@ struct Either<false, Yes, No> {
 
 using Half = Either<WIDE, WideHalf, PaperHalf>::Type;
 
-static_assert(sizeof(PaperHalf) == 16 && sizeof(WideHalf) == 24, "as mummergpu/layout.py");
+static_assert(sizeof(PaperHalf) == 16 && sizeof(WideHalf) == 24, "as the package has them");
 
 // Return where the number-th item lies in a two-dimensional array stored row after row:
 // items fill strips of rows, column by column.

@@ -46,7 +46,7 @@ def nvrtc() -> None:
 
     Without NVRTC the test is skipped, or fails where `REQUIRE_NVRTC` is set to 1.
     """
-    from mummergpu.backends.cuda.compilation import nvrtc_version
+    from mummergpu.cuda.nvrtc import nvrtc_version
     from mummergpu.errors import BackendError
 
     try:

@@ -23,9 +23,10 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.backends.interface import MemColumns
-from mummergpu.compiled import compiled_borrower, inlined_borrower, unsigned, widened
-from mummergpu.output.digits import (
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.columns import MemColumns
+from mummergpu.output.number_text import (
     COLUMN,
     GAP,
     LINE_END,
@@ -37,9 +38,8 @@ from mummergpu.output.digits import (
     write_digits,
     write_numbers,
 )
-from mummergpu.reads import QueryBlock
-from mummergpu.reference import Reference
-from mummergpu.sequence import BASES, CodeArray, Strand
+from mummergpu.runtime.jit import compiled_borrower, inlined_borrower, unsigned, widened
+from mummergpu.sequence.codes import BASES, CodeArray, Strand
 
 NumberArray = npt.NDArray[np.int64]
 BucketArray = npt.NDArray[np.int32]

@@ -12,14 +12,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.compiled import compiled
 from mummergpu.errors import OptionError
-from mummergpu.index import IndexedPage
-from mummergpu.layout import NO_NODE, PRECEDING_BASE_MASK, ROOT
-from mummergpu.reference import Reference
-from mummergpu.sequence import BASES, BREAK, decode
-from mummergpu.tree.decode import NodeColumns, decode_nodes
-from mummergpu.tree.ukkonen import NumberArray
+from mummergpu.index.tree.decode import NodeColumns, decode_nodes
+from mummergpu.index.tree.layout import NO_NODE, PRECEDING_BASE_MASK, ROOT
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.ukkonen import NumberArray
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.jit import compiled
+from mummergpu.sequence.codes import BASES, BREAK, decode
 
 TextArray = npt.NDArray[np.uint8]
 

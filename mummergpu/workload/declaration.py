@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.workload.checked import CheckedTable, Profile
+from mummergpu.workload.toml_table import CheckedTable, Profile
 
 
 @dataclass(frozen=True)

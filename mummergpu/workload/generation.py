@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.errors import OptionError, OutputError
-from mummergpu.output.files import OutputFile
-from mummergpu.reference import Reference, read_reference
-from mummergpu.sequence import BREAK, CodeArray, decode
-from mummergpu.workload.copying import diverge
+from mummergpu.input.reference import Reference, read_reference
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.sequence.codes import BREAK, CodeArray, decode
 from mummergpu.workload.declaration import Copy, Reads, Workload, load_declaration
+from mummergpu.workload.divergence import diverge
 from mummergpu.workload.genome import synthesize
-from mummergpu.workload.sequencing import Tally, sequence_reads
+from mummergpu.workload.read_simulator import Tally, sequence_reads
 
 FORMAT: Final = 1
 """Grows when the same declaration and seed begin to give other bytes."""

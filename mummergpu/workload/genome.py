@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.sequence import BREAK, CodeArray
+from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.workload.declaration import Gaps, Genome, Repeats, Tandems
-from mummergpu.workload.stable_random import HALF, LOW_HALF, Stream, threshold
+from mummergpu.workload.splitmix import HALF, LOW_HALF, Stream, threshold
 
 _BLOCK: Final = 1 << 20
 
@@ -28,7 +28,7 @@ def synthesize(genome: Genome, seed: int, name: str) -> CodeArray:
     Returns
     -------
     ndarray, dtype=uint8, shape=(genome.length,)
-        Base codes; gaps are `sequence.BREAK`.
+        Base codes; gaps are `codes.BREAK`.
 
     Notes
     -----

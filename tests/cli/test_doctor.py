@@ -11,18 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu import __version__, doctor
-from mummergpu.backends.cuda import requirements
-from mummergpu.backends.cuda.compilation import INSTALL
-from mummergpu.backends.cuda.driver_library import DeviceFacts, DriverFacts
-from mummergpu.backends.cuda.kernel_cache import KernelCache
-from mummergpu.backends.cuda.requirements import CompilerFacts, CudaFacts
-from mummergpu.backends.cuda.specialisation import Specialisation
-from mummergpu.cli import main
-from mummergpu.libraries import Library
-from mummergpu.policy import Policy
+from mummergpu import __version__
+from mummergpu.cli import machine_report as doctor
+from mummergpu.cli.main import main
+from mummergpu.cuda import requirements
+from mummergpu.cuda.driver import DeviceFacts, DriverFacts
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.nvrtc import INSTALL
+from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.runtime.libraries import Library
 
-PACKAGE_FOLDER = Path(doctor.__file__).parent
+PACKAGE_FOLDER = Path(doctor.__file__).parent.parent
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 150_000_000_000, 149_000_000_000, None)
 SOUND = CudaFacts(
     DriverFacts((13, 0), (H200, replace(H200, number=1, free_bytes=None, problem="busy")), None),

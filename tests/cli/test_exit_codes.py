@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu import pipeline
-from mummergpu.cli import main
+from mummergpu.cli.main import main
+from mummergpu.pipeline import match as pipeline
 
 REFERENCE = b">r\nACGTTGCATCGATCGGATCAAGCTTACGGATCCATTAG\n>s\nNNNN\n"
 READS = b"@a\nACGTTGCATCGATCGGATCAAG\n+\nIIIIIIIIIIIIIIIIIIIIII\n"

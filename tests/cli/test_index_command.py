@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.cli import main
+from mummergpu.cli.main import main
 
 INDEXES = {
     "sampled.mgi": "-l 12",

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import mummergpu
-from mummergpu import pipeline
-from mummergpu.cli import main
-from mummergpu.combinations import PAGES_OF_TREES
-from mummergpu.layout import MAXIMUM_PAGE_BASES
-from mummergpu.policy import DEFAULT_POLICY, LETTERS, Policy
-from mummergpu.sequence import Strand
-from mummergpu.settings import MatchOptions, Uniqueness
+from mummergpu.cli.main import main
+from mummergpu.cli.option_rules import PAGES_OF_TREES
+from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES
+from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS, Policy
+from mummergpu.matching.options import MatchOptions, Uniqueness
+from mummergpu.pipeline import match as pipeline
+from mummergpu.sequence.codes import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 
@@ -197,7 +197,7 @@ def test_workload_is_made_and_the_next_command_told(
 def test_nothing_heavy_is_imported_before_there_is_work() -> None:
     program = (
         "import sys\n"
-        "from mummergpu.cli import main\n"
+        "from mummergpu.cli.main import main\n"
         "assert main(['--version']) == 0\n"
         "heavy = {'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)\n"

@@ -11,10 +11,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from oracle import mummer_text, reverse_complement
+from helpers.oracle import mummer_text, reverse_complement
 
-from mummergpu.cli import main
-from mummergpu.reference import plan_pages
+from mummergpu.cli.main import main
+from mummergpu.index.pages import plan_pages
 
 LENGTH = 300_000
 LEAST = 30

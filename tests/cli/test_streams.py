@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.policy import DEFAULT_POLICY
+from mummergpu.index.tree.policy import DEFAULT_POLICY
 
 COMMAND = [sys.executable, "-m", "mummergpu"]
 READ = b"ACGTTGCATCGATCGGATCAAGCTTACG"
@@ -160,8 +160,9 @@ def test_no_progress_where_there_is_no_terminal() -> None:
 # with an output half written.
 BUSY = """
 import sys, numpy, numba
-from mummergpu import cli, pipeline
-from mummergpu.output.files import OutputFile
+from mummergpu.cli import main as cli
+from mummergpu.pipeline import match as pipeline
+from mummergpu.runtime.output_file import OutputFile
 
 @numba.njit(nogil=True)
 def spin(flag):
@@ -272,7 +273,7 @@ def test_compiled_code_finds_a_place_where_nothing_can_be_written(tmp_path: Path
     """In a container the package and the home may be read-only."""
     program = (
         "import os, tempfile\n"
-        "from mummergpu import caches\n"
+        "from mummergpu.cli import cache_folders as caches\n"
         "caches.can_be_written = lambda folder: False\n"
         "caches.find_place_for_compiled_code(os.environ)\n"
         "print(os.environ['NUMBA_CACHE_DIR'])\n"

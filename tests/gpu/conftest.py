@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from mummergpu.backends.cuda.requirements import cuda_facts, obstacles
+from mummergpu.cuda.requirements import cuda_facts, obstacles
 
 REQUIRE_GPU = "MUMMERGPU_REQUIRE_GPU"
 """Set to 1 where a missing device must fail the tests."""

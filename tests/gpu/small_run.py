@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from both_backends import differences, random_case, sampled_case, sampled_differences
+from helpers.both_backends import differences, random_case, sampled_case, sampled_differences
 
-from mummergpu.backends.cuda.kernel_cache import KernelCache
-from mummergpu.backends.cuda.pycuda_device import PycudaDevice
-from mummergpu.policy import Policy
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pycuda_device import PycudaDevice
+from mummergpu.index.tree.policy import Policy
 
 POLICIES = [Policy.from_code(code) for code in ("m", "none", "Tn", "QRTmrtn", "Tt")]
 

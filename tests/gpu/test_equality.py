@@ -11,16 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mummergpu.backends.cuda.device import Device
-from mummergpu.backends.cuda.kernel_cache import KernelCache
-from mummergpu.backends.cuda.sampled import SampledCudaBackend
-from mummergpu.reads import QueryBlock
-from mummergpu.reference import Reference, plan_pages
-from mummergpu.sampled_index import build_sampled_pages
-from mummergpu.sequence import BREAK
-from mummergpu.stats import Stats
+from mummergpu.cuda.device import Device
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.index.kmer_page import build_sampled_pages
+from mummergpu.index.pages import plan_pages
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK
 
-from both_backends import (  # isort: skip
+from helpers.both_backends import (  # isort: skip
     ALL_POLICIES,
     ANY,
     Case,
@@ -36,7 +37,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def device(cuda_device: None) -> Iterator[Device]:
-    from mummergpu.backends.cuda.pycuda_device import PycudaDevice
+    from mummergpu.cuda.pycuda_device import PycudaDevice
 
     found = PycudaDevice(0)
     yield found

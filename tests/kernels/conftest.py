@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.backends.cuda import plan
-from mummergpu.backends.cuda.streaming import STREAMS
+from mummergpu.matching.backends import memory_plan as plan
+from mummergpu.matching.backends.streaming import STREAMS
 
 REQUIRE_CXX = "MUMMERGPU_REQUIRE_CXX"
 """Set to 1 where tests that run the kernels on the host must not be skipped."""

@@ -16,20 +16,21 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
+from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
 from sanitized_search import ANY, PLENTY, ExactWorkspace
 
-from mummergpu.backends.cuda import searching, workspace
-from mummergpu.backends.cuda.sampled import SampledCudaBackend
-from mummergpu.backends.interface import MemColumns
-from mummergpu.reads import QueryBlock
-from mummergpu.sampled_index import SampledPage, sampling_step
-from mummergpu.sequence import CodeArray, Strand
-from mummergpu.stats import Stats
+from mummergpu.cuda import workspace
+from mummergpu.index.kmer_page import SampledPage, sampling_step
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.backends import stream_searcher as searching
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import CodeArray, Strand
 
 # `sanitized_search` has put their folder on the path.
-from sampled_cases import SAMPLED_CASES, kmer_lengths, tables_of  # isort: skip
-from search_cases import STRANDS, SearchCase, codes_of, rows_of  # isort: skip
+from helpers.kmer_cases import SAMPLED_CASES, kmer_lengths, tables_of  # isort: skip
+from helpers.search_cases import STRANDS, SearchCase, codes_of, rows_of  # isort: skip
 
 ROOMS: Final = (
     *("planes", "query offsets", "kept mems", "tiles", "mem counts", "mem counts of tiles"),

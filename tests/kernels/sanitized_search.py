@@ -21,20 +21,18 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from host_device import HERE, SANITIZERS, HostCompiler, HostDevice, everything_given_back
+from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
+from helpers.search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
 
-sys.path.insert(0, str(HERE.parent))
-
-from search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
-
-from mummergpu.backends.cuda import searching, workspace
-from mummergpu.backends.cuda.specialisation import Specialisation
-from mummergpu.backends.cuda.trees import CudaBackend
-from mummergpu.backends.cuda.workspace import Workspace
-from mummergpu.index import IndexedPage
-from mummergpu.layout import Layout
-from mummergpu.policy import NO_POLICY, Policy
-from mummergpu.stats import Stats
+from mummergpu.cuda import workspace
+from mummergpu.cuda.workspace import Workspace
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import NO_POLICY, Policy
+from mummergpu.matching.backends import stream_searcher as searching
+from mummergpu.matching.tree.cuda import CudaBackend
+from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.runtime.stats import Stats
 
 MOST_STRIPS = {False: 12, True: 2}
 """A page in strips takes 4 MiB, in the wide format 24 MiB, however small: cases of more pages

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
-from host_device import everything_given_back
-from opened_backends import (
+from helpers.host_device import everything_given_back
+from helpers.opened_backends import (
     ANY,
     FORWARD,
     GENOME,
@@ -23,25 +23,25 @@ from opened_backends import (
     close_all,
     refused,
 )
-from search_cases import (
+from helpers.search_cases import (
     ONE_PAGE,
     STRANDS,
     SearchCase,
     block_of,
     rows_of,
 )
-from watched_device import WatchedCompiler, WatchedDevice
+from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.backends.cpu.trees import CpuBackend
-from mummergpu.backends.cuda import resident
-from mummergpu.backends.cuda.specialisation import Specialisation
-from mummergpu.backends.cuda.streaming import STREAMS
-from mummergpu.backends.cuda.trees import KERNELS, CudaBackend
 from mummergpu.errors import BackendError
-from mummergpu.index import IndexedPage
-from mummergpu.layout import Layout
-from mummergpu.policy import Policy
-from mummergpu.stats import Stats
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.tree import cuda_pages as resident
+from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cuda import KERNELS, CudaBackend
+from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.runtime.stats import Stats
 
 
 @dataclass

@@ -18,23 +18,24 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from host_device import everything_given_back
-from oracle import reverse_complement
-from watched_device import WatchedCompiler, WatchedDevice
+from helpers.host_device import everything_given_back
+from helpers.oracle import reverse_complement
+from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.backends import choose_backend
-from mummergpu.backends.cpu.trees import CpuBackend
-from mummergpu.backends.cuda import opening, plan
-from mummergpu.backends.cuda.compilation import INSTALL
-from mummergpu.backends.cuda.driver_library import DeviceFacts, DriverFacts
-from mummergpu.backends.cuda.requirements import CompilerFacts, CudaFacts
-from mummergpu.backends.cuda.trees import CudaBackend
-from mummergpu.cli import main
+from mummergpu.cli.main import main
+from mummergpu.cuda.driver import DeviceFacts, DriverFacts
+from mummergpu.cuda.nvrtc import INSTALL
+from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
 from mummergpu.errors import BackendError
-from mummergpu.libraries import Library
-from mummergpu.policy import Policy
-from mummergpu.settings import MatchOptions
-from mummergpu.stats import Stats
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching import open_cuda as opening
+from mummergpu.matching.backends import memory_plan as plan
+from mummergpu.matching.open_backend import choose_backend
+from mummergpu.matching.options import MatchOptions
+from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cuda import CudaBackend
+from mummergpu.runtime.libraries import Library
+from mummergpu.runtime.stats import Stats
 
 GIB = 1 << 30
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)
@@ -80,7 +81,7 @@ def compiler(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> WatchedCompi
 def machine(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(monkeypatch)
     made.looks(SOUND)
-    played: Any = ModuleType("mummergpu.backends.cuda.pycuda_device")
+    played: Any = ModuleType("mummergpu.cuda.pycuda_device")
     played.PycudaDevice = made.open_device
     monkeypatch.setitem(sys.modules, played.__name__, played)
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from host_device import ALIGNMENT, HostDevice
+from helpers.host_device import ALIGNMENT, HostDevice
 
-from mummergpu.backends.cuda.device import DeviceMemoryError
-from mummergpu.backends.cuda.plan import (
+from mummergpu.cuda.device import DeviceMemoryError
+from mummergpu.cuda.workspace import SMALLEST_ROOM, Workspace
+from mummergpu.errors import BackendError
+from mummergpu.matching.backends.memory_plan import (
     FREE_PART,
     LARGEST_BLOCK,
     SMALLEST_BLOCK,
     WORK_BYTES_PER_BASE,
     divide_memory,
 )
-from mummergpu.backends.cuda.workspace import SMALLEST_ROOM, Workspace
-from mummergpu.errors import BackendError
 
 GIB = 1 << 30
 LEAST = 2 * 3 * SMALLEST_BLOCK * WORK_BYTES_PER_BASE

@@ -36,7 +36,9 @@ def run(runtime: str, folder: Path, *words: str) -> subprocess.CompletedProcess[
         # Python itself never gives back all of its memory.
         "ASAN_OPTIONS": "detect_leaks=0",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join(
+            [str(HERE.parents[1]), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+        ),
     }
     command = [sys.executable, "-W", "error", str(HERE / "sanitized_search.py"), str(folder)]
     return subprocess.run(

@@ -18,19 +18,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_device import HERE, KERNELS, HostDevice, HostStream
+from helpers.host_device import HERE, KERNELS, HostDevice, HostStream
 
-from mummergpu import layout, sequence
-from mummergpu.backends.cuda import launches, resident, sampled, search
-from mummergpu.backends.cuda.on_device import DeviceMems, DeviceQueries
-from mummergpu.backends.cuda.resident import ResidentCodes, ResidentPage
-from mummergpu.backends.cuda.specialisation import Specialisation
-from mummergpu.index import IndexedPage
-from mummergpu.layout import Layout, length_in_strips, place_in_strips
-from mummergpu.policy import Policy
-from mummergpu.reference import Page
-from mummergpu.tree.decode import decode_fields
-from mummergpu.tree.flatten import FlatTree, empty_halves, lay_out_reference
+from mummergpu.cuda import launcher as launches
+from mummergpu.index.pages import Page
+from mummergpu.index.tree import layout
+from mummergpu.index.tree.decode import decode_fields
+from mummergpu.index.tree.flatten import FlatTree, empty_halves, lay_out_reference
+from mummergpu.index.tree.layout import Layout, length_in_strips, place_in_strips
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends import device_codes
+from mummergpu.matching.backends.device_codes import ResidentCodes
+from mummergpu.matching.kmer import cuda as sampled
+from mummergpu.matching.tree import cuda_pages as resident
+from mummergpu.matching.tree import cuda_search as search
+from mummergpu.matching.tree.cuda_arrays import DeviceMems, DeviceQueries
+from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.matching.tree.cuda_pages import ResidentPage
+from mummergpu.sequence import codes as sequence
 
 FORMATS = [pytest.param(False, id="paper"), pytest.param(True, id="wide")]
 FIELDS_OF_NODE = 12
@@ -194,9 +200,9 @@ def test_textures_are_cut_where_they_are_read(compiled: Compile, wide: bool) -> 
 
 def test_words_end_in_the_padding(compiled: Compile) -> None:
     values = compiled("none", False).values
-    assert values["CODES_IN_WORD"] == resident.WORD_BYTES
+    assert values["CODES_IN_WORD"] == device_codes.WORD_BYTES
     # From the position behind the last code on, two words may be read.
-    assert resident.PADDING_BYTES >= 2 * values["CODES_IN_WORD"]
+    assert device_codes.PADDING_BYTES >= 2 * values["CODES_IN_WORD"]
 
 
 @pytest.mark.parametrize("wide", FORMATS)
@@ -234,7 +240,7 @@ def test_the_real_device_gives_what_the_kernels_expect(
 ) -> None:
     values = compiled("none", wide).values
     assert real_device.BLOCK_THREADS == values["SCAN_THREADS"], "as much memory is shared"
-    textures = importlib.import_module("mummergpu.backends.cuda.textures")
+    textures = importlib.import_module("mummergpu.cuda.textures")
     channels = {size: count for size, (_, count) in textures._FORMATS.items()}
     assert channels[values["sizeof(Half::Texel)"]] == values["sizeof(Half::Texel)"] // 4
     assert channels[values["CODES_IN_WORD"]] == 2

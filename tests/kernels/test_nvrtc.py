@@ -11,12 +11,16 @@ from types import ModuleType
 
 import pytest
 
-from mummergpu.backends.cuda import compilation, launches, sampled, search, searching
-from mummergpu.backends.cuda.compilation import compile_with_log
-from mummergpu.backends.cuda.sources import read_sources
-from mummergpu.backends.cuda.specialisation import Specialisation
-from mummergpu.backends.cuda.trees import KERNELS
-from mummergpu.policy import Policy
+from mummergpu.cuda import launcher as launches
+from mummergpu.cuda import nvrtc as compilation
+from mummergpu.cuda.nvrtc import compile_with_log
+from mummergpu.cuda.sources import read_sources
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends import stream_searcher as searching
+from mummergpu.matching.kmer import cuda as sampled
+from mummergpu.matching.tree import cuda_search as search
+from mummergpu.matching.tree.cuda import KERNELS
+from mummergpu.matching.tree.cuda_macros import Specialisation
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 LAYOUTS = ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")

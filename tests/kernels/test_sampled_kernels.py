@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opened_backends import (
+from helpers.kmer_cases import dense_case, far_case, tables_of
+from helpers.opened_backends import (
     ANY,
     FORWARD,
     GENOME,
@@ -27,8 +28,7 @@ from opened_backends import (
     close_all,
     refused,
 )
-from sampled_cases import dense_case, far_case, tables_of
-from search_cases import (
+from helpers.search_cases import (
     COLUMNS,
     ONE_PAGE,
     STRANDS,
@@ -40,17 +40,18 @@ from search_cases import (
     made_queries,
     rows_of,
 )
-from watched_device import WatchedCompiler, WatchedDevice
+from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.backends.cpu.sampled import SampledCpuBackend
-from mummergpu.backends.cuda import sampled, searching
-from mummergpu.backends.cuda.device import DeviceMemoryError
-from mummergpu.backends.cuda.sampled import KERNELS, SampledCudaBackend, planes_bytes
-from mummergpu.backends.cuda.specialisation import Specialisation
-from mummergpu.backends.cuda.streaming import STREAMS
-from mummergpu.backends.interface import MemColumns
+from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.errors import BackendError
-from mummergpu.stats import Stats
+from mummergpu.matching.backends import stream_searcher as searching
+from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer import cuda as sampled
+from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.matching.kmer.cuda import KERNELS, SampledCudaBackend, planes_bytes
+from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.runtime.stats import Stats
 
 HERE = Path(__file__).resolve().parent
 
@@ -68,7 +69,9 @@ def sanitized(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
         # Python itself never gives back all of its memory.
         "ASAN_OPTIONS": "detect_leaks=0",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join(
+            [str(HERE.parents[1]), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+        ),
     }
 
     def run(*words: str) -> str:

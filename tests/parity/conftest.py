@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from comparing import RealData
+from helpers.mummer_comparison import RealData
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from comparing import RealData, count_rows, mummer_text, our_text
+from helpers.mummer_comparison import RealData, count_rows, mummer_text, our_text
 
 PYLORI_26695 = "H_pylori26695_Eslice.fasta"
 PYLORI_J99 = "H_pyloriJ99_Eslice.fasta"

@@ -6,8 +6,8 @@ import gzip
 from pathlib import Path
 
 import pytest
-from comparing import count_rows, difference, our_text
-from golden import CASES, FOLDER, mummers_text
+from helpers.golden_cases import CASES, FOLDER, mummers_text
+from helpers.mummer_comparison import count_rows, difference, our_text
 
 
 def kept(case: str) -> bytes:

@@ -6,7 +6,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
-from comparing import (
+from helpers.mummer_comparison import (
     RealData,
     count_rows,
     difference,
@@ -15,16 +15,16 @@ from comparing import (
     our_text,
     record_names,
 )
-from trees import LAYOUTS, layout_id
+from helpers.trees import LAYOUTS, layout_id
 
-from mummergpu.kmer_table import table_bytes
-from mummergpu.layout import Layout
-from mummergpu.pipeline import run
-from mummergpu.progress import NullProgress
-from mummergpu.sampled_index import choose_kmer_length
-from mummergpu.sequence import Strand
-from mummergpu.settings import MatchOptions, Uniqueness
-from mummergpu.stats import Stats
+from mummergpu.index.kmer_page import choose_kmer_length
+from mummergpu.index.kmer_table import table_bytes
+from mummergpu.index.tree.layout import Layout
+from mummergpu.matching.options import MatchOptions, Uniqueness
+from mummergpu.pipeline.match import run
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
 
 CONTIGS = "B_anthracis_contigs.fasta"
 SLICE = "B_anthracis_Mslice.fasta"

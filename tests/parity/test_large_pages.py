@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mummergpu.pipeline import run
-from mummergpu.progress import NullProgress
-from mummergpu.sequence import Strand, decode
-from mummergpu.settings import MatchOptions
-from mummergpu.stats import Stats
+from mummergpu.matching.options import MatchOptions
+from mummergpu.pipeline.match import run
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand, decode
 
 BASES = 9 << 20
 BORDER = 1 << 23

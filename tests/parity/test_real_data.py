@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from comparing import (
+from helpers.mummer_comparison import (
     RealData,
     count_rows,
     difference,

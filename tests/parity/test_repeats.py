@@ -6,8 +6,15 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from comparing import count_rows, difference, in_our_order, mummer_text, our_text, record_names
-from oracle import reverse_complement
+from helpers.mummer_comparison import (
+    count_rows,
+    difference,
+    in_our_order,
+    mummer_text,
+    our_text,
+    record_names,
+)
+from helpers.oracle import reverse_complement
 
 
 def bases(random: Random, length: int) -> str:

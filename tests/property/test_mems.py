@@ -13,20 +13,21 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from helpers.oracle import mummer_text
+from helpers.strategies import queries, references, satellites, sequences
+from helpers.trees import LAYOUTS, flags_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import mummer_text
-from strategies import queries, references, satellites, sequences
-from trees import LAYOUTS, flags_of
 
-from mummergpu import planning
-from mummergpu.backends.cpu import sampled, trees
-from mummergpu.pipeline import run
-from mummergpu.policy import LETTERS, Policy
-from mummergpu.progress import NullProgress
-from mummergpu.sequence import Strand
-from mummergpu.settings import MatchOptions, Uniqueness
-from mummergpu.stats import Stats
+from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.matching.kmer import cpu as sampled
+from mummergpu.matching.options import MatchOptions, Uniqueness
+from mummergpu.matching.tree import cpu as trees
+from mummergpu.pipeline import plan as planning
+from mummergpu.pipeline.match import run
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
 
 FEWER_EXAMPLES = settings(max_examples=max(settings().max_examples // 6, 1))
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import example, given
-from hypothesis import strategies as st
-from strategies import references, sequences
-from trees import (
+from helpers.strategies import references, sequences
+from helpers.trees import (
     AS_CONSTRUCTED,
     LAYOUTS,
     PLAIN,
@@ -21,9 +19,11 @@ from trees import (
     page_codes_of,
     path_ends,
 )
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from mummergpu.layout import place_in_strips
-from mummergpu.tree.decode import decode_nodes
+from mummergpu.index.tree.decode import decode_nodes
+from mummergpu.index.tree.layout import place_in_strips
 
 texts = st.one_of(sequences(), references().map("N".join))
 

@@ -1,7 +1,8 @@
-"""The rules of the house, read off the source: floors, imports, printing, sizes.
+"""The rules of the house, read off the source: rooms, imports, printing, sizes.
 
-`violations` reads a tree of modules and returns one line for each broken rule; the tests
-below run it on the package, and on small trees in which each rule is broken on purpose.
+A room is a folder of the package. `violations` reads a tree of modules and returns one line for
+each broken rule; the tests below run it on the package, and on small trees in which each rule is
+broken on purpose.
 """
 
 from __future__ import annotations
@@ -16,44 +17,39 @@ import pytest
 PACKAGE = "mummergpu"
 SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 
-FLOORS = {
-    9: [
-        "__main__",
-        "caches",
-        "cli",
-        "combinations",
-        "commands",
-        "imports",
-        "index_command",
-        "options",
-    ],
-    8: ["doctor", "indexing", "pipeline", "workload"],
-    7: ["long_queries", "mems", "output", "planning", "progress", "query_stream", "spill"],
-    6: ["backends", "index_file"],
-    5: ["index", "sampled_index", "tree_building"],
-    4: ["checksums", "tree", "kmer_table"],
-    3: [
-        "comparing",
-        "settings",
-        "reference",
-        "reads",
-        "inputs",
-        "records",
-        "spans",
-        "fastx",
-        "alignments",
-    ],
-    2: ["sequence"],
-    1: ["index_format", "policy", "layout", "stats", "row_order", "ordered"],
-    0: ["early_context", "errors", "compiled", "libraries"],
-}
-FLOOR_OF_ROOM = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
+ROOMS = (
+    "__main__",
+    "cli",
+    "pipeline",
+    "output",
+    "matching",
+    "workload",
+    "index",
+    "input",
+    "cuda",
+    "sequence",
+    "runtime",
+    "errors",
+)
+"""A module imports only from its own room and from the rooms below it."""
 
-GPU_LIBRARIES = {"pycuda", "cuda"}
-GPU_ROOM = f"{PACKAGE}.backends.cuda"
+INNER_ROOMS = {
+    "matching": ("kmer", "tree", "backends"),
+}
+"""Folders of a room, where there are several: the same rule holds among them."""
+
+MOST_FLOORS = 10
+"""The longest chain of rooms that import each other may not be longer."""
+
+GPU_LIBRARIES = {"pycuda", "cuda", "cupy", "torch"}
+GPU_LIBRARY_FILES = ("libcuda", "libnvrtc", "libcudart", "nvcuda")
+"""How the names of shared libraries begin that are a GPU's, for those who load them by hand."""
+GPU_ROOM = f"{PACKAGE}.cuda"
 SLOW_TO_IMPORT = {"numpy", "numba", "llvmlite", "pysam", "isal"}
-MAY_PRINT_AND_EXIT = {f"{PACKAGE}.cli", f"{PACKAGE}.__main__"}
+MAY_PRINT_AND_EXIT = {f"{PACKAGE}.__main__"}
+"""Besides the modules of the command line."""
 EXITS = {"sys.exit", "os._exit", "_exit", "exit", "quit", "SystemExit"}
+START = f"{PACKAGE}.cli.main"
 MAXIMUM_LINES = 400
 
 
@@ -69,16 +65,16 @@ class Module:
 
     def __init__(self, path: Path, package: Path, modules: set[str]) -> None:
         self.name = module_name(path, package)
+        self.is_package = path.name == "__init__.py"
         self.text = path.read_text()
         self.tree = ast.parse(self.text)
         self._modules = modules
         self.imports = list(self._imports(self.tree, at_start=True))
 
     @property
-    def floor(self) -> int | None:
-        if self.name == PACKAGE:
-            return 0
-        return FLOOR_OF_ROOM.get(self.name.split(".")[1])
+    def room(self) -> str:
+        """The room that the module is in; its own name where it is in none."""
+        return room_of(self.name)
 
     def _imports(self, node: ast.AST, *, at_start: bool) -> Iterator[Import]:
         """Yield all imports, and whether importing the module carries them out."""
@@ -104,6 +100,16 @@ def module_name(path: Path, package: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def room_of(name: str) -> str:
+    return name.split(".")[1] if "." in name else ""
+
+
+def inner_room_of(name: str) -> str:
+    """Return the folder inside its room that a module is in, or nothing."""
+    parts = name.split(".")
+    return parts[2] if len(parts) > 2 and parts[2] in INNER_ROOMS.get(parts[1], ()) else ""
+
+
 def read_modules(package: Path) -> dict[str, Module]:
     paths = sorted(package.rglob("*.py"))
     names = {module_name(path, package) for path in paths}
@@ -115,39 +121,60 @@ def violations(package: Path) -> list[str]:
     modules = read_modules(package)
     lines = []
     for module in modules.values():
-        lines += floor_violations(module, modules)
-        lines += import_violations(module)
+        lines += room_violations(module, modules)
+        lines += library_violations(module)
         lines += speech_violations(module)
         length = len(module.text.splitlines())
         if length > MAXIMUM_LINES:
             lines.append(f"{module.name}: {length} lines, more than {MAXIMUM_LINES}")
-    return [*lines, *cycle_violations(modules), *start_violations(modules)]
+    lines += [*cycle_violations(modules), *start_violations(modules)]
+    floors = floor_count(modules)
+    if floors > MOST_FLOORS:
+        lines.append(f"{PACKAGE}: {floors} floors, more than {MOST_FLOORS}")
+    return lines
 
 
-def floor_violations(module: Module, modules: dict[str, Module]) -> Iterator[str]:
-    if module.floor is None:
-        yield f"{module.name}: stands on no floor; give it one in FLOORS"
+def room_violations(module: Module, modules: dict[str, Module]) -> Iterator[str]:
+    if module.name == PACKAGE:
         return
+    if module.room not in ROOMS:
+        yield f"{module.name}: is in no room; give it one in ROOMS"
+        return
+    if module.is_package and module.text.strip():
+        yield f"{module.name}: the file of a room that is imported with every module is not empty"
     for found in module.imports:
-        target = modules.get(found.name)
-        if target is not None and target.floor is not None and target.floor > module.floor:
-            yield (
-                f"{module.name}:{found.line}: floor {module.floor} imports {found.name} "
-                f"of floor {target.floor}"
-            )
+        if found.name not in modules or found.name == PACKAGE:
+            continue
+        room, target = module.room, room_of(found.name)
+        if target in ROOMS and ROOMS.index(target) < ROOMS.index(room):
+            yield f"{module.name}:{found.line}: {room} imports {found.name} of a room above it"
+        inner, inner_target = inner_room_of(module.name), inner_room_of(found.name)
+        if target == room and inner and inner_target:
+            order = INNER_ROOMS[room]
+            if order.index(inner_target) < order.index(inner):
+                yield f"{module.name}:{found.line}: {inner} imports {found.name} above it"
 
 
-def import_violations(module: Module) -> Iterator[str]:
+def library_violations(module: Module) -> Iterator[str]:
     inside = module.name == GPU_ROOM or module.name.startswith(GPU_ROOM + ".")
     for found in module.imports:
         if found.name.startswith("."):
             yield f"{module.name}:{found.line}: relative import of {found.name}"
         if found.name.split(".")[0] in GPU_LIBRARIES and not inside:
             yield f"{module.name}:{found.line}: {found.name} outside {GPU_ROOM}"
+    if inside:
+        return
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.startswith(GPU_LIBRARY_FILES)
+        ):
+            yield f"{module.name}:{node.lineno}: {node.value} outside {GPU_ROOM}"
 
 
 def speech_violations(module: Module) -> Iterator[str]:
-    if module.name in MAY_PRINT_AND_EXIT:
+    if module.name in MAY_PRINT_AND_EXIT or module.room == "cli":
         return
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call):
@@ -181,6 +208,26 @@ def reachable(start: str, targets: dict[str, set[str]]) -> set[str]:
     return found
 
 
+def floor_count(modules: dict[str, Module]) -> int:
+    """Return how many rooms the longest chain of imports between rooms has."""
+    below = {
+        room: {
+            room_of(found.name)
+            for module in modules.values()
+            if module.room == room
+            for found in module.imports
+            if found.name in modules and room_of(found.name) in ROOMS
+        }
+        for room in ROOMS
+    }
+    floors: dict[str, int] = {}
+    for room in reversed(ROOMS):
+        floors[room] = 1 + max(
+            (floors.get(target, 0) for target in below[room] - {room}), default=0
+        )
+    return max(floors.values())
+
+
 def start_violations(modules: dict[str, Module]) -> Iterator[str]:
     """Yield a line for each slow library that importing the command line imports too."""
     started = {
@@ -189,9 +236,9 @@ def start_violations(modules: dict[str, Module]) -> Iterator[str]:
         for name, module in modules.items()
     }
     inner = {name: names & modules.keys() for name, names in started.items()}
-    if f"{PACKAGE}.cli" not in modules:
+    if START not in modules:
         return
-    for name in sorted({f"{PACKAGE}.cli"} | reachable(f"{PACKAGE}.cli", inner)):
+    for name in sorted({START} | reachable(START, inner)):
         for library in sorted({target.split(".")[0] for target in started[name]} & SLOW_TO_IMPORT):
             yield f"{name}: imports {library} when the command line starts"
 
@@ -204,7 +251,8 @@ def test_the_package_is_read_whole() -> None:
     modules = read_modules(SOURCE)
     assert f"{PACKAGE}.errors" in modules
     assert len(modules) == len(list(SOURCE.rglob("*.py")))
-    assert any(found.name == f"{PACKAGE}.errors" for found in modules[f"{PACKAGE}.cli"].imports)
+    assert any(found.name == f"{PACKAGE}.errors" for found in modules[START].imports)
+    assert {room_of(name) for name in modules} - {""} == set(ROOMS)
 
 
 def plant(folder: Path, files: dict[str, str]) -> Path:
@@ -212,13 +260,23 @@ def plant(folder: Path, files: dict[str, str]) -> Path:
     sound = {
         "__init__.py": "__version__ = '1'\n",
         "errors.py": "class Error(Exception):\n    pass\n",
-        "policy.py": "from mummergpu.errors import Error\n",
-        "sequence.py": "import numpy\n",
-        "tree/__init__.py": "",
-        "tree/order.py": "from mummergpu import sequence\nfrom mummergpu.policy import Error\n",
-        "backends/cuda/__init__.py": "import pycuda.driver\n",
-        "cli.py": "import sys\nfrom mummergpu import policy\n\ndef main():\n    import numpy\n"
-        "    from mummergpu.tree import order\n    print(order)\n    sys.exit(0)\n",
+        "runtime/__init__.py": "",
+        "runtime/memory.py": "from mummergpu.errors import Error\n",
+        "sequence/__init__.py": "",
+        "sequence/codes.py": "import numpy\n",
+        "index/__init__.py": "",
+        "index/pages.py": "from mummergpu.sequence import codes\n"
+        "from mummergpu.runtime.memory import Error\n",
+        "cuda/__init__.py": "",
+        "cuda/driver.py": "import pycuda.driver\nLIBRARY = 'libcuda.so.1'\n",
+        "matching/__init__.py": "",
+        "matching/tree/__init__.py": "",
+        "matching/backends/__init__.py": "",
+        "matching/backends/codes.py": "from mummergpu.cuda import driver\n",
+        "cli/__init__.py": "",
+        "cli/main.py": "import sys\nfrom mummergpu.runtime import memory\n\ndef main():\n"
+        "    import numpy\n    from mummergpu.index import pages\n    print(pages)\n"
+        "    sys.exit(0)\n",
     }
     package = folder / PACKAGE
     for name, text in (sound | files).items():
@@ -235,49 +293,57 @@ def test_a_sound_tree_has_no_violation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"colours.py": ""}, "mummergpu.colours: stands on no floor"),
+        ({"colours.py": ""}, "mummergpu.colours: is in no room"),
+        ({"runtime/__init__.py": "import os\n"}, "mummergpu.runtime: the file of a room"),
         (
-            {"policy.py": "from mummergpu.sequence import code\n"},
-            "mummergpu.policy:1: floor 1 imports mummergpu.sequence of floor 2",
+            {"runtime/memory.py": "from mummergpu.sequence.codes import code\n"},
+            "mummergpu.runtime.memory:1: runtime imports mummergpu.sequence.codes of a room above",
         ),
         (
-            {"policy.py": "def late():\n    from mummergpu import sequence\n"},
-            "mummergpu.policy:2: floor 1 imports mummergpu.sequence of floor 2",
+            {"runtime/memory.py": "def late():\n    from mummergpu.sequence import codes\n"},
+            "mummergpu.runtime.memory:2: runtime imports mummergpu.sequence.codes of a room above",
         ),
         (
-            {"tree/flatten.py": "import mummergpu.cli\n"},
-            "mummergpu.tree.flatten:1: floor 4 imports mummergpu.cli of floor 9",
+            {"index/tree/flatten.py": "import mummergpu.cli.main\n"},
+            "mummergpu.index.tree.flatten:1: index imports mummergpu.cli.main of a room above it",
         ),
         (
             {
-                "tree/flatten.py": "from mummergpu.tree import order\n",
-                "tree/order.py": "from mummergpu.tree.flatten import flatten\n",
+                "matching/backends/codes.py": "from mummergpu.matching.tree import cuda\n",
+                "matching/tree/cuda.py": "",
             },
-            "mummergpu.tree.flatten: part of an import cycle",
+            "mummergpu.matching.backends.codes:1: backends imports mummergpu.matching.tree.cuda",
         ),
         (
-            {"tree/order.py": "from . import flatten\n"},
-            "mummergpu.tree.order:1: relative import of .",
+            {
+                "index/flatten.py": "from mummergpu.index import order\n",
+                "index/order.py": "from mummergpu.index.flatten import flatten\n",
+            },
+            "mummergpu.index.flatten: part of an import cycle",
         ),
         (
-            {"backends/cpu.py": "from cuda.bindings import driver\n"},
-            "mummergpu.backends.cpu:1: cuda.bindings outside mummergpu.backends.cuda",
+            {"index/order.py": "from . import flatten\n"},
+            "mummergpu.index.order:1: relative import of .",
         ),
         (
-            {"backends/cpu.py": "def run():\n    import pycuda\n"},
-            "mummergpu.backends.cpu:2: pycuda outside mummergpu.backends.cuda",
+            {"matching/cpu.py": "from cuda.bindings import driver\n"},
+            "mummergpu.matching.cpu:1: cuda.bindings outside mummergpu.cuda",
         ),
         (
-            {"cli.py": "import pysam\n"},
-            "mummergpu.cli: imports pysam when the command line starts",
+            {"matching/cpu.py": "def run():\n    import pycuda\n"},
+            "mummergpu.matching.cpu:2: pycuda outside mummergpu.cuda",
         ),
         (
-            {"cli.py": "from mummergpu import sequence\n"},
-            "mummergpu.sequence: imports numpy when the command line starts",
+            {"matching/cpu.py": "import ctypes\nctypes.CDLL('libcuda.so.1')\n"},
+            "mummergpu.matching.cpu:2: libcuda.so.1 outside mummergpu.cuda",
         ),
         (
-            {"cli.py": "import mummergpu.tree.order\n", "tree/__init__.py": "import numba\n"},
-            "mummergpu.tree: imports numba when the command line starts",
+            {"cli/main.py": "import pysam\n"},
+            "mummergpu.cli.main: imports pysam when the command line starts",
+        ),
+        (
+            {"cli/main.py": "from mummergpu.sequence import codes\n"},
+            "mummergpu.sequence.codes: imports numpy when the command line starts",
         ),
         ({"errors.py": "print(1)\n"}, "mummergpu.errors:1: print outside the command line"),
         (
@@ -294,4 +360,4 @@ def test_a_planted_violation_is_found(tmp_path: Path, files: dict[str, str], exp
 
 def test_imports_for_types_alone_cost_no_start(tmp_path: Path) -> None:
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy\n"
-    assert violations(plant(tmp_path, {"cli.py": text})) == []
+    assert violations(plant(tmp_path, {"cli/main.py": text})) == []

@@ -1,1 +1,0 @@
-"""The ``cpu`` backend, for trees and for tables, compiled by numba."""

@@ -1,1 +1,0 @@
-"""The ``cuda`` backend, for trees and for tables, on the kernels in ``kernels/``."""

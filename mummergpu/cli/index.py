@@ -1,0 +1,177 @@
+"""The command ``index``: make an index file, or tell what one holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mummergpu.cli.cache_folders import announce_compilation, find_place_for_compiled_code
+from mummergpu.cli.option_rules import page_size_of, policy_of, refuse_clashing_files, search_of
+from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS
+from mummergpu.errors import InputError
+from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
+from mummergpu.index.tree.policy import LETTERS
+from mummergpu.input.files import reading
+
+if TYPE_CHECKING:
+    from mummergpu.matching.options import MatchOptions
+
+_OF_THE_MAIN_JOB: Final = {
+    option.name: option for options in SECTIONS.values() for option in options
+}
+
+_SHARED: Final = (
+    *("search", "page_size", "address_bits", "builder", "max_memory", "threads"),
+    *("policy", *LETTERS),
+)
+
+_OTHER_OUTPUTS: Final = ("profile", "stats", "dot", "dump_tree")
+"""What the main job can be asked for besides, and this command cannot."""
+
+
+@click.command(
+    "index",
+    context_settings=HELP_OPTIONS,
+    params=[
+        click.Argument(["reference"], metavar="FILE"),
+        click.Option(["-o", "--output"], metavar="FILE", help="Write the index to FILE."),
+        click.Option(
+            ["-l", "--min-length", "min_length"],
+            callback=_OF_THE_MAIN_JOB["min_length"].callback,
+            metavar="N",
+            default="20",
+            show_default=True,
+            help="The least length of matches that the index is meant for.",
+        ),
+        *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
+        click.Option(["--info"], is_flag=True, help="Tell what the index FILE holds."),
+        click.Option(
+            ["--check"],
+            is_flag=True,
+            help="Read the index FILE whole, and tell whether it is as it was written.",
+        ),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Say more on standard error."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Say nothing but errors."),
+    ],
+)
+def index(**given: Any) -> None:
+    """Make an index of a reference, or tell what an index holds.
+
+    The index stands in for the reference: 'mummergpu INDEX QUERY...' takes as long as the
+    queries, and processes that use it at the same time share its memory. With k-mers (--search
+    sampled, the default) it serves every -l that is not shorter than they are; with trees every
+    -l, and those up to its own best. FILE is FASTA, or with --info and --check an index.
+    """
+    if given["verbose"] and given["quiet"]:
+        raise click.UsageError("-v and -q exclude each other")
+    if given["info"] or given["check"]:
+        if given["output"] is not None:
+            raise click.UsageError("-o makes an index; --info and --check read one")
+        find_place_for_compiled_code(os.environ)
+        if given["info"]:
+            for line in _told(given["reference"]):
+                click.echo(line)
+        if given["check"]:
+            _check(given["reference"], given["threads"])
+        return
+    if given["output"] is None:
+        raise click.UsageError("Missing option '-o' / '--output'")
+    given |= {"query": ()} | dict.fromkeys(_OTHER_OUTPUTS)
+    refuse_clashing_files(given)
+    _make(_options(given), given["verbose"], given["quiet"])
+
+
+def _options(given: dict[str, Any]) -> MatchOptions:
+    search = search_of(given)
+    policy = policy_of(given)
+    find_place_for_compiled_code(os.environ)
+    from mummergpu.matching.options import MatchOptions
+
+    return MatchOptions(
+        reference_path=given["reference"],
+        query_paths=(),
+        output_path=given["output"],
+        minimum_length=given["min_length"],
+        threads=given["threads"],
+        search=search,
+        page_size=page_size_of(given, search),
+        address_bits=int(given["address_bits"]) if given["address_bits"] else None,
+        builder=given["builder"] or "ukkonen",
+        policy=policy,
+        memory=given["max_memory"],
+    )
+
+
+def _make(options: MatchOptions, verbose: bool, quiet: bool) -> None:
+    from mummergpu.pipeline.build_index import make_index
+    from mummergpu.runtime.stats import Stats
+
+    if not quiet:
+        announce_compilation()
+
+    def notice(text: str) -> None:
+        if verbose:
+            click.echo(f"{PROGRAM}: {text}", err=True)
+
+    stats = Stats()
+    make_index(options, stats, notice)
+    for line in stats.summary():
+        notice(line)
+
+
+def _told(path: str) -> Iterator[str]:
+    """Yield what an index file holds, a line for each thing."""
+    with reading(path), open(path, "rb", buffering=0) as file:
+        header = read_header(file, path)
+        size = os.fstat(file.fileno()).st_size
+    facts = {
+        "file": path,
+        "format version": f"{FORMAT_VERSION}, written by {header.program}",
+        "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
+        "reference": header.reference_path,
+        "records": f"{header.records:,}",
+        "bases": f"{header.bases:,}",
+        "digest": header.digest,
+        "search": header.search,
+        "least length": f"{header.minimum_length}, which it was made for",
+        "pages": f"{len(header.pages):,} of at most {header.page_size:,} bases",
+        **(_facts_of_trees(header) if header.search == "tree" else _facts_of_tables(header)),
+    }
+    width = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        yield f"{name:<{width}}{value}"
+
+
+def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
+    length = header.kmer_length
+    return {"k-mer length": f"{length}, so for -l {length} and more"}
+
+
+def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
+    return {
+        "overlap": f"{header.search_length - 1} bases",
+        "policy": header.policy,
+        "address bits": str(header.address_bits),
+        "builder": header.builder,
+        "nodes": f"{sum(page.node_count for page in header.pages):,}",
+    }
+
+
+def _check(path: str, threads: int) -> None:
+    """Read an index file whole; say that it is sound."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mummergpu.index.checksums import digest_of
+    from mummergpu.index.file import IndexFile
+
+    opened = IndexFile(path)
+    with ThreadPoolExecutor(threads) as executor:
+        damaged = opened.damaged_sections(executor.map)
+        if damaged:
+            raise InputError(f"the index is damaged in its sections {', '.join(damaged)}", path)
+        if digest_of(opened.reference, executor.map) != opened.header.digest:
+            raise InputError("the index is not of the reference that it names", path)
+    click.echo(f"{path} is as it was written")

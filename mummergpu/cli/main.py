@@ -1,0 +1,185 @@
+"""The command line: the one place that prints for people and chooses exit codes.
+
+Nothing heavy is imported before there is work to do, so that ``--version`` and ``--help``
+answer at once.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import click
+
+from mummergpu.cli.doctor import doctor
+from mummergpu.cli.imports import leave_out_what_is_not_needed
+from mummergpu.cli.index import index
+from mummergpu.cli.match import Session, run_match
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    MATCH_EPILOG,
+    MATCH_HELP,
+    PROGRAM,
+    SECTIONS,
+    MainGroup,
+    MatchCommand,
+)
+from mummergpu.cli.signals import ENDINGS, SignalWatch
+from mummergpu.cli.workload import workload
+from mummergpu.errors import MummergpuError, OutputError
+
+if TYPE_CHECKING:
+    pass
+
+EXIT_USAGE: Final = 2
+QUIET_COLLECTOR: Final = 200_000
+EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
+EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
+
+
+@click.group(cls=MainGroup, default="match", add_help_option=False)
+def commands() -> None:
+    """Find maximal exact matches."""
+
+
+commands.add_command(
+    MatchCommand(
+        "match",
+        callback=run_match,
+        params=[
+            click.Argument(["reference"]),
+            click.Argument(["query"], nargs=-1, required=True),
+            *(option for options in SECTIONS.values() for option in options),
+        ],
+        help=MATCH_HELP,
+        epilog=MATCH_EPILOG,
+        options_metavar="[OPTIONS]",
+        context_settings=HELP_OPTIONS,
+    )
+)
+
+
+commands.add_command(workload)
+commands.add_command(doctor)
+commands.add_command(index)
+
+
+def _occupy_closed_descriptors() -> None:
+    """Let no file that is opened later become standard input, output or error.
+
+    Where the parent process has closed one of them, the lowest number goes to the next
+    file that is opened: matches could end in an input.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # What is neither to be read nor written here fails when it is used.
+            access = os.O_WRONLY if descriptor in (0, 2) else os.O_RDONLY
+            os.open(os.devnull, access)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)
+
+
+def _invoke(session: Session) -> int:
+    """Run a command and return the exit code, if no exception says otherwise."""
+    if not session.arguments:
+        click.echo(f"Usage: {PROGRAM} [OPTIONS] REFERENCE QUERY...", err=True)
+        click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)
+        return EXIT_USAGE
+    try:
+        # Not Command.main, which has its own mind about broken pipes and exit codes.
+        with commands.make_context(PROGRAM, list(session.arguments), obj=session) as context:
+            commands.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    finally:
+        _flush_standard_output()
+    return 0
+
+
+def _flush_standard_output() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Else the interpreter would try once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OutputError(f"cannot be written: {error.strerror}", "standard output") from error
+
+
+def _fail(message: str, exit_code: int, session: Session) -> int:
+    """Write an error as one line, whatever is in it, and return the exit code."""
+    line = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in message
+    )
+    with suppress(OSError):
+        if session.verbose and exit_code != EXIT_USAGE:
+            traceback.print_exc()
+        click.echo(f"{PROGRAM}: error: {line}", err=True)
+    return exit_code
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : iterable of str, optional
+        What follows the name of the program; by default this process's own.
+
+    Returns
+    -------
+    int
+        The exit code. A signal ends the process at once instead.
+    """
+    # Start-up makes many objects and little garbage; searching them takes a tenth of a second.
+    gc.set_threshold(QUIET_COLLECTOR)
+    _occupy_closed_descriptors()
+    session = Session(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        with SignalWatch():
+            return _invoke(session)
+    except click.ClickException as error:
+        message = error.format_message().rstrip(".")
+        return _fail(f"{message} (see {PROGRAM} --help)", EXIT_USAGE, session)
+    except MummergpuError as error:
+        return _fail(str(error), error.exit_code, session)
+    except BrokenPipeError:
+        # The reader has what it wanted.
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return _fail(f"{place}{error.strerror or error}", 1, session)
+    except KeyboardInterrupt:
+        return _fail(ENDINGS[signal.SIGINT], EXIT_INTERRUPTED, session)
+    except MemoryError:
+        text = "out of memory; a smaller --page-size or fewer --threads need less"
+        return _fail(text, 1, session)
+    except Exception as error:
+        return _fail(f"internal: {type(error).__name__}: {error}", 1, session)
+
+
+def run() -> NoReturn:
+    """Run the command line, and end the process at once with its exit code.
+
+    All files are closed by then. Taking the interpreter apart, module by module and a GPU's
+    context with it, would take longer than a small search.
+    """
+    leave_out_what_is_not_needed(sys.modules, sys.meta_path)
+    exit_code = main()
+    for stream in (sys.stdout, sys.stderr):
+        # What could not be written has been reported.
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(exit_code)

@@ -1,0 +1,277 @@
+"""The kernels, compiled while the program runs: NVIDIA's NVRTC, which needs no GPU.
+
+NVRTC comes as a library of its own, through NVIDIA's ``cuda-bindings``. It compiles for
+the architectures that it knows; `choose_architecture` says what it can do for a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from mummergpu.cuda.program import ProgramSource
+from mummergpu.cuda.sources import PROGRAM_FILE
+from mummergpu.errors import BackendError
+
+INSTALL: Final = "pip install 'mummergpu[cuda]'"
+"""The command that installs what the backend needs."""
+
+INSTALL_FOR_CUDA_12: Final = "pip install 'mummergpu[cuda12]'"
+"""The same for drivers, and for devices, that CUDA 13 has left behind."""
+
+OPTIONS: Final = ("--std=c++17", "--extra-device-vectorization", "--generate-line-info")
+"""What every compilation is given. Line information costs the kernels nothing, and profilers
+show the source with it."""
+
+INTEGRATED: Final = frozenset({53, 62, 72, 87, 101, 110})
+"""Architectures of systems on a chip. Their machine code runs on no other device, even where
+the first digit is the same."""
+
+
+class CompilationError(BackendError):
+    """Kernels that NVRTC does not compile.
+
+    Parameters
+    ----------
+    program : str
+        What was compiled: the name of a program_source.
+    architecture : str
+        What it was compiled for.
+    log : str
+        What NVRTC says.
+    """
+
+    def __init__(self, program: str, architecture: str, log: str) -> None:
+        lines = [line.strip() for line in log.splitlines() if line.strip()]
+        told = [line for line in lines if "error" in line] or lines or ["no reason is given"]
+        message = f"the kernels '{program}' do not compile for {architecture}: {told[0]}"
+        super().__init__("cuda", message)
+        self.program = program
+        self.architecture = architecture
+        self.log = log
+        if len(lines) > 1:
+            self.add_note(log.rstrip())
+
+    def __reduce__(self) -> tuple[type[CompilationError], tuple[str, str, str]]:
+        return type(self), (self.program, self.architecture, self.log)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Kernels ready to be loaded.
+
+    Attributes
+    ----------
+    image : bytes
+        A cubin, or PTX with its closing zero byte.
+    log : str
+        NVRTC's warnings; empty if it has none.
+    """
+
+    image: bytes
+    log: str
+
+
+def compiler_options(program_source: ProgramSource, architecture: str) -> list[str]:
+    """Return all that NVRTC is told besides the source.
+
+    Parameters
+    ----------
+    program_source : ProgramSource
+        What the kernels are compiled for.
+    architecture : str
+        ``sm_XX`` or ``compute_XX``.
+
+    Returns
+    -------
+    list of str
+        One option each.
+    """
+    return [f"--gpu-architecture={architecture}", *OPTIONS, *program_source.definitions()]
+
+
+def compile_program(
+    sources: Mapping[str, str], program_source: ProgramSource, architecture: str
+) -> bytes:
+    """Compile the kernels.
+
+    Parameters
+    ----------
+    sources : mapping of str to str
+        The text of each file by its name; `PROGRAM_FILE` is compiled, and includes others.
+    program_source : ProgramSource
+        What the kernels are compiled for.
+    architecture : str
+        ``sm_XX`` for machine code, or ``compute_XX`` for PTX.
+
+    Returns
+    -------
+    bytes
+        What the driver loads.
+
+    Raises
+    ------
+    CompilationError
+        With NVRTC's log, if it refuses.
+    BackendError
+        If there is no NVRTC.
+    """
+    return compile_with_log(sources, program_source, architecture).image
+
+
+def compile_with_log(
+    sources: Mapping[str, str], program_source: ProgramSource, architecture: str
+) -> Compiled:
+    """Compile the kernels, and keep what NVRTC says about them.
+
+    Parameters
+    ----------
+    sources, program_source, architecture
+        As in `compile_program`.
+
+    Returns
+    -------
+    Compiled
+        What the driver loads, and the warnings.
+
+    Raises
+    ------
+    CompilationError
+        With NVRTC's log, if it refuses.
+    BackendError
+        If there is no NVRTC.
+    """
+    nvrtc = _nvrtc()
+    headers = {name: text for name, text in sources.items() if name != PROGRAM_FILE}
+    (program,) = _checked(
+        nvrtc.nvrtcCreateProgram(
+            sources[PROGRAM_FILE].encode(),
+            PROGRAM_FILE.encode(),
+            len(headers),
+            [text.encode() for text in headers.values()],
+            [name.encode() for name in headers],
+        )
+    )
+    try:
+        options = [option.encode() for option in compiler_options(program_source, architecture)]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        log = _bytes_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+        text = log.rstrip(b"\0").decode(errors="replace")
+        if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompilationError(program_source.name, architecture, text or result.name)
+        if architecture.startswith("compute_"):
+            image = _bytes_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+        else:
+            image = _bytes_of(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        return Compiled(image, text)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def nvrtc_version() -> tuple[int, int]:
+    """Return the version of NVRTC.
+
+    Returns
+    -------
+    major, minor : int
+        Those of the CUDA toolkit that it belongs to.
+
+    Raises
+    ------
+    BackendError
+        If there is no NVRTC; the message says what to install.
+    """
+    major, minor = _checked(_nvrtc().nvrtcVersion())
+    return major, minor
+
+
+def known_architectures() -> list[int]:
+    """Return the architectures that NVRTC compiles for.
+
+    Returns
+    -------
+    list of int
+        Ascending: 90 is compute capability 9.0.
+
+    Raises
+    ------
+    BackendError
+        If there is no NVRTC.
+    """
+    (architectures,) = _checked(_nvrtc().nvrtcGetSupportedArchs())
+    return sorted(architectures)
+
+
+def choose_architecture(capability: tuple[int, int], known: Sequence[int] | None = None) -> str:
+    """Return what to compile for, so that a device can run it.
+
+    Parameters
+    ----------
+    capability : tuple of int
+        The device's compute capability, such as (9, 0).
+    known : sequence of int, optional
+        The architectures that the compiler knows; by default `known_architectures`.
+
+    Returns
+    -------
+    str
+        The device's own architecture (``sm_90``) where it is known; else the nearest lower
+        one whose machine code runs on it; else the highest known below it as PTX
+        (``compute_90``), which the driver compiles for the device.
+
+    Raises
+    ------
+    BackendError
+        If the device is older than all that the compiler knows.
+    """
+    major, minor = capability
+    wanted = 10 * major + minor
+    known = known_architectures() if known is None else known
+    below = sorted(number for number in known if number <= wanted)
+    if not below:
+        raise BackendError(
+            "cuda",
+            f"this NVRTC does not compile for compute capability {major}.{minor}; "
+            f"an older one may: {INSTALL_FOR_CUDA_12}",
+        )
+    if below[-1] == wanted:
+        return f"sm_{wanted}"
+    related = [number for number in below if number // 10 == major and number not in INTEGRATED]
+    if related and wanted not in INTEGRATED:
+        return f"sm_{related[-1]}"
+    return f"compute_{below[-1]}"
+
+
+@cache
+def _nvrtc() -> Any:
+    """Return the module of NVRTC's calls, once the library behind it has answered."""
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError as error:
+        message = f"cuda-bindings cannot be imported ({error}); install it: {INSTALL}"
+        raise BackendError("cuda", message) from error
+    try:
+        nvrtc.nvrtcVersion()
+    except Exception as error:
+        # Each version of cuda-bindings has its own exception for a library it cannot find.
+        reason = str(error).partition("\n")[0]
+        raise BackendError("cuda", f"NVRTC cannot be loaded ({reason}); {INSTALL}") from error
+    return nvrtc
+
+
+def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what a call answers behind its result code."""
+    result, *values = answer
+    if result != type(result).NVRTC_SUCCESS:
+        raise BackendError("cuda", f"NVRTC fails: {result.name}")
+    return tuple(values)
+
+
+def _bytes_of(size_of: Callable[..., Any], fill: Callable[..., Any], program: object) -> bytes:
+    """Return bytes that NVRTC first measures and then writes."""
+    (size,) = _checked(size_of(program))
+    room = bytearray(size)
+    _checked(fill(program, room))
+    return bytes(room)

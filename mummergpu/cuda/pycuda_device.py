@@ -1,0 +1,241 @@
+"""A CUDA device, through PyCUDA: context, memory, streams, events, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pycuda.driver as cuda
+
+from mummergpu.cuda.device import (
+    AnyArray,
+    Argument,
+    DeviceMemoryError,
+    KernelResources,
+    Mark,
+    Program,
+    Texture,
+)
+from mummergpu.cuda.nvrtc import choose_architecture
+from mummergpu.cuda.textures import ArrayTexture, LinearTexture
+from mummergpu.errors import BackendError
+
+BLOCK_THREADS: Final = 256
+REGISTER_UNIT: Final = 8
+"""Registers of a thread are given out in multiples of this."""
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise what a device tells when it is waited for as an error of the backend."""
+    try:
+        yield
+    except cuda.Error as error:
+        raise BackendError("cuda", f"the device failed: {error}") from error
+
+
+class PycudaBuffer:
+    """Linear memory of a device."""
+
+    def __init__(self, size: int) -> None:
+        try:
+            self._allocation = cuda.mem_alloc(size)
+        except cuda.MemoryError as error:
+            raise DeviceMemoryError(f"{size} bytes") from error
+        self.address = int(self._allocation)
+        self.size = size
+
+    def free(self) -> None:
+        """Give the memory back; nothing may use it any more."""
+        self._allocation.free()
+
+
+class PycudaMark:
+    """A recorded event."""
+
+    def __init__(self, stream: Any) -> None:
+        self._event = cuda.Event()
+        self._event.record(stream)
+
+    def milliseconds_since(self, earlier: Mark) -> float:
+        """Return the device's time between two marks that it has passed."""
+        assert isinstance(earlier, PycudaMark)
+        return float(self._event.time_since(earlier._event))
+
+    def wait(self) -> None:
+        """Wait until the device has passed the mark; raise `BackendError` if it fails."""
+        with _failures():
+            self._event.synchronize()
+
+
+class PycudaProgram:
+    """A loaded module.
+
+    Parameters
+    ----------
+    cubin : bytes
+        The compiled program.
+    device : pycuda.driver.Device
+        Where it runs.
+    """
+
+    def __init__(self, cubin: bytes, device: Any) -> None:
+        self._module = cuda.module_from_buffer(cubin)
+        self._device = device
+        self._functions: dict[str, Any] = {}
+
+    def function(self, kernel: str, arguments: Sequence[Argument]) -> Any:
+        """Return a kernel, prepared to take arguments of these types."""
+        found = self._functions.get(kernel)
+        if found is None:
+            found = self._module.get_function(kernel)
+            found.prepare("".join(argument_code(argument) for argument in arguments))
+            self._functions[kernel] = found
+        return found
+
+    def resources(self, kernel: str) -> KernelResources:
+        """Return what a kernel takes."""
+        function = self._module.get_function(kernel)
+        attribute = cuda.device_attribute
+        threads = self._device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)
+        registers = self._device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR)
+        taken = -(-max(function.num_regs, 1) // REGISTER_UNIT) * REGISTER_UNIT
+        blocks = min(threads // BLOCK_THREADS, registers // (taken * BLOCK_THREADS))
+        return KernelResources(
+            function.num_regs,
+            function.local_size_bytes,
+            function.shared_size_bytes,
+            blocks * BLOCK_THREADS / threads,
+        )
+
+
+def argument_code(argument: Argument) -> str:
+    """Return the code by which the library packs an argument."""
+    return "I" if isinstance(argument, np.uint32) else "Q"
+
+
+class PycudaStream:
+    """Work that is done in order, beside that of other streams."""
+
+    def __init__(self) -> None:
+        self._stream = cuda.Stream()
+
+    def copy_in(self, address: int, array: AnyArray) -> None:
+        """Copy a contiguous array to the device."""
+        if array.nbytes:
+            cuda.memcpy_htod_async(address, array, self._stream)
+
+    def copy_out(self, array: AnyArray, address: int) -> None:
+        """Fill a contiguous array from the device."""
+        if array.nbytes:
+            cuda.memcpy_dtoh_async(array, address, self._stream)
+
+    def fill_zero(self, address: int, size: int) -> None:
+        """Zero `size` bytes."""
+        if size:
+            cuda.memset_d8_async(address, 0, size, self._stream)
+
+    def launch(
+        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+    ) -> None:
+        """Run a kernel on so many blocks."""
+        assert isinstance(program, PycudaProgram)
+        function = program.function(kernel, arguments)
+        values = [int(argument) for argument in arguments]
+        function.prepared_async_call((blocks, 1), (BLOCK_THREADS, 1, 1), self._stream, *values)
+
+    def mark(self) -> PycudaMark:
+        """Return a mark behind everything that has been asked for so far."""
+        return PycudaMark(self._stream)
+
+    def synchronize(self) -> None:
+        """Wait until all work is done; raise `BackendError` if some of it failed."""
+        with _failures():
+            self._stream.synchronize()
+
+    def free(self) -> None:
+        """Give the stream back, when its work is done."""
+        del self._stream
+
+
+class PycudaDevice:
+    """A CUDA device, in its primary context, which other libraries share.
+
+    Parameters
+    ----------
+    number : int
+        Which device, counted from 0 as the driver does.
+
+    Raises
+    ------
+    BackendError
+        If there is no such device, or the driver gives no context.
+    """
+
+    def __init__(self, number: int) -> None:
+        try:
+            cuda.init()
+            count = cuda.Device.count()
+            if not 0 <= number < count:
+                raise BackendError("cuda", f"there is no device {number}; the driver finds {count}")
+            self._device = cuda.Device(number)
+            self._context = self._device.retain_primary_context()
+        except cuda.Error as error:
+            raise BackendError("cuda", f"the driver answers: {error}") from error
+        attribute = cuda.device_attribute
+        major, minor = self._device.compute_capability()
+        get = self._device.get_attribute
+        self.name = str(self._device.name())
+        self.architecture = choose_architecture((major, minor))
+        self.block_threads = BLOCK_THREADS
+        self.resident_blocks = int(
+            get(attribute.MULTIPROCESSOR_COUNT)
+            * (get(attribute.MAX_THREADS_PER_MULTIPROCESSOR) // BLOCK_THREADS)
+        )
+        self.texture_texels = int(get(attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH))
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the device the calling thread's for the block of a ``with`` statement."""
+        self._context.push()
+        try:
+            yield
+        finally:
+            cuda.Context.pop()
+
+    def memory(self) -> tuple[int, int]:
+        """Return the bytes that are free, and all bytes."""
+        free, total = cuda.mem_get_info()
+        return int(free), int(total)
+
+    def allocate(self, size: int) -> PycudaBuffer:
+        """Return linear memory, not zeroed; raise `DeviceMemoryError` if there is not enough."""
+        return PycudaBuffer(size)
+
+    def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
+        """Return host memory that the device can copy to and from while the host goes on."""
+        found: AnyArray = cuda.pagelocked_empty((count,), np.dtype(dtype))
+        return found
+
+    def new_stream(self) -> PycudaStream:
+        """Return a new stream."""
+        return PycudaStream()
+
+    def load(self, cubin: bytes) -> PycudaProgram:
+        """Load a compiled program."""
+        return PycudaProgram(cubin, self._device)
+
+    def linear_texture(self, address: int, texels: int, texel_bytes: int) -> Texture:
+        """Return a texture of linear memory, read by the number of a texel."""
+        return LinearTexture(address, texels, texel_bytes)
+
+    def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> Texture:
+        """Return a texture of a new two-dimensional array, read by column and row."""
+        return ArrayTexture(data, width, texel_bytes)
+
+    def close(self) -> None:
+        """Let go of the device; nothing of it may be in use any more."""
+        self._context.detach()

@@ -1,0 +1,198 @@
+"""What the cuda backend needs, what of it is there, and what installs the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver
+from mummergpu.cuda.nvrtc import (
+    INSTALL,
+    INSTALL_FOR_CUDA_12,
+    choose_architecture,
+    known_architectures,
+    nvrtc_version,
+)
+from mummergpu.errors import BackendError
+from mummergpu.runtime.libraries import Library, look_for
+
+_CUDA_13: Final = (13, 0)
+
+
+@dataclass(frozen=True)
+class CompilerFacts:
+    """NVRTC as it was found.
+
+    Attributes
+    ----------
+    version : tuple of int or None
+        None if there is none.
+    architectures : tuple of int
+        What it compiles for: 90 is compute capability 9.0.
+    problem : str or None
+        Why it cannot be used.
+    """
+
+    version: tuple[int, int] | None
+    architectures: tuple[int, ...]
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class CudaFacts:
+    """All that the backend needs, as it was found.
+
+    Attributes
+    ----------
+    driver : DriverFacts
+        The driver and its devices.
+    pycuda, bindings : Library
+        The two Python packages.
+    compiler : CompilerFacts
+        NVRTC.
+    """
+
+    driver: DriverFacts
+    pycuda: Library
+    bindings: Library
+    compiler: CompilerFacts
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Something that keeps the backend from working.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong.
+    remedy : str
+        What to do about it: a command, where one helps.
+    """
+
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.remedy}"
+
+
+def cuda_facts(measure_memory: bool) -> CudaFacts:
+    """Look for all that the backend needs.
+
+    Parameters
+    ----------
+    measure_memory : bool
+        As in `ask_driver`.
+
+    Returns
+    -------
+    CudaFacts
+        Nothing is raised; problems are in it.
+    """
+    return CudaFacts(
+        ask_driver(measure_memory),
+        look_for("pycuda", "pycuda.driver"),
+        look_for("cuda-bindings", "cuda.bindings.nvrtc"),
+        compiler_facts(),
+    )
+
+
+def compiler_facts() -> CompilerFacts:
+    """Look for NVRTC.
+
+    Returns
+    -------
+    CompilerFacts
+        Nothing is raised; problems are in it.
+    """
+    try:
+        return CompilerFacts(nvrtc_version(), tuple(known_architectures()), None)
+    except BackendError as error:
+        return CompilerFacts(None, (), error.message)
+
+
+def obstacles(facts: CudaFacts) -> list[Obstacle]:
+    """Return what keeps the cuda backend from working.
+
+    Parameters
+    ----------
+    facts : CudaFacts
+        As they were found.
+
+    Returns
+    -------
+    list of Obstacle
+        Empty if it can work; else in the order in which to remove them.
+    """
+    found = [*_obstacles_of_the_driver(facts.driver)]
+    version = facts.driver.cuda_version
+    install = INSTALL if version is None or version >= _CUDA_13 else INSTALL_FOR_CUDA_12
+    pycuda = facts.pycuda
+    if pycuda.version is None and pycuda.problem:
+        needs = "it is compiled for this machine and needs a C++ compiler and CUDA's headers"
+        found.append(Obstacle(f"PyCUDA is {pycuda.problem}", f"{install} ({needs})"))
+    elif pycuda.problem and version is not None:
+        remedy = "pip install --force-reinstall --no-cache-dir pycuda"
+        found.append(Obstacle(f"PyCUDA {pycuda.problem}", remedy))
+    if facts.bindings.problem:
+        found.append(Obstacle(f"cuda-bindings: {facts.bindings.problem}", install))
+    elif facts.compiler.problem:
+        found.append(Obstacle("NVRTC cannot be loaded", install))
+    return found + _obstacles_of_the_compiler(facts)
+
+
+def _obstacles_of_the_driver(driver: DriverFacts) -> list[Obstacle]:
+    if driver.cuda_version is None:
+        return [
+            Obstacle(driver.problem or "no driver", "install NVIDIA's driver, if there is a GPU")
+        ]
+    if driver.problem:
+        return [Obstacle(driver.problem, "see what nvidia-smi and CUDA_VISIBLE_DEVICES say")]
+    if all(device.problem for device in driver.devices):
+        problem = driver.devices[0].problem
+        return [Obstacle(f"device 0: {problem}", "see what nvidia-smi says")]
+    return []
+
+
+def _obstacles_of_the_compiler(facts: CudaFacts) -> list[Obstacle]:
+    compiler, driver = facts.compiler, facts.driver
+    if compiler.version is None or driver.cuda_version is None:
+        return []
+    # Within one major version the driver loads what a later compiler makes.
+    if compiler.version[0] > driver.cuda_version[0]:
+        versions = f"NVRTC is of CUDA {dotted(compiler.version)}, the driver for CUDA "
+        what = f"{versions}{dotted(driver.cuda_version)}"
+        # The newer NVRTC would be found first.
+        remedy = f"pip uninstall nvidia-cuda-nvrtc && {INSTALL_FOR_CUDA_12}"
+        return [Obstacle(what, f"{remedy}, or a newer driver")]
+    if driver.devices and all(target(device, compiler) is None for device in driver.devices):
+        what = f"NVRTC {dotted(compiler.version)} does not compile for so old a device"
+        return [Obstacle(what, INSTALL_FOR_CUDA_12)]
+    return []
+
+
+def target(device: DeviceFacts, compiler: CompilerFacts) -> str | None:
+    """Return what the kernels are compiled for on a device.
+
+    Parameters
+    ----------
+    device : DeviceFacts
+        The device.
+    compiler : CompilerFacts
+        NVRTC.
+
+    Returns
+    -------
+    str or None
+        As `choose_architecture`; None if nothing fits.
+    """
+    try:
+        return choose_architecture(device.capability, compiler.architectures)
+    except BackendError:
+        return None
+
+
+def dotted(version: tuple[int, int]) -> str:
+    """Return a version as people write it."""
+    return f"{version[0]}.{version[1]}"

@@ -1,0 +1,133 @@
+"""Texture objects, through NVIDIA's ``cuda-bindings``: PyCUDA has none.
+
+They work in PyCUDA's context and read PyCUDA's memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cuda.bindings import driver
+
+from mummergpu.cuda.device import AnyArray, DeviceMemoryError
+from mummergpu.errors import BackendError
+
+_FORMATS: Final = {
+    1: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT8, 1),
+    8: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32, 2),
+    16: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32, 4),
+}
+"""What a texel of so many bytes is made of: the format of a channel, how many there are."""
+
+READ_AS_INTEGER: Final = 1
+"""CU_TRSF_READ_AS_INTEGER."""
+
+
+def checked(answer: tuple[Any, ...]) -> Any:
+    """Return what a call of the driver returns, or raise what it reports.
+
+    Parameters
+    ----------
+    answer : tuple
+        The error code, and the value if there is one.
+
+    Returns
+    -------
+    object
+        The value, or None.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If there is not enough memory.
+    BackendError
+        If anything else went wrong.
+    """
+    error, *values = answer
+    if error == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+        raise DeviceMemoryError("for a texture")
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise BackendError("cuda", f"the driver answers {error.name} to a request for a texture")
+    return values[0] if values else None
+
+
+def new_texture(resource: Any) -> Any:
+    """Return a texture object that reads integers by unscaled coordinates, unfiltered."""
+    description = driver.CUDA_TEXTURE_DESC()
+    description.flags = READ_AS_INTEGER
+    description.filterMode = driver.CUfilter_mode.CU_TR_FILTER_MODE_POINT
+    description.addressMode = [driver.CUaddress_mode.CU_TR_ADDRESS_MODE_CLAMP] * 3
+    return checked(driver.cuTexObjectCreate(resource, description, None))
+
+
+class LinearTexture:
+    """A texture of linear memory that belongs to somebody else.
+
+    Parameters
+    ----------
+    address : int
+        Where the memory begins.
+    texels, texel_bytes : int
+        How many texels, and the bytes of one: 1, 8 or 16.
+    """
+
+    def __init__(self, address: int, texels: int, texel_bytes: int) -> None:
+        resource = driver.CUDA_RESOURCE_DESC()
+        resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
+        resource.res.linear.devPtr = driver.CUdeviceptr(address)
+        resource.res.linear.format, resource.res.linear.numChannels = _FORMATS[texel_bytes]
+        resource.res.linear.sizeInBytes = texels * texel_bytes
+        self._texture = new_texture(resource)
+        self.handle = int(self._texture)
+        self.size = 0
+
+    def free(self) -> None:
+        """Destroy the object."""
+        checked(driver.cuTexObjectDestroy(self._texture))
+
+
+class ArrayTexture:
+    """A texture of a two-dimensional array, which it makes and fills.
+
+    Parameters
+    ----------
+    data : ndarray
+        Contiguous, row after row.
+    width, texel_bytes : int
+        The texels of a row, and the bytes of one: 1, 8 or 16.
+    """
+
+    def __init__(self, data: AnyArray, width: int, texel_bytes: int) -> None:
+        rows = data.nbytes // (width * texel_bytes)
+        shape = driver.CUDA_ARRAY_DESCRIPTOR()
+        shape.Width = width
+        shape.Height = rows
+        shape.Format, shape.NumChannels = _FORMATS[texel_bytes]
+        self._array = checked(driver.cuArrayCreate(shape))
+        try:
+            self._fill(data, width * texel_bytes, rows)
+            resource = driver.CUDA_RESOURCE_DESC()
+            resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_ARRAY
+            resource.res.array.hArray = self._array
+            self._texture = new_texture(resource)
+        except BaseException:
+            checked(driver.cuArrayDestroy(self._array))
+            raise
+        self.handle = int(self._texture)
+        self.size = data.nbytes
+
+    def _fill(self, data: AnyArray, row_bytes: int, rows: int) -> None:
+        copy = driver.CUDA_MEMCPY2D()
+        copy.srcMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_HOST
+        copy.srcHost = data.ctypes.data
+        copy.srcPitch = row_bytes
+        copy.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_ARRAY
+        copy.dstArray = self._array
+        copy.WidthInBytes = row_bytes
+        copy.Height = rows
+        checked(driver.cuMemcpy2D(copy))
+
+    def free(self) -> None:
+        """Destroy the object and its array."""
+        checked(driver.cuTexObjectDestroy(self._texture))
+        checked(driver.cuArrayDestroy(self._array))

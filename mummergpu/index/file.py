@@ -1,0 +1,327 @@
+"""An index file in use: its sections as arrays that are the file itself, in memory.
+
+The file is mapped, not read: opening takes no time, the system brings in what is touched,
+and all processes that use a file share that memory. What is checked when a file is opened
+costs nothing that grows with the reference: its header, its records, and that the sizes of
+all arrays fit each other. Damage inside the large sections is found by
+`IndexFile.damaged_sections`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import InputError, OptionError
+from mummergpu.index.checksums import PIECE_BYTES, checksum_of
+from mummergpu.index.format import PageEntry, Section, read_header
+from mummergpu.index.kmer_page import SampledPage
+from mummergpu.index.kmer_table import KmerTable
+from mummergpu.index.pages import Page
+from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.input.files import reading
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.memory import free_memory
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.sequence.extension import MARGIN, MAXIMUM_KMER_LENGTH
+
+if TYPE_CHECKING:
+    from mummergpu.index.tree.flatten import FlatTree
+
+AnyArray = npt.NDArray[Any]
+
+RECORD_SECTIONS: Final = ("record_starts", "record_lengths", "names", "name_offsets")
+"""The sections that say where records lie; they are small, and always verified."""
+
+# Numbers of Linux that the module lacks, or has just in later versions.
+_NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000)
+_POPULATE_READ: Final = 22
+
+
+def section_name(page: int, array: str) -> str:
+    """Return the name of a section that belongs to a page, for example ``0.positions``."""
+    return f"{page}.{array}"
+
+
+class IndexFile:
+    """An open index file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Attributes
+    ----------
+    path : str
+        The file as the user named it.
+    header : IndexHeader
+        What it holds.
+    pages : list of Page
+        The pages of the reference.
+    layout : Layout
+        How trees lie in memory; without trees it has no meaning.
+    padded_reference : ndarray, dtype=uint8
+        The codes of the whole reference with margins (`extension.with_margins`).
+    reference : Reference
+        The reference; its codes are those between the margins.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is no index, of another version, truncated, or damaged in
+        its header or its records, or if its parts do not fit each other.
+
+    Notes
+    -----
+    The arrays are plain ones that may be written to, as those are for which functions have
+    been compiled; nobody does, and the file would not change. They stay valid for as long as
+    any of them is used, also if another file takes the name of this one.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with reading(path), open(path, "rb", buffering=0) as file:
+            self.header = read_header(file, path)
+            # Private and writable, without a claim on memory for copies that nobody makes.
+            self._memory = mmap.mmap(
+                file.fileno(),
+                0,
+                flags=mmap.MAP_PRIVATE | _NO_RESERVE,
+                prot=mmap.PROT_READ | mmap.PROT_WRITE,
+            )
+        self._sections = {section.name: section for section in self.header.sections}
+        header = self.header
+        self.layout = Layout(False, False, False, False)
+        if header.search == "tree":
+            try:
+                self.layout = Layout.of(Policy.from_code(header.policy), header.address_bits == 32)
+            except OptionError as error:
+                raise InputError(f"the index makes no sense: {error}", path) from error
+        self.padded_reference: CodeArray = self._array("reference", "<u1")
+        self.pages = [
+            Page(number, entry.begin, entry.end, entry.owned_end)
+            for number, entry in enumerate(header.pages)
+        ]
+        self.reference = self._open_reference()
+        self._check_pages()
+
+    @property
+    def byte_count(self) -> int:
+        """The bytes of the file."""
+        return len(self._memory)
+
+    def page_bytes(self, number: int) -> int:
+        """Return the bytes of the arrays of a page."""
+        return sum(section.byte_count for section in self._sections_of(number))
+
+    def load(
+        self, pages: Sequence[Page], stats: Stats, loaded: Callable[[], None]
+    ) -> list[IndexedPage] | list[SampledPage]:
+        """Return pages with their trees or tables.
+
+        Parameters
+        ----------
+        pages : sequence of Page
+            Some of `pages`.
+        stats : Stats
+            Takes the numbers of nodes and bytes.
+        loaded : callable
+            Called after each page.
+
+        Returns
+        -------
+        list of IndexedPage, or list of SampledPage
+            In the order of `pages`.
+
+        Raises
+        ------
+        InputError
+            If the arrays of a page do not fit each other.
+        """
+        self._bring_in(pages)
+        if self.header.search == "sampled":
+            sampled = []
+            for page in pages:
+                table = self._table(page)
+                sampled.append(SampledPage(page, table, self.padded_reference))
+                stats.add_bytes(tables=table.byte_count)
+                loaded()
+            return sampled
+        indexed = []
+        for page in pages:
+            tree = self._tree(page, self.header.pages[page.index])
+            indexed.append(IndexedPage(page, tree, self.reference.codes))
+            stats.add(tree_nodes=tree.node_count, tree_leaves=tree.leaf_count)
+            stats.add_bytes(trees=tree.byte_count)
+            loaded()
+        return indexed
+
+    def damaged_sections(self, spread: Callable[..., Iterable[bool]] = map) -> list[str]:
+        """Return the names of the sections that are not as they were written.
+
+        Parameters
+        ----------
+        spread : callable
+            A kind of map: the sections are read by independent tasks.
+
+        Returns
+        -------
+        list of str
+            Empty for a sound file.
+        """
+        sections = self.header.sections
+        sound = spread(self._is_sound, sections)
+        return [section.name for section, good in zip(sections, sound, strict=True) if not good]
+
+    def _bring_in(self, pages: Sequence[Page]) -> None:
+        """Have the system map what a search will touch, in a thread that need not end.
+
+        It would do so at the first touch of each piece, at ten times the cost.
+        """
+        sections = [self._sections["reference"]] if pages[0].index == 0 else []
+        for page in pages:
+            sections += self._sections_of(page.index)
+        if sum(section.byte_count for section in sections) > free_memory():
+            return
+        address = np.frombuffer(self._memory, np.uint8).ctypes.data
+        parts = [(address + section.offset, section.byte_count) for section in sections]
+        thread = threading.Thread(target=_populate, args=(self._memory, parts), daemon=True)
+        thread.start()
+
+    def _sections_of(self, page: int) -> list[Section]:
+        prefix = section_name(page, "")
+        return [section for section in self.header.sections if section.name.startswith(prefix)]
+
+    def _is_sound(self, section: Section) -> bool:
+        return checksum_of(self._array(section.name, section.dtype)) == section.checksum
+
+    def _array(self, name: str, dtype: str) -> AnyArray:
+        """Return a section as an array."""
+        section = self._sections.get(name)
+        self._require(section is not None and section.dtype == dtype, f"section '{name}'")
+        assert section is not None
+        if section.count == 0:
+            return np.empty(0, dtype=dtype)
+        return np.frombuffer(self._memory, dtype, section.count, section.offset)
+
+    def _open_reference(self) -> Reference:
+        header = self.header
+        for name in RECORD_SECTIONS:
+            section = self._sections.get(name)
+            if section is None or not self._is_sound(section):
+                raise InputError(f"the index is damaged in its section '{name}'", self.path)
+        starts = self._array("record_starts", "<i8")
+        lengths = self._array("record_lengths", "<i8")
+        name_offsets = self._array("name_offsets", "<i8")
+        names = self._array("names", "<u1").tobytes()
+        codes = self.padded_reference[MARGIN:-MARGIN]
+        self._require(
+            header.records == starts.size == lengths.size == name_offsets.size - 1 > 0
+            and header.bases == int(lengths.sum())
+            and codes.size == header.bases + header.records - 1
+            and int(lengths.min()) >= 0
+            and np.array_equal(starts, np.cumsum(lengths + 1) - lengths - 1)
+            and int(name_offsets[0]) == 0
+            and int(name_offsets[-1]) == len(names)
+            and bool((np.diff(name_offsets) >= 0).all()),
+            "records",
+        )
+        padded = self.padded_reference
+        self._require(
+            bool((padded[:MARGIN] == BREAK).all() and (padded[-MARGIN:] == BREAK).all()),
+            "margins of the reference",
+        )
+        bounds = name_offsets.tolist()
+        return Reference(
+            self.path,
+            codes,
+            starts,
+            lengths,
+            tuple(names[begin:end] for begin, end in pairwise(bounds)),
+        )
+
+    def _check_pages(self) -> None:
+        header = self.header
+        self._require(header.search in ("sampled", "tree") and bool(self.pages), "search")
+        if header.search == "sampled":
+            self._require(1 <= header.kmer_length <= MAXIMUM_KMER_LENGTH, "k-mer length")
+        else:
+            self._require(header.kmer_length == 0 < header.search_length, "overlap")
+        behind = 0
+        for page in self.pages:
+            self._require(
+                page.begin == behind <= page.owned_end <= page.end <= self.reference.codes.size
+                and (
+                    header.search == "sampled" or page.end - page.begin <= self.layout.maximum_bases
+                ),
+                f"page {page.index}",
+            )
+            behind = page.owned_end
+        self._require(behind == self.reference.codes.size, "last page")
+
+    def _table(self, page: Page) -> KmerTable:
+        kmer_length = self.header.kmer_length
+        offsets = self._array(section_name(page.index, "offsets"), "<u4")
+        positions = self._array(section_name(page.index, "positions"), "<u4")
+        self._require(
+            offsets.size == 4**kmer_length + 1
+            and int(offsets[0]) == 0
+            and int(offsets[-1]) == positions.size <= page.owned_end - page.begin,
+            f"table of page {page.index}",
+        )
+        return KmerTable(kmer_length, offsets, positions)
+
+    def _tree(self, page: Page, entry: PageEntry) -> FlatTree:
+        # A search of tables needs nothing of trees.
+        from mummergpu.index.tree.flatten import FlatTree
+
+        layout = self.layout
+        dtype = "<u4" if layout.wide else "<u1"
+        nodes = self._array(section_name(page.index, "nodes"), dtype)
+        reference = self._array(section_name(page.index, "reference"), "<u1")
+        base_count = page.end - page.begin
+        slots = length_in_strips(entry.node_count, layout.tree_width_bits, layout.tree_strip_bits)
+        bases = length_in_strips(base_count + 1, REFERENCE_WIDTH_BITS, layout.reference_strip_bits)
+        children = nodes[layout.half_elements :]
+        if not layout.merged_tree:
+            children = self._array(section_name(page.index, "children"), dtype)
+            self._require(children.size == nodes.size, f"children of page {page.index}")
+        self._require(
+            nodes.size == slots * layout.node_stride > 0
+            and reference.size == bases
+            and entry.leaf_count <= entry.node_count,
+            f"tree of page {page.index}",
+        )
+        return FlatTree(
+            layout, nodes, children, reference, base_count, entry.node_count, entry.leaf_count
+        )
+
+    def _require(self, sound: bool, what: str) -> None:
+        if not sound:
+            raise InputError(f"the index is damaged: its {what} cannot be", self.path)
+
+
+def _populate(memory: mmap.mmap, parts: Sequence[tuple[int, int]]) -> None:
+    """Bring in parts of a mapped file, given by address and size.
+
+    The file stays mapped for as long as it is an argument here. Python's own call would not
+    let other threads run meanwhile. Systems before Linux 5.14 refuse, and nothing is lost.
+    """
+    with suppress(OSError, AttributeError):
+        advise = ctypes.CDLL(None).madvise
+        advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        for address, size in parts:
+            for begin in range(0, size, PIECE_BYTES):
+                advise(address + begin, min(PIECE_BYTES, size - begin), _POPULATE_READ)

@@ -1,0 +1,136 @@
+"""The trees of pages: grown, ordered and flattened, page by page.
+
+Apart from `index`, so that a search without trees imports nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Final
+
+import numpy as np
+
+from mummergpu.index.pages import Page
+from mummergpu.index.tree.flatten import flatten_tree
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.node_order import order_nodes
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.suffix_array import grow_sorted_tree
+from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+BUILDERS: Final[dict[str, Callable[[CodeArray], GrownTree]]] = {
+    "ukkonen": grow_tree,
+    "sa": grow_sorted_tree,
+}
+"""What makes a tree of the codes of a page: the same tree, each of them."""
+
+
+def page_codes(reference: Reference, page: Page) -> CodeArray:
+    """Return the codes of a page with a break behind the last.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    page : Page
+        One of its pages.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(page.end - page.begin + 1,)
+        A copy.
+    """
+    return np.append(reference.codes[page.begin : page.end], np.uint8(BREAK))
+
+
+def build_page(
+    reference: Reference, page: Page, layout: Layout, stats: Stats, builder: str = "ukkonen"
+) -> IndexedPage:
+    """Grow, order and flatten the suffix tree of one page.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    page : Page
+        One of its pages.
+    layout : Layout
+        How the tree is to lie in memory.
+    stats : Stats
+        Takes the time of the three stages.
+    builder : str
+        What grows the tree: a name of `BUILDERS`.
+
+    Returns
+    -------
+    IndexedPage
+        The page, ready to be searched.
+
+    Raises
+    ------
+    OptionError
+        If the builder needs a library that is not installed.
+    """
+    grow = BUILDERS[builder]
+    with stats.stage("tree_construction"):
+        grown = grow(page_codes(reference, page))
+    with stats.stage("tree_reorder"):
+        order = order_nodes(grown, layout.node_reordering)
+    base_before = int(reference.codes[page.begin - 1]) if page.begin > 0 else BREAK
+    with stats.stage("tree_flatten"):
+        tree = flatten_tree(grown, order, layout, base_before)
+    return IndexedPage(page, tree, reference.codes)
+
+
+def build_pages(
+    reference: Reference,
+    pages: Sequence[Page],
+    layout: Layout,
+    stats: Stats,
+    executor: Executor,
+    built: Callable[[], None],
+    builder: str = "ukkonen",
+) -> list[IndexedPage]:
+    """Build the trees of several pages side by side.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    pages : sequence of Page
+        Which of its pages to build.
+    layout : Layout
+        How the trees are to lie in memory.
+    stats : Stats
+        Takes the times, and the numbers of nodes and bytes.
+    executor : concurrent.futures.Executor
+        Runs the work, a page a task.
+    built : callable
+        Called after each page.
+    builder : str
+        What grows the trees: a name of `BUILDERS`.
+
+    Returns
+    -------
+    list of IndexedPage
+        In the order of `pages`.
+    """
+    futures = [
+        executor.submit(build_page, reference, page, layout, stats, builder) for page in pages
+    ]
+    indexed = []
+    try:
+        for future in futures:
+            indexed.append(future.result())
+            built()
+    finally:
+        for future in futures:
+            future.cancel()
+    for page in indexed:
+        stats.add(tree_nodes=page.tree.node_count, tree_leaves=page.tree.leaf_count)
+        stats.add_bytes(trees=page.tree.byte_count)
+    return indexed

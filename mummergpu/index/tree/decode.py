@@ -1,0 +1,149 @@
+"""Flat trees read back: the fields of nodes as columns of numbers, in any layout.
+
+For people and for tests; the kernels read the arrays as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.index.tree.flatten import FlatTree
+from mummergpu.index.tree.layout import (
+    EDGE_END,
+    EDGE_START,
+    NO_NODE,
+    PARENT,
+    STRING_DEPTH,
+    SUFFIX_LINK,
+    HalfArray,
+    place_in_strips,
+)
+from mummergpu.index.tree.node_fields import load_flags, load_number
+from mummergpu.index.tree.ukkonen import NumberArray
+from mummergpu.runtime.jit import compiled
+from mummergpu.sequence.codes import BREAK
+
+NO_LEAF: Final = -1
+"""The leaf id of an inner node."""
+
+_SLOTS: Final = 7
+_FIELDS: Final = _SLOTS + BREAK + 2
+"""An address, six fields of the first half, five slots and the flags of the second."""
+
+
+@dataclass(frozen=True)
+class NodeColumns:
+    """The fields of nodes that follow each other in the tree's order.
+
+    All arrays are of dtype int32 and shape (n_nodes,) where not said otherwise. Positions
+    are 0-based, from the first base of the page.
+
+    Attributes
+    ----------
+    addresses : ndarray
+        Where each node lies, which is its name in all other columns.
+    edge_starts, edge_ends : ndarray
+        The half-open range of the page that labels the edge from the parent.
+    string_depths : ndarray
+        The bases from the root to the node.
+    parents, suffix_links : ndarray
+        Addresses; `layout.ROOT` in the root itself.
+    is_leaf : ndarray, dtype=bool
+        Which nodes are leaves.
+    children : ndarray, shape=(5, n_nodes)
+        Addresses of the A, C, G, T and $ children; `layout.NO_NODE` where there is none,
+        and in leaves.
+    leaf_ids : ndarray
+        Where the suffix of a leaf begins; `NO_LEAF` in inner nodes.
+    next_leaves : ndarray
+        The next leaf of a ``$`` chain, or `layout.NO_NODE`.
+    flags : ndarray
+        The flags of the second half.
+    """
+
+    addresses: NumberArray
+    edge_starts: NumberArray
+    edge_ends: NumberArray
+    string_depths: NumberArray
+    parents: NumberArray
+    suffix_links: NumberArray
+    is_leaf: npt.NDArray[np.bool_]
+    children: NumberArray
+    leaf_ids: NumberArray
+    next_leaves: NumberArray
+    flags: NumberArray
+
+
+def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> NodeColumns:
+    """Return the fields of some nodes, or of all.
+
+    Parameters
+    ----------
+    tree : FlatTree
+        The tree.
+    begin, end : int
+        Which nodes, counted in the tree's order; all by default. In one dimension the
+        number of a node is its address.
+
+    Returns
+    -------
+    NodeColumns
+        New arrays of 68 bytes a node.
+    """
+    end = tree.node_count if end is None else min(end, tree.node_count)
+    fields = np.empty((_FIELDS, max(end - begin, 0)), dtype=np.int32)
+    layout = tree.layout
+    decode_fields(
+        tree.nodes,
+        tree.children,
+        layout.node_stride,
+        layout.tree_width_bits,
+        layout.tree_strip_bits,
+        begin,
+        fields,
+    )
+    is_leaf = fields[_SLOTS - 1] != 0
+    slots = fields[_SLOTS : _SLOTS + BREAK + 1]
+    return NodeColumns(
+        addresses=fields[0],
+        edge_starts=fields[1],
+        edge_ends=fields[2],
+        string_depths=fields[3],
+        parents=fields[4],
+        suffix_links=fields[5],
+        is_leaf=is_leaf,
+        children=np.where(is_leaf, np.int32(NO_NODE), slots),
+        leaf_ids=np.where(is_leaf, slots[0], np.int32(NO_LEAF)),
+        next_leaves=np.where(is_leaf, slots[BREAK], np.int32(NO_NODE)),
+        flags=fields[_FIELDS - 1],
+    )
+
+
+@compiled
+def decode_fields(
+    nodes: HalfArray,
+    children: HalfArray,
+    stride: int,
+    width_bits: int,
+    strip_bits: int,
+    begin: int,
+    fields: NumberArray,
+) -> None:
+    """Fill the columns of `fields` with the nodes from number `begin` on."""
+    for column in range(fields.shape[1]):
+        address = place_in_strips(begin + column, width_bits, strip_bits)
+        half = address * stride
+        fields[0, column] = address
+        fields[1, column] = load_number(nodes, half, EDGE_START)
+        fields[2, column] = load_number(nodes, half, EDGE_END)
+        fields[3, column] = load_number(nodes, half, STRING_DEPTH)
+        fields[4, column] = load_number(nodes, half, PARENT)
+        fields[5, column] = load_number(nodes, half, SUFFIX_LINK)
+        fields[6, column] = load_flags(nodes, half)
+        for code in range(BREAK + 1):
+            fields[_SLOTS + code, column] = load_number(children, half, code)
+        fields[_FIELDS - 1, column] = load_flags(children, half)

@@ -1,0 +1,301 @@
+"""From a grown tree to the flat node arrays that the kernels read (paper, section 2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.index.tree.layout import (
+    LEAF_FLAG,
+    REFERENCE_WIDTH_BITS,
+    ROOT,
+    HalfArray,
+    Layout,
+    length_in_strips,
+    place_in_strips,
+    zeros_aligned,
+)
+from mummergpu.index.tree.node_words import (
+    Halves,
+    as_words,
+    mark_leaf,
+    write_child,
+    write_flags,
+    write_half,
+)
+from mummergpu.index.tree.ukkonen import (
+    FIRST_CHILD,
+    FIRST_SUFFIX,
+    RECORD_NUMBERS,
+    STRING_DEPTH,
+    SUFFIX_LINK,
+    GrownTree,
+    NumberArray,
+)
+from mummergpu.runtime.jit import compiled, inlined, prefetch, unsigned, widened
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+ByteArray = npt.NDArray[np.uint8]
+WordArray = npt.NDArray[np.int64]
+
+ADDRESS_MASK: Final = (1 << 31) - 1
+LENGTH_SHIFT: Final = 31
+LENGTH_MASK: Final = (1 << 30) - 1
+BASE_SHIFT: Final = 61
+BASE_MASK: Final = 7
+FAR_AHEAD: Final = 32
+NEAR_AHEAD: Final = 16
+"""How many nodes ahead memory is asked for."""
+
+
+@dataclass(frozen=True)
+class FlatTree:
+    """The suffix tree of a page as the kernels read it.
+
+    Attributes
+    ----------
+    layout : Layout
+        How the arrays are laid out.
+    nodes : ndarray, dtype=uint8, or uint32 in the wide format, shape=(n_elements,)
+        First halves: the half of address a begins at ``a * layout.node_stride``.
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        Second halves, at the same offsets. In a merged tree both are views of one array.
+    reference : ndarray, dtype=uint8
+        The codes of the page, with a break behind the last, in the layout's dimensions.
+    base_count : int
+        The bases of the page, breaks within it included.
+    node_count, leaf_count : int
+        The nodes, and how many of them are leaves.
+    """
+
+    layout: Layout
+    nodes: HalfArray
+    children: HalfArray
+    reference: ByteArray
+    base_count: int
+    node_count: int
+    leaf_count: int
+
+    @property
+    def byte_count(self) -> int:
+        """The bytes of the nodes and of the reference."""
+        arrays = (self.nodes,) if self.layout.merged_tree else (self.nodes, self.children)
+        return self.reference.size + sum(array.nbytes for array in arrays)
+
+
+def flatten_tree(tree: GrownTree, order: NumberArray, layout: Layout, base_before: int) -> FlatTree:
+    """Write the nodes of a grown tree in their order and layout.
+
+    Parameters
+    ----------
+    tree : GrownTree
+        The tree.
+    order : ndarray, dtype=int32, shape=(n_nodes,)
+        The names of its nodes, as `node_order.order_nodes` gives them.
+    layout : Layout
+        The layout to write.
+    base_before : int
+        The code of the base before the page, `codes.BREAK` where there is none.
+
+    Returns
+    -------
+    FlatTree
+        32 or 48 bytes a node (`layout`), and the reference.
+
+    Raises
+    ------
+    ValueError
+        If the page has more bases than the format allows.
+    """
+    base_count = tree.codes.size - 1
+    if base_count > layout.maximum_bases:
+        raise ValueError(f"{base_count} bases do not fit {layout.address_bits}-bit addresses")
+    facts = leaf_facts(tree.codes, base_before)
+    addresses = np.zeros(len(tree.inner_nodes), dtype=np.int32)
+    width_bits, strip_bits = layout.tree_width_bits, layout.tree_strip_bits
+    place_nodes(order, facts, addresses, width_bits, strip_bits)
+    nodes, children = empty_halves(length_in_strips(order.size, width_bits, strip_bits), layout)
+    node_words, child_words = as_words(nodes), as_words(children)
+    write_nodes(
+        order,
+        tree.inner_nodes,
+        tree.next_leaves,
+        facts,
+        addresses,
+        node_words,
+        child_words,
+        layout.node_stride_bytes // node_words.itemsize,
+    )
+    reference = lay_out_reference(tree.codes, layout)
+    return FlatTree(layout, nodes, children, reference, base_count, order.size, tree.leaf_count)
+
+
+def empty_halves(slots: int, layout: Layout) -> tuple[HalfArray, HalfArray]:
+    """Return zeroed arrays for the first and the second halves of `slots` nodes."""
+    if not layout.merged_tree:
+        size = slots * layout.half_bytes
+        return in_elements(zeros_aligned(size), layout), in_elements(zeros_aligned(size), layout)
+    both = in_elements(zeros_aligned(slots * layout.node_stride_bytes), layout)
+    return both, both[layout.half_elements :]
+
+
+def in_elements(memory: ByteArray, layout: Layout) -> HalfArray:
+    """Return memory for halves as an array of what the format is made of."""
+    return memory.view(np.uint32) if layout.wide else memory
+
+
+def lay_out_reference(codes: CodeArray, layout: Layout) -> ByteArray:
+    """Return the codes of a page in the layout's dimensions; new memory only in two."""
+    strip_bits = layout.reference_strip_bits
+    if strip_bits == 0:
+        return codes
+    reference = zeros_aligned(length_in_strips(codes.size, REFERENCE_WIDTH_BITS, strip_bits))
+    place_bases(codes, reference, strip_bits)
+    return reference
+
+
+@compiled
+def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None:
+    """Write each base to its place in strips."""
+    for position in range(codes.size):
+        place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
+        reference[place] = codes[position]
+
+
+@compiled
+def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
+    """Return what is known of each leaf without the tree, in one number for one access.
+
+    Bits 31 to 60: the bases from its suffix to the next break, less one; bits 61 to 63: the
+    base before its suffix. Bits 0 to 30 are for its address.
+    """
+    facts = np.zeros(codes.size, dtype=np.int64)
+    path_end = codes.size - 1
+    for position in range(codes.size - 1, -1, -1):
+        if codes[position] == BREAK:
+            path_end = position
+        before = widened(codes[position - 1]) if position > 0 else widened(base_before)
+        length_less_one = (path_end - position - 1) & LENGTH_MASK
+        facts[position] = (length_less_one << LENGTH_SHIFT) | (before << BASE_SHIFT)
+    return facts
+
+
+@compiled
+def place_nodes(
+    order: NumberArray,
+    facts: WordArray,
+    addresses: NumberArray,
+    width_bits: int,
+    strip_bits: int,
+) -> None:
+    """Give each node the address of its place: leaves in `facts`, others in `addresses`."""
+    for place in range(order.size):
+        name = order[unsigned(place)]
+        address = place_in_strips(place, width_bits, strip_bits)
+        if name < 0:
+            facts[~name] |= address
+        else:
+            addresses[name] = address
+
+
+@compiled
+def write_nodes(
+    order: NumberArray,
+    inner_nodes: NumberArray,
+    next_leaves: NumberArray,
+    facts: WordArray,
+    addresses: NumberArray,
+    nodes: Halves,
+    children: Halves,
+    stride: int,
+) -> None:
+    """Write every node: an inner node at its turn, a leaf at the turn of its parent.
+
+    What only the parent knows of an inner node (its own address, where the edge starts)
+    it adds at its own turn, in whichever order: an edge starts its parent's depth behind
+    the first suffix. The other fields of a half are disjoint parts of zeroed memory.
+    """
+    for place in range(order.size):
+        foresee(order, inner_nodes, facts, addresses, place)
+        name = order[unsigned(place)]
+        if name < 0:
+            continue
+        address = widened(addresses[unsigned(name)])
+        half = address * stride
+        depth = widened(inner_nodes[name, STRING_DEPTH])
+        first_suffix = widened(inner_nodes[name, FIRST_SUFFIX])
+        link = widened(addresses[inner_nodes[name, SUFFIX_LINK]])
+        # The parent adds its own depth, at its turn, before or after this.
+        path_start = first_suffix if name > 0 else 0
+        write_half(nodes, half, path_start, first_suffix + depth, depth, 0, link)
+        for code in range(BREAK + 1):
+            child = widened(inner_nodes[unsigned(name), unsigned(FIRST_CHILD + code)])
+            if child == 0:
+                continue
+            if child > 0:
+                child_address = widened(addresses[unsigned(child)])
+                write_half(nodes, child_address * stride, depth, 0, 0, address, 0)
+            else:
+                child_address = facts[unsigned(~child)] & ADDRESS_MASK
+                write_leaves(~child, depth, address, next_leaves, facts, nodes, children, stride)
+            write_child(children, half, code, child_address)
+
+
+@inlined
+def foresee(
+    order: NumberArray,
+    inner_nodes: NumberArray,
+    facts: WordArray,
+    addresses: NumberArray,
+    place: int,
+) -> None:
+    """Ask for the record of an inner node some turns ahead, later for what it points at."""
+    if place + FAR_AHEAD >= order.size:
+        return
+    name = order[place + FAR_AHEAD]
+    if name > 0:
+        prefetch(inner_nodes, RECORD_NUMBERS * name)
+    name = order[place + NEAR_AHEAD]
+    if name > 0:
+        prefetch(addresses, inner_nodes[name, SUFFIX_LINK])
+        for code in range(BREAK + 1):
+            child = inner_nodes[unsigned(name), unsigned(FIRST_CHILD + code)]
+            if child > 0:
+                prefetch(addresses, child)
+            elif child < 0:
+                prefetch(facts, ~child)
+
+
+@inlined
+def write_leaves(
+    suffix: int,
+    parent_depth: int,
+    parent: int,
+    next_leaves: NumberArray,
+    facts: WordArray,
+    nodes: Halves,
+    children: Halves,
+    stride: int,
+) -> None:
+    """Write a leaf and those chained to it.
+
+    The suffix link of a leaf is the leaf of the suffix that begins one base later, or the
+    root if none does. Construction has no use for it, but matching has.
+    """
+    while True:
+        fact = facts[unsigned(suffix)]
+        half = (fact & ADDRESS_MASK) * stride
+        length = ((fact >> LENGTH_SHIFT) & LENGTH_MASK) + 1
+        link = ROOT if length == 1 else facts[unsigned(suffix + 1)] & ADDRESS_MASK
+        write_half(nodes, half, suffix + parent_depth, suffix + length, length, parent, link)
+        mark_leaf(nodes, half)
+        following = widened(next_leaves[unsigned(suffix)])
+        next_address = facts[~following] & ADDRESS_MASK if following < 0 else 0
+        write_half(children, half, suffix, 0, 0, 0, next_address)
+        write_flags(children, half, LEAF_FLAG | ((fact >> BASE_SHIFT) & BASE_MASK))
+        if following == 0:
+            return
+        suffix = ~following

@@ -1,0 +1,131 @@
+"""In which order nodes are numbered (paper, section 2.1; policy ``n``).
+
+A node is named as in the children of an inner node: the number of an inner node, or
+``~s`` for the leaf of suffix s. An order is the list of all names; the place of a name in
+it is the number that its node gets.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.index.tree.ukkonen import (
+    FIRST_CHILD,
+    FIRST_SUFFIX,
+    RECORD_NUMBERS,
+    GrownTree,
+    NumberArray,
+)
+from mummergpu.runtime.jit import compiled, inlined, prefetch
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+BREADTH_FIRST_DEPTH: Final = 16
+"""Nodes fewer than this many edges below the root are numbered breadth first."""
+
+LOOK_AHEAD: Final = 16
+"""How many nodes ahead memory is asked for."""
+
+
+def order_nodes(tree: GrownTree, reordered: bool) -> NumberArray:
+    """Return the order of a tree's nodes.
+
+    Parameters
+    ----------
+    tree : GrownTree
+        The tree.
+    reordered : bool
+        Breadth first near the root and depth first below, or else as constructed: by the
+        suffix whose insertion made the node, an inner node before the leaf below it.
+
+    Returns
+    -------
+    ndarray, dtype=int32, shape=(n_nodes,)
+        The names of all nodes; the root is the first.
+    """
+    order = np.empty(len(tree.inner_nodes) + tree.leaf_count, dtype=np.int32)
+    if reordered:
+        order_breadth_then_depth_first(tree.inner_nodes, tree.next_leaves, order)
+    else:
+        order_as_constructed(tree.codes, tree.inner_nodes, order)
+    return order
+
+
+@compiled
+def order_breadth_then_depth_first(
+    inner_nodes: NumberArray, next_leaves: NumberArray, order: NumberArray
+) -> None:
+    """Fill `order` level by level down to depth 15, and subtree by subtree below."""
+    order[0] = 0
+    filled = 1
+    level_begin = 0
+    for _ in range(1, BREADTH_FIRST_DEPTH):
+        level_end = filled
+        for place in range(level_begin, level_end):
+            if place + LOOK_AHEAD < filled and order[place + LOOK_AHEAD] > 0:
+                prefetch(inner_nodes, RECORD_NUMBERS * order[place + LOOK_AHEAD])
+            if order[place] < 0:
+                continue
+            for code in range(BREAK + 1):
+                child = inner_nodes[order[place], FIRST_CHILD + code]
+                while child != 0:
+                    order[filled] = child
+                    filled += 1
+                    child = next_leaves[~child] if child < 0 else 0
+        level_begin = level_end
+    waiting = np.empty(order.size, dtype=np.int32)
+    for place in range(level_begin, filled):
+        if order[place] > 0:
+            filled = order_subtree(inner_nodes, next_leaves, order[place], waiting, order, filled)
+
+
+@inlined
+def order_subtree(
+    inner_nodes: NumberArray,
+    next_leaves: NumberArray,
+    top: int,
+    waiting: NumberArray,
+    order: NumberArray,
+    filled: int,
+) -> int:
+    """Append all nodes below `top` depth first, A before C before G before T before $."""
+    count = 0
+    node = top
+    while True:
+        for code in range(BREAK, -1, -1):
+            child = inner_nodes[node, FIRST_CHILD + code]
+            if child != 0:
+                waiting[count] = child
+                count += 1
+                if child > 0:
+                    prefetch(inner_nodes, RECORD_NUMBERS * child)
+        node = 0
+        while node == 0:
+            if count == 0:
+                return filled
+            count -= 1
+            child = waiting[count]
+            if child > 0:
+                node = child
+            while child != 0:
+                order[filled] = child
+                filled += 1
+                child = next_leaves[~child] if child < 0 else 0
+
+
+@compiled
+def order_as_constructed(codes: CodeArray, inner_nodes: NumberArray, order: NumberArray) -> None:
+    """Fill `order` suffix by suffix: the inner node its insertion made, then its leaf."""
+    order[0] = 0
+    filled = 1
+    made = 1
+    for suffix in range(codes.size):
+        if codes[suffix] == BREAK:
+            continue
+        if made < len(inner_nodes) and inner_nodes[made, FIRST_SUFFIX] == suffix:
+            order[filled] = made
+            filled += 1
+            made += 1
+        order[filled] = ~suffix
+        filled += 1

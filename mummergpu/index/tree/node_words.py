@@ -1,0 +1,74 @@
+"""How halves of nodes are written, in either format (`layout`), into zeroed memory.
+
+In the wide format a half is six words of an array of uint32; in the paper's it is written as
+two words of an array of int64. Where a half begins is counted in those words.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.index.tree.layout import FLAGS, IS_LEAF, HalfArray
+from mummergpu.index.tree.node_fields import has_words
+from mummergpu.runtime.jit import inlined, unsigned, widened
+
+Halves = npt.NDArray[Any]
+"""Of dtype uint32 in the wide format, of dtype int64 in the paper's."""
+
+LEAF_BIT: Final = 1 << 56
+
+
+def as_words(halves: HalfArray) -> Halves:
+    """Return an array of halves as one of the words that they are written in."""
+    return halves.view(np.int64) if halves.dtype == np.uint8 else halves
+
+
+@inlined
+def write_half(
+    words: Halves, half: int, first: int, second: int, third: int, fourth: int, fifth: int
+) -> None:
+    """Add five numbers to a half; each field is written once, or with numbers that add up."""
+    if has_words(words):
+        words[unsigned(half)] += first
+        words[unsigned(half + 1)] += second
+        words[unsigned(half + 2)] += third
+        words[unsigned(half + 3)] += fourth
+        words[unsigned(half + 4)] += fifth
+    else:
+        words[unsigned(half)] += first | (second << 24) | ((third & 0xFFFF) << 48)
+        words[unsigned(half + 1)] += (third >> 16) | (fourth << 8) | (fifth << 32)
+
+
+@inlined
+def write_child(words: Halves, half: int, code: int, address: int) -> None:
+    """Write one child of an inner node."""
+    if has_words(words):
+        words[unsigned(half + code)] = address
+    elif code < 2:
+        words[unsigned(half)] |= address << (24 * code)
+    elif code == 2:
+        write_half(words, half, 0, 0, address, 0, 0)
+    else:
+        words[unsigned(half + 1)] |= address << (24 * code - 64)
+
+
+@inlined
+def mark_leaf(words: Halves, half: int) -> None:
+    """Mark the first half of a leaf as such."""
+    if has_words(words):
+        words[unsigned(half + IS_LEAF)] = 1
+    else:
+        words[unsigned(half + 1)] |= LEAF_BIT
+
+
+@inlined
+def write_flags(words: Halves, half: int, flags: int) -> None:
+    """Write the flags of a second half; `layout.LEAF_FLAG` is among them."""
+    if has_words(words):
+        words[unsigned(half + FLAGS)] = flags
+    else:
+        # The flag byte is the sign byte of its word.
+        words[unsigned(half + 1)] |= widened(flags - 256) << 56

@@ -1,0 +1,32 @@
+"""The index of a reference: its pages, each with its flat suffix tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mummergpu.index.pages import Page
+from mummergpu.sequence.codes import CodeArray
+
+if TYPE_CHECKING:
+    from mummergpu.index.tree.flatten import FlatTree
+
+
+@dataclass(frozen=True)
+class IndexedPage:
+    """A page of a reference and its tree: what a backend is given to search.
+
+    Attributes
+    ----------
+    page : Page
+        Where the page lies in the joined reference.
+    tree : FlatTree
+        Its suffix tree.
+    joined_reference : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the whole reference, shared by all pages: matches that reach the end
+        of their page are followed there.
+    """
+
+    page: Page
+    tree: FlatTree
+    joined_reference: CodeArray

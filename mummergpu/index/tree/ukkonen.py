@@ -1,0 +1,281 @@
+"""Ukkonen's construction of the suffix tree of one page (paper, section 2.1).
+
+While the tree grows, only inner nodes have records; a leaf is its suffix. An inner node is
+eight numbers::
+
+    first suffix | string depth | suffix link | child A | C | G | T | $
+
+Its path is the `string depth` bases from `first suffix` on, so the label of an edge is
+that path less its first ``depth of the parent`` bases, and splitting an edge changes no
+record below it. A child is 0 where there is none, the number of an inner node, or, for
+the leaf of suffix s, ``~s``.
+
+Breaks (other letters than ACGT, borders of records, the end of the page) end every suffix
+that reaches them: a suffix is inserted from its first base to the next break and no
+further, and a suffix that begins with a break is not inserted at all. Suffixes that end
+behind the same bases hang on one ``$`` child as a chain, the last one first.
+
+References
+----------
+E. Ukkonen, On-line construction of suffix trees, Algorithmica 14 (1995), 249-260.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.index.tree.layout import zeros_aligned
+from mummergpu.runtime.jit import compiled, inlined, prefetch
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+NumberArray = npt.NDArray[np.int32]
+
+FIRST_SUFFIX: Final = 0
+STRING_DEPTH: Final = 1
+SUFFIX_LINK: Final = 2
+FIRST_CHILD: Final = 3
+RECORD_NUMBERS: Final = 8
+
+WORD_BASES: Final = 10
+"""The bases by which the nodes that coming suffixes will pass are foreseen."""
+FAR_AHEAD: Final = 24
+NEAR_AHEAD: Final = 12
+RING: Final = 32
+"""A power of two larger than `FAR_AHEAD`."""
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """A suffix tree as its construction leaves it.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, 8)
+        The records of inner nodes in the order of their creation; the root is the first.
+    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+    leaf_count : int
+        The number of leaves: the bases of the page that are not breaks.
+    """
+
+    codes: CodeArray
+    inner_nodes: NumberArray
+    next_leaves: NumberArray
+    leaf_count: int
+
+
+def grow_tree(codes: CodeArray) -> GrownTree:
+    """Build the suffix tree of a page in linear time.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page; the last code must be `codes.BREAK`.
+
+    Returns
+    -------
+    GrownTree
+        The tree.
+
+    Notes
+    -----
+    32 bytes for each inner node (about 0.63 a base in random sequence, at most 1) and
+    4 bytes for each base that ends up in a chain.
+    """
+    leaf_count = int(np.count_nonzero(codes != BREAK))
+    capacity = max(leaf_count, 1) + 1
+    inner_nodes = zeros_aligned(4 * RECORD_NUMBERS * capacity).view(np.int32)
+    inner_nodes = inner_nodes.reshape(-1, RECORD_NUMBERS)
+    next_leaves = np.zeros(codes.size, dtype=np.int32)
+    word_nodes = np.zeros(4**WORD_BASES, dtype=np.int32)
+    count = insert_suffixes(codes, inner_nodes, next_leaves, word_nodes)
+    return GrownTree(codes, inner_nodes[:count], next_leaves, leaf_count)
+
+
+@compiled
+def insert_suffixes(
+    codes: CodeArray,
+    inner_nodes: NumberArray,
+    next_leaves: NumberArray,
+    word_nodes: NumberArray,
+) -> int:
+    """Insert every suffix, from the longest to the shortest; return the inner nodes made.
+
+    The active point is (`node`, `depth`): `depth` bases from `suffix` on are in the tree,
+    `node` is the deepest inner node on their path. Each suffix extends the match as far as
+    it goes (Ukkonen's phases that only move the active point), becomes a leaf where it
+    stops (the phases that insert), and hands on through a suffix link.
+
+    Each step waits for memory: the node behind the suffix link is anywhere, so is its
+    child. `word_nodes` holds, for each word of ten bases, the first node at or below its
+    end; it serves only to ask for the nodes on the path of a suffix some steps before its
+    turn, and halves the time.
+    """
+    ring = np.zeros(RING, dtype=np.int32)
+    word = 0
+    count = 1
+    node = 0
+    node_depth = 0
+    depth = 0
+    unlinked = 0
+    for suffix in range(codes.size):
+        word = foresee(codes, inner_nodes, word_nodes, ring, suffix, word)
+        if depth == 0 and codes[suffix] == BREAK:
+            continue
+        node, node_depth, below = descend(codes, inner_nodes, suffix, node, node_depth, depth)
+        if unlinked > 0 and node_depth == depth:
+            inner_nodes[unlinked, SUFFIX_LINK] = node
+            unlinked = 0
+        node, node_depth, depth, below = extend(
+            codes, inner_nodes, suffix, node, node_depth, depth, below
+        )
+        if node_depth == depth:
+            code = codes[suffix + depth]
+            next_leaves[suffix] = below
+            inner_nodes[node, FIRST_CHILD + code] = ~suffix
+            node_depth = max(depth - 1, 0)
+            node = inner_nodes[node, SUFFIX_LINK]
+        else:
+            made = count
+            count += 1
+            inner_nodes[node, FIRST_CHILD + codes[suffix + node_depth]] = made
+            split(codes, inner_nodes, next_leaves, suffix, depth, below, made)
+            if node_depth < WORD_BASES <= depth:
+                word_nodes[word_at(codes, suffix)] = made
+            if unlinked > 0:
+                inner_nodes[unlinked, SUFFIX_LINK] = made
+            unlinked = made if depth > 1 else 0
+            node_depth = max(node_depth - 1, 0)
+            node = inner_nodes[node, SUFFIX_LINK]
+        depth = max(depth - 1, 0)
+    return count
+
+
+@inlined
+def first_suffix_below(inner_nodes: NumberArray, child: int) -> int:
+    """Return a suffix whose path passes a child, which is an inner node or a leaf."""
+    return ~child if child < 0 else inner_nodes[child, FIRST_SUFFIX]
+
+
+@inlined
+def descend(
+    codes: CodeArray,
+    inner_nodes: NumberArray,
+    suffix: int,
+    node: int,
+    node_depth: int,
+    depth: int,
+) -> tuple[int, int, int]:
+    """Go `depth` bases down a path known to exist, looking at the first base of each edge.
+
+    Skip and count, in Ukkonen's words. Return the deepest inner node, its string depth,
+    and the child in whose edge the path ends, which counts only if it ends in one.
+    """
+    below = 0
+    while node_depth < depth:
+        below = inner_nodes[node, FIRST_CHILD + codes[suffix + node_depth]]
+        if below < 0:
+            break
+        below_depth = inner_nodes[below, STRING_DEPTH]
+        if below_depth > depth:
+            break
+        node = below
+        node_depth = below_depth
+    return node, node_depth, below
+
+
+@inlined
+def extend(
+    codes: CodeArray,
+    inner_nodes: NumberArray,
+    suffix: int,
+    node: int,
+    node_depth: int,
+    depth: int,
+    below: int,
+) -> tuple[int, int, int, int]:
+    """Extend the match until a base differs or is a break.
+
+    Return the deepest inner node, its string depth, the bases matched, and the child in
+    whose edge the match ends; at a node, its child by the next code, or 0.
+    """
+    occurrence = first_suffix_below(inner_nodes, below)
+    while True:
+        code = codes[suffix + depth]
+        if node_depth == depth:
+            below = inner_nodes[node, FIRST_CHILD + code]
+            if below == 0 or code == BREAK:
+                break
+            occurrence = first_suffix_below(inner_nodes, below)
+        elif code == BREAK or codes[occurrence + depth] != code:
+            break
+        depth += 1
+        if below > 0 and inner_nodes[below, STRING_DEPTH] == depth:
+            node = below
+            node_depth = depth
+    return node, node_depth, depth, below
+
+
+@inlined
+def split(
+    codes: CodeArray,
+    inner_nodes: NumberArray,
+    next_leaves: NumberArray,
+    suffix: int,
+    depth: int,
+    below: int,
+    made: int,
+) -> None:
+    """Fill the record of a new node within the edge to `below`, with the new leaf under it."""
+    inner_nodes[made, FIRST_SUFFIX] = suffix
+    inner_nodes[made, STRING_DEPTH] = depth
+    old_code = codes[first_suffix_below(inner_nodes, below) + depth]
+    new_code = codes[suffix + depth]
+    inner_nodes[made, FIRST_CHILD + old_code] = below
+    # Two equal codes that do not match are two breaks: both leaves end here.
+    next_leaves[suffix] = below if old_code == new_code else 0
+    inner_nodes[made, FIRST_CHILD + new_code] = ~suffix
+
+
+@inlined
+def word_at(codes: CodeArray, begin: int) -> int:
+    """Return the number of the ten bases from `begin` on, none of them a break."""
+    word = 0
+    for position in range(begin, begin + WORD_BASES):
+        word = (word << 2) | codes[position]
+    return word
+
+
+@inlined
+def foresee(
+    codes: CodeArray,
+    inner_nodes: NumberArray,
+    word_nodes: NumberArray,
+    ring: NumberArray,
+    suffix: int,
+    word: int,
+) -> int:
+    """Ask for the nodes that the suffixes 24 and 12 steps ahead will pass; return the word.
+
+    Breaks make wrong words, which ask for nodes in vain and do no other harm.
+    """
+    last = suffix + FAR_AHEAD + WORD_BASES - 1
+    if last >= codes.size:
+        return word
+    word = ((word << 2) | (codes[last] & 3)) & (word_nodes.size - 1)
+    node = word_nodes[word]
+    prefetch(inner_nodes, RECORD_NUMBERS * node)
+    ring[(suffix + FAR_AHEAD) & (RING - 1)] = node
+    node = ring[(suffix + NEAR_AHEAD) & (RING - 1)]
+    next_base = suffix + NEAR_AHEAD + inner_nodes[node, STRING_DEPTH]
+    if node > 0 and next_base < codes.size:
+        child = inner_nodes[node, FIRST_CHILD + codes[next_base]]
+        if child > 0:
+            prefetch(inner_nodes, RECORD_NUMBERS * child)
+    return word

@@ -1,0 +1,161 @@
+"""Reads from SAM, BAM and CRAM, as the sequencer gave them, through htslib."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.files import STANDARD_INPUT, Format, Input, open_binary, reading
+from mummergpu.input.records import Limits, Records
+from mummergpu.sequence.codes import encode
+
+_NOT_PRIMARY: Final = 0x100 | 0x800
+_COPY_SIZE: Final = 1 << 20
+
+
+class AlignmentReader:
+    """Reads the primary records of SAM, BAM or CRAM, block by block.
+
+    Parameters
+    ----------
+    file : Input
+        The open file.
+    limits : Limits
+        What fills a block.
+
+    Notes
+    -----
+    htslib wants a file to read from, and a header. So what comes from a pipe, or has no
+    header, goes through a temporary file without a name.
+
+    Raises
+    ------
+    InputError
+        If htslib cannot open the file.
+    """
+
+    def __init__(self, file: Input, limits: Limits) -> None:
+        import pysam
+
+        self._pysam: Any = pysam
+        self._path = file.path
+        self._format = file.format.value
+        self._limits = limits
+        self._source = file.source
+        has_positions = file.format is not Format.SAM or file.text.peek().startswith(b"@")
+        self._is_spooled = file.path == STANDARD_INPUT or file.size is None or not has_positions
+        self._file = _spool(file, has_positions) if self._is_spooled else open_binary(file.path)
+        self._alignments: Any = None
+        try:
+            with self._faults():
+                self._alignments = self._pysam.AlignmentFile(
+                    self._file, "r", check_sq=False, check_header=False
+                )
+                self._records = self._alignments.fetch(until_eof=True)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file has been read, compressed as it is."""
+        if self._is_spooled:
+            return self._source.bytes_read
+        return os.lseek(self._file.fileno(), 0, os.SEEK_CUR)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._file, suppress(OSError):  # What htslib says now, it has said before.
+            if self._alignments is not None:
+                self._alignments.close()
+
+    def next_block(self) -> Records | None:
+        """Return the records of the next block, None behind the last.
+
+        Returns
+        -------
+        Records or None
+            At least one record, in arrays that belong to the caller.
+
+        Raises
+        ------
+        InputError
+            If the file is truncated or corrupt.
+        """
+        bases, names = bytearray(), bytearray()
+        offsets, name_offsets = [0], [0]
+        limits = self._limits
+        with self._faults():
+            for record in self._records:
+                if record.flag & _NOT_PRIMARY:
+                    continue
+                bases += (record.get_forward_sequence() or "").encode()
+                names += (record.query_name or "").encode()
+                offsets.append(len(bases))
+                name_offsets.append(len(names))
+                if (
+                    len(bases) >= limits.bases
+                    or len(offsets) > limits.records
+                    or len(names) >= limits.name_bytes
+                ):
+                    break
+        if len(offsets) == 1:
+            return None
+        return Records(
+            encode(bytes(bases)),
+            np.array(offsets, dtype=np.int64),
+            np.frombuffer(bytes(names), dtype=np.uint8),
+            np.array(name_offsets, dtype=np.int64),
+        )
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Silence htslib and turn its faults into ours."""
+        verbosity = self._pysam.set_verbosity(0)
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            reason = "" if str(error) == "truncated file" else f" ({error})"
+            if self._format == Format.CRAM.value:  # htslib gives the same reason for both.
+                reason = ", or their reference is not found (see REF_PATH of htslib)"
+            message = f"the {self._format} data are truncated or corrupt{reason}"
+            raise InputError(message, self._path) from None
+        finally:
+            self._pysam.set_verbosity(verbosity)
+
+
+def _spool(file: Input, has_positions: bool) -> BinaryIO:
+    """Return what is to be read from `file`, copied into a file without a name."""
+    with reading(file.path):
+        copy = tempfile.TemporaryFile()
+        try:
+            if not has_positions:
+                copy.writelines(map(_without_position, BufferedReader(file.text)))
+            elif file.format is Format.SAM:
+                shutil.copyfileobj(file.text, copy, _COPY_SIZE)
+            else:
+                shutil.copyfileobj(file.source, copy, _COPY_SIZE)
+            copy.seek(0)
+        except BaseException:
+            copy.close()
+            raise
+        return copy
+
+
+def _without_position(line: bytes) -> bytes:
+    """Return a line of SAM as that of an unmapped read, but for its flag.
+
+    Without a header htslib knows no references, and takes no line that names one.
+    """
+    fields = line.split(b"\t", 8)
+    if len(fields) == 9:
+        fields[2:8] = [b"*", b"0", b"0", b"*", b"*", b"0"]
+    return b"\t".join(fields)

@@ -1,0 +1,201 @@
+"""Blocks of queries: what the reader hands to the backends.
+
+Queries are read from files in order and handed on in blocks of about equally many bases;
+a block is a few arrays, whatever the number of its reads.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.alignments import AlignmentReader
+from mummergpu.input.files import (
+    STANDARD_INPUT,
+    Format,
+    Input,
+    file_size,
+    open_binary,
+    reading,
+)
+from mummergpu.input.records import CHUNK_SIZE, Limits, RecordReader
+from mummergpu.sequence.codes import CodeArray
+
+OffsetArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class QueryBlock:
+    """Queries that are read, matched and written together.
+
+    Attributes
+    ----------
+    index : int
+        The number of the block, counted from 0 in the order of the input.
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The base codes of all queries, one behind the other, on the forward strand.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where in `codes` each query begins, and where the last ends.
+    names : ndarray, dtype=uint8, shape=(n_name_bytes,)
+        The names, one behind the other, cut at the first white space.
+    name_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where in `names` each name begins, and where the last ends.
+    """
+
+    index: int
+    codes: CodeArray
+    offsets: OffsetArray
+    names: npt.NDArray[np.uint8]
+    name_offsets: OffsetArray
+
+    @property
+    def query_count(self) -> int:
+        """The number of queries."""
+        return self.offsets.size - 1
+
+    @property
+    def base_count(self) -> int:
+        """The number of bases, breaks included."""
+        return self.codes.size
+
+    def halves(self) -> tuple[QueryBlock, QueryBlock]:
+        """Return the first and the second half of the queries, as views of their arrays."""
+        middle = self.query_count // 2
+        return self._part(0, middle), self._part(middle, self.query_count)
+
+    def _part(self, first: int, behind: int) -> QueryBlock:
+        offsets = self.offsets[first : behind + 1]
+        name_offsets = self.name_offsets[first : behind + 1]
+        return QueryBlock(
+            self.index,
+            self.codes[offsets[0] : offsets[-1]],
+            offsets - offsets[0],
+            self.names[name_offsets[0] : name_offsets[-1]],
+            name_offsets - name_offsets[0],
+        )
+
+
+class QueryReader:
+    """Reads queries from files, in blocks.
+
+    A context manager, and an iterator over `QueryBlock`. A block ends with the query that
+    brings it to `block_size` bases, or at the end of a file; no query is split. Millions of
+    empty queries, or of very long names, end a block too.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files in order, "-" being standard input: FASTA, FASTQ, SAM, BAM or CRAM.
+    block_size : int
+        About how many bases a block has, at least 1.
+    chunk_size : int, default CHUNK_SIZE
+        Bytes of text that are parsed at once.
+
+    Attributes
+    ----------
+    bytes_read : int
+        What had been read from the files, compressed as they are, at the last block.
+    bytes_total : int or None
+        The size of all files, None if one of them is not a regular file.
+
+    Raises
+    ------
+    InputError
+        On entry to each file, or anywhere in it, if it is not what it should be. Files
+        that cannot be opened are found before the first one is read.
+
+    Notes
+    -----
+    Memory: one block, and the longest query as far as it exceeds a block.
+    """
+
+    def __init__(self, paths: Sequence[str], block_size: int, chunk_size: int = CHUNK_SIZE) -> None:
+        self._paths = tuple(paths)
+        self._limits = Limits.of_block(block_size)
+        self._chunk_size = chunk_size
+        self.bytes_total = bytes_of(paths)
+        self.bytes_read = 0
+        self._blocks = self._read()
+
+    def __enter__(self) -> QueryReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> QueryReader:
+        return self
+
+    def __next__(self) -> QueryBlock:
+        return next(self._blocks)
+
+    def close(self) -> None:
+        """Close what is open; nothing more can be read."""
+        self._blocks.close()
+
+    def _read(self) -> Generator[QueryBlock]:
+        index = 0
+        for path in self._paths:
+            before = self.bytes_read
+            with Input(path) as file:
+                reader = self._reader_of(file)
+                try:
+                    while (records := reader.next_block()) is not None:
+                        self.bytes_read = before + reader.bytes_read
+                        yield QueryBlock(index, *records)
+                        index += 1
+                    self.bytes_read = before + reader.bytes_read
+                finally:
+                    reader.close()
+
+    def _reader_of(self, file: Input) -> RecordReader | AlignmentReader:
+        if file.format.is_alignment:
+            return AlignmentReader(file, self._limits)
+        is_fastq = file.format is Format.FASTQ
+        return RecordReader(file, is_fastq, self._limits, chunk_size=self._chunk_size)
+
+
+def bytes_of(paths: Sequence[str]) -> int | None:
+    """Return how large the files are together.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files, "-" being standard input.
+
+    Returns
+    -------
+    int or None
+        In bytes; None if one of them is not a regular file.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be opened.
+    """
+    sizes = [_size_of(path) for path in paths]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _size_of(path: str) -> int | None:
+    """Return the size of a file that can be opened; a pipe is left alone."""
+    if path == STANDARD_INPUT:
+        return None
+    with reading(path):
+        mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        return None
+    with open_binary(path) as file:
+        return file_size(file)

@@ -1,0 +1,119 @@
+"""The queries of a run, read ahead by a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Final, Self
+
+from mummergpu.input.queries import QueryBlock, QueryReader
+from mummergpu.runtime.ordered_map import ReadAhead
+from mummergpu.runtime.stats import Stats
+
+BLOCKS_AHEAD: Final = 2
+"""How many blocks that have been read wait at most."""
+
+
+class QueryStream:
+    """Reads queries while whoever is to search them gets ready.
+
+    A context manager. Files are read from the start of the block on. A pipe is left alone until
+    `blocks` is called: it may have nothing to give for long, and could not be left then if
+    anything else goes wrong.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files, "-" being standard input.
+    block_size : int
+        About how many bases a block has.
+    stats : Stats
+        Takes counts, bytes and times.
+    tell : callable
+        Takes how many queries have been read, and which part of the files if that is known.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be opened; by `blocks`, if one is not what it should be.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        block_size: int,
+        stats: Stats,
+        tell: Callable[[int, float | None], None],
+    ) -> None:
+        self._stats = stats
+        self._tell = tell
+        self._block_size = block_size
+        self._reader = QueryReader(paths, block_size)
+        self._ahead = ReadAhead(self._read(), BLOCKS_AHEAD)
+        self._stack = ExitStack()
+        self._has_started = False
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._reader)
+        if self._reader.bytes_total is not None:
+            self._start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def blocks(self, most_bases: int) -> Iterator[QueryBlock]:
+        """Yield the queries, once.
+
+        Parameters
+        ----------
+        most_bases : int
+            About how many bases a block is to have at most. If they have been made larger,
+            those of more than twice as many are cut.
+
+        Yields
+        ------
+        QueryBlock
+            In the order of the files.
+        """
+        self._start()
+        for block in self._ahead:
+            if self._block_size <= most_bases:
+                yield block
+            else:
+                yield from _parts(block, most_bases)
+
+    def _start(self) -> None:
+        if not self._has_started:
+            self._has_started = True
+            self._stack.enter_context(self._ahead)
+
+    def _read(self) -> Iterator[QueryBlock]:
+        """Read block after block, and tell how far the reading is."""
+        reader = self._reader
+        queries = 0
+        while True:
+            with self._stats.stage("queries_from_disk"):
+                block = next(reader, None)
+            if block is None:
+                self._stats.add_bytes(queries=reader.bytes_read)
+                return
+            self._stats.add(queries=block.query_count, query_bases=block.base_count, blocks=1)
+            queries += block.query_count
+            total = reader.bytes_total
+            self._tell(queries, reader.bytes_read / total if total else None)
+            yield block
+
+
+def _parts(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:
+    if block.base_count <= 2 * most_bases or block.query_count == 1:
+        yield block
+        return
+    for half in block.halves():
+        yield from _parts(half, most_bases)

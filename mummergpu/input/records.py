@@ -1,0 +1,309 @@
+"""Records of a text, gathered into arrays block by block, and what is wrong with the text."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import InputError
+from mummergpu.input import fastx
+from mummergpu.input.byte_runs import STEP, Text
+from mummergpu.input.files import Input
+from mummergpu.sequence.codes import CodeArray
+
+CHUNK_SIZE: Final = 1 << 20
+"""Bytes of text taken at once: they stay in the cache, and a Ctrl-C waits milliseconds."""
+
+UNLIMITED: Final = np.iinfo(np.int64).max
+
+
+class Records(NamedTuple):
+    """Some records in a row.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The base codes, one record behind the other, gaps included.
+    offsets : ndarray, dtype=int64, shape=(n_records + 1,)
+        Where in `codes` each record begins, and where one more would.
+    names : ndarray, dtype=uint8, shape=(n_name_bytes,)
+        The names, one behind the other.
+    name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
+        Where in `names` each name begins, and where the last ends.
+    """
+
+    codes: CodeArray
+    offsets: npt.NDArray[np.int64]
+    names: npt.NDArray[np.uint8]
+    name_offsets: npt.NDArray[np.int64]
+
+
+class Limits(NamedTuple):
+    """What fills a block: it ends with the record that reaches one of these.
+
+    Attributes
+    ----------
+    bases, records, name_bytes : int
+        At least 1 each.
+    """
+
+    bases: int
+    records: int
+    name_bytes: int
+
+    @classmethod
+    def of_block(cls, block_size: int) -> Limits:
+        """Return the limits of a block of about `block_size` bases.
+
+        Reads of ordinary lengths reach the first only; the others keep millions of empty
+        reads, or of endless names, from making one endless block.
+        """
+        return cls(block_size, block_size // 8 + 1, 4 * block_size)
+
+
+class RecordReader:
+    """Reads FASTA or FASTQ, block by block.
+
+    Parameters
+    ----------
+    file : Input
+        The open file; closing it is left to the caller.
+    is_fastq : bool
+        FASTQ, not FASTA.
+    limits : Limits
+        What fills a block.
+    gap : bool, default False
+        Put one break between two records of a block.
+    expected_bases : int, default 0
+        Room to make for the bases of the first block; more is made when needed.
+    chunk_size : int, default CHUNK_SIZE
+        Bytes of text taken at once, at least 2.
+    """
+
+    def __init__(
+        self,
+        file: Input,
+        is_fastq: bool,
+        limits: Limits,
+        gap: bool = False,
+        expected_bases: int = 0,
+        chunk_size: int = CHUNK_SIZE,
+    ) -> None:
+        self._file = file
+        self._path = file.path
+        self._is_fastq = is_fastq
+        self._limits = limits
+        self._gap = int(gap)
+        self._expected_bases = expected_bases
+        self._chunk_size = chunk_size
+        self._text: Text = np.empty(chunk_size + 1 + STEP, dtype=np.uint8)
+        self._text[:] = ord("\n")
+        self._at = self._end = 0
+        self._at_end_of_file = False
+        self._allocate()
+        self._state = np.zeros(fastx.STATE_SIZE, dtype=np.int64)
+        self._state[fastx.LINE] = 1
+        self._state[fastx.GAP] = self._gap
+        self._state[fastx.BASE_LIMIT] = limits.bases
+        self._state[fastx.RECORD_LIMIT] = limits.records
+        self._state[fastx.NAME_BYTE_LIMIT] = limits.name_bytes
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file has been read, compressed as it is."""
+        return self._file.source.bytes_read
+
+    def close(self) -> None:
+        """Let go of the arrays of the last block."""
+        del self._codes, self._offsets, self._names, self._name_offsets
+
+    def next_block(self) -> Records | None:
+        """Return the records of the next block, None behind the last.
+
+        Returns
+        -------
+        Records or None
+            At least one record, in arrays that belong to the caller.
+
+        Raises
+        ------
+        InputError
+            If the text is not what it should be; with the line and the record.
+        """
+        state = self._state
+        state[fastx.RECORDS] = state[fastx.BASES] = state[fastx.NAME_BYTES] = 0
+        self._allocate()
+        while self._parse() != fastx.FULL and not self._at_end_of_file:
+            self._refill()
+        if state[fastx.RECORDS] == 0:
+            return None
+        return self._finish()
+
+    def _allocate(self) -> None:
+        room = min(self._limits.bases, 16 * self._chunk_size) + self._chunk_size + 2 * STEP
+        self._codes: CodeArray = np.empty(max(room, self._expected_bases), dtype=np.uint8)
+        self._names: Text = np.empty(room, dtype=np.uint8)
+        records = min(self._limits.records, self._chunk_size) + 1
+        self._offsets = np.empty(records, dtype=np.int64)
+        self._name_offsets = np.empty(records, dtype=np.int64)
+
+    def _make_room(self, text_bytes: int) -> None:
+        """Make the arrays long enough for whatever so much text can hold."""
+        state = self._state
+        _lengthen(self._codes, int(state[fastx.BASES]) + text_bytes + STEP)
+        _lengthen(self._names, int(state[fastx.NAME_BYTES]) + text_bytes + STEP)
+        records = int(state[fastx.RECORDS]) + text_bytes // 2 + 1
+        records = min(records, self._limits.records) + 1
+        _lengthen(self._offsets, records)
+        _lengthen(self._name_offsets, records)
+
+    def _parse(self) -> int:
+        """Let the machine take the text at hand; return its status."""
+        state = self._state
+        state[fastx.STATUS] = fastx.GOING
+        if self._at < self._end:
+            self._make_room(self._end - self._at)
+            parse = fastx.parse_fastq if self._is_fastq else fastx.parse_fasta
+            self._at = parse(
+                self._text,
+                self._at,
+                self._end,
+                state,
+                self._codes,
+                self._offsets,
+                self._names,
+                self._name_offsets,
+            )
+        status = int(state[fastx.STATUS])
+        if status > fastx.FULL:
+            raise self._fault(status)
+        if self._at_end_of_file and status != fastx.FULL:
+            self._check_end()
+        return status
+
+    def _refill(self) -> None:
+        """Get more text; what is left of the last, a carriage return at most, goes first."""
+        text = self._text
+        left = self._end - self._at
+        text[:left] = text[self._at : self._end]
+        count = self._file.text.readinto(text[left : left + self._chunk_size].data)
+        self._at = 0
+        self._end = left + count
+        text[self._end] = ord("\n")
+        if count == 0:
+            self._at_end_of_file = True
+            if left > 0 or self._state[fastx.MODE] not in fastx.LINE_STARTS:
+                # The last line had no end in the file; for the machine it has one.
+                self._end += 1
+                text[self._end] = ord("\n")
+
+    def _finish(self) -> Records:
+        state = self._state
+        records, bases = int(state[fastx.RECORDS]), int(state[fastx.BASES])
+        self._offsets[records] = bases + self._gap
+        self._name_offsets[records] = state[fastx.NAME_BYTES]
+        if bases > 16 * self._chunk_size:  # It may have been lengthened too much.
+            self._codes.resize(bases, refcheck=False)
+        return Records(
+            self._codes[:bases],
+            self._offsets[: records + 1],
+            self._names[: int(state[fastx.NAME_BYTES])],
+            self._name_offsets[: records + 1],
+        )
+
+    def _check_end(self) -> None:
+        """Refuse a text that ends inside a FASTQ record."""
+        state = self._state
+        mode = int(state[fastx.MODE])
+        if not self._is_fastq or mode == fastx.LINE_START:
+            return
+        bases = int(state[fastx.BASES] - self._offsets[state[fastx.RECORDS] - 1])
+        if mode == fastx.QUALITY_START and bases == 0:
+            state[fastx.MODE] = fastx.LINE_START
+            return
+        state[fastx.LINE] -= 1
+        if mode == fastx.QUALITY_START and state[fastx.QUALITY] > 0:
+            raise self._fault(fastx.QUALITY_LENGTH)
+        raise self._error("the file ends inside this record")
+
+    def _fault(self, status: int) -> InputError:
+        """Put into words why the machine has stopped."""
+        state = self._state
+        character = _describe(int(self._text[self._at]))
+        in_quality = status in (fastx.BAD_QUALITY, fastx.QUALITY_LENGTH)
+        if in_quality and state[fastx.SUSPECT_LINE] > 0:
+            # More likely than a quality line with '@' in front: one that ended too early.
+            state[fastx.LINE] = state[fastx.SUSPECT_LINE] - 1
+            state[fastx.QUALITY] = state[fastx.SUSPECT_QUALITY]
+            status = fastx.QUALITY_LENGTH
+        if status == fastx.BAD_START:
+            return InputError(self._bad_start(character), self._path, int(state[fastx.LINE]))
+        if status == fastx.QUALITY_LENGTH:
+            bases = int(state[fastx.BASES] - self._offsets[state[fastx.RECORDS] - 1])
+            quality = int(state[fastx.QUALITY])
+            return self._error(f"quality has {quality} characters, sequence has {bases}")
+        return self._error(_FAULTS[status].format(character=character))
+
+    def _bad_start(self, character: str) -> str:
+        if self._is_fastq:
+            mixed = " (FASTA and FASTQ mixed?)" if character == "'>'" else ""
+            return f"a record begins with {character}, not with '@'{mixed}"
+        if self._state[fastx.STARTED] == 0:
+            return "text before the first line with '>'"
+        return f"a line of bases begins with {character} (FASTA and FASTQ mixed?)"
+
+    def _error(self, message: str) -> InputError:
+        """Return an error at the current line and record."""
+        records = int(self._state[fastx.RECORDS])
+        name = None
+        if records > 0:
+            begin, end = int(self._name_offsets[records - 1]), int(self._state[fastx.NAME_BYTES])
+            name = printable(self._names[begin:end].tobytes())
+        return InputError(message, self._path, int(self._state[fastx.LINE]), name)
+
+
+_FAULTS: Final = {
+    fastx.BARE_RETURN: "carriage return without line feed (old Mac text?)",
+    fastx.BAD_BASE: "{character} is not a sequence character",
+    fastx.BLANK_LINE: "blank line inside a record",
+    fastx.OTHER_NAME: "the line with '+' repeats another name",
+    fastx.BAD_QUALITY: "{character} is not a quality character",
+}
+
+
+def _lengthen(array: npt.NDArray[np.uint8] | npt.NDArray[np.int64], size: int) -> None:
+    """Give an array that nobody else knows room for `size` items.
+
+    The C library moves the pages of a large array instead of copying them.
+    """
+    if array.size < size:
+        array.resize(max(size, array.size + array.size // 2), refcheck=False)
+
+
+def _describe(byte: int) -> str:
+    """Return a byte as it should appear in a message."""
+    if 32 < byte < 127:
+        return f"'{chr(byte)}'"
+    return {9: "a tab", 13: "a carriage return", 32: "a blank"}.get(byte, f"byte 0x{byte:02X}")
+
+
+def printable(name: bytes, longest: int = 80) -> str:
+    """Return a name of any bytes and length as it should appear in a message.
+
+    Parameters
+    ----------
+    name : bytes
+        The name.
+    longest : int, default 80
+        Where it is cut.
+
+    Returns
+    -------
+    str
+        One line of printable characters.
+    """
+    text = name[: longest + 1].decode("utf-8", "replace")
+    text = "".join(character if character.isprintable() else "?" for character in text)
+    return text if len(name) <= longest else text[:longest] + "..."

@@ -1,0 +1,94 @@
+"""The reference: its records as one array of codes, and the pages it is cut into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import InputError
+from mummergpu.input.files import Format, Input
+from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+_SEARCH_STEP: Final = 1 << 24
+
+
+@dataclass(frozen=True)
+class Reference:
+    """All records of a reference, joined by one break each.
+
+    Attributes
+    ----------
+    path : str
+        The file as the user named it.
+    codes : ndarray, dtype=uint8, shape=(n_bases + n_records - 1,)
+        The base codes; between two records lies one `codes.BREAK`.
+    record_starts : ndarray, dtype=int64, shape=(n_records,)
+        Where in `codes` each record begins.
+    record_lengths : ndarray, dtype=int64, shape=(n_records,)
+        The bases of each record; a record may be empty.
+    names : tuple of bytes
+        The names of the records, cut at the first white space.
+    """
+
+    path: str
+    codes: CodeArray
+    record_starts: npt.NDArray[np.int64]
+    record_lengths: npt.NDArray[np.int64]
+    names: tuple[bytes, ...]
+
+
+def read_reference(path: str, chunk_size: int = CHUNK_SIZE) -> Reference:
+    """Read a reference from FASTA, plain or gzipped.
+
+    Parameters
+    ----------
+    path : str
+        The file, "-" being standard input.
+    chunk_size : int, default CHUNK_SIZE
+        Bytes of text that are parsed at once.
+
+    Returns
+    -------
+    Reference
+        All records of the file, empty ones too.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is not FASTA, or has no A, C, G or T.
+
+    Notes
+    -----
+    Memory: a byte a base; half as much again while a gzipped file or a pipe is read.
+    """
+    with Input(path) as file:
+        if file.format is not Format.FASTA:
+            raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
+        expected = 0 if file.is_compressed else file.size or 0
+        limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
+        reader = RecordReader(file, False, limits, True, expected, chunk_size)
+        records = reader.next_block()
+    if records is None or not _has_base(records.codes):
+        raise InputError("the reference holds no A, C, G or T", path)
+    text = records.names.tobytes()
+    bounds = records.name_offsets.tolist()
+    return Reference(
+        path,
+        records.codes,
+        records.offsets[:-1],
+        np.diff(records.offsets) - 1,
+        tuple(text[begin:end] for begin, end in pairwise(bounds)),
+    )
+
+
+def _has_base(codes: CodeArray) -> bool:
+    """Tell whether there is a code other than `BREAK`, without a copy of the genome."""
+    return any(
+        bool((codes[begin : begin + _SEARCH_STEP] != BREAK).any())
+        for begin in range(0, codes.size, _SEARCH_STEP)
+    )

@@ -1,0 +1,100 @@
+"""What every backend takes and gives: pages and a block of queries in, match columns out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.columns import MemColumns
+from mummergpu.sequence.codes import CodeArray
+
+IndexedPart = TypeVar("IndexedPart", contravariant=True)
+
+
+@dataclass(frozen=True)
+class WorkSizes:
+    """How much work a backend likes to be given at once.
+
+    Attributes
+    ----------
+    block_bases : int
+        About how many bases make a block of queries.
+    piece_bases : int
+        How many starts a piece of a long query owns.
+    long_query : int
+        A query of more bases than this is cut into pieces.
+    part_bases : int
+        About how many bases of pieces are searched together.
+    most_rows : int
+        A block with more matches than this is cut in two, to bound the memory.
+    """
+
+    block_bases: int
+    piece_bases: int
+    long_query: int
+    part_bases: int
+    most_rows: int
+
+
+class Backend(Protocol[IndexedPart]):
+    """What finds the MEMs of blocks of queries; shared by several threads.
+
+    It is of one kind of index: of pages with trees, or with tables of k-mers.
+
+    Attributes
+    ----------
+    name : str
+        As in ``--backend``.
+    sizes : WorkSizes
+        How much work it likes to be given at once.
+    tree_memory : int or None
+        The most bytes of trees that it can hold at once besides the memory of the host;
+        None if that is all there is.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def sizes(self) -> WorkSizes: ...  # noqa: D102
+
+    @property
+    def tree_memory(self) -> int | None: ...  # noqa: D102
+
+    def hold(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
+        """Take the pages to search, in place of those before; no search may be under way.
+
+        Parameters
+        ----------
+        pages : sequence of page.IndexedPage or of kmer_page.SampledPage
+            At least one, in the order of the reference.
+        minimum_length : int
+            The fewest bases of a MEM.
+        """
+        ...
+
+    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
+        """Return the MEMs between the held pages and a block of queries on one strand.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched, at the block's offsets.
+        most : int
+            The most rows to make room for.
+
+        Returns
+        -------
+        MemColumns or None
+            The MEMs that start in the owned parts of the pages, or None if there are more
+            than `most`: cut the block and ask again.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what is held, after the searches that are under way."""
+        ...

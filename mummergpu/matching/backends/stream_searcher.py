@@ -1,0 +1,159 @@
+"""What every search of a block on a stream needs, whatever it searches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+
+from mummergpu.cuda.device import Device, DeviceMemoryError
+from mummergpu.cuda.launcher import Launcher
+from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.workspace import Workspace
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.backends.device_codes import PADDING_BYTES, WORD_BYTES
+from mummergpu.matching.columns import MemColumns, new_columns
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import CodeArray
+
+JobType = TypeVar("JobType")
+
+COUNTER_BYTES: Final = 32
+"""The room for counters that come back to the host."""
+
+MOST_BASES: Final = 1 << 30
+"""Of a block: positions in it have 32 bits on the device, with some to spare."""
+
+
+@dataclass(frozen=True)
+class UploadedBlock:
+    """A block of queries as it has been copied to the device.
+
+    Attributes
+    ----------
+    codes, size : int
+        The address of its bases, and their bytes with what lies behind them, all zero.
+    offsets : int
+        The address of where each query begins, and where the last ends.
+    """
+
+    codes: int
+    size: int
+    offsets: int
+
+
+class StreamSearcher(ABC, Generic[JobType]):
+    """Searches one block at a time, on a stream and with memory of its own.
+
+    Parameters
+    ----------
+    device : Device
+        The device; the calling thread's in all methods.
+    limit : int
+        The most bytes of device memory for a block and what is found for it.
+    stats : Stats
+        Takes kernel times and bytes moved.
+    """
+
+    stage = ""
+
+    def __init__(self, device: Device, limit: int, stats: Stats) -> None:
+        self._device = device
+        self._stats = stats
+        self._stream = device.new_stream()
+        self._workspace = Workspace(device, limit)
+        self._launcher = Launcher(device, self._stream, self._workspace, stats, self.stage)
+        self._staging = Staging(device, self._stream)
+        self._total = device.pinned(1, np.int64)
+        self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
+
+    @abstractmethod
+    def find_mems(
+        self, job: JobType, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Return the MEMs of a block, or None if there are too many.
+
+        Parameters
+        ----------
+        job : JobType
+            What all searches of a run share.
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched.
+        most : int
+            The most rows to make room for.
+
+        Returns
+        -------
+        MemColumns or None
+            As `interface.Backend.find_mems`.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the block or its MEMs do not fit.
+        """
+
+    def release(self) -> None:
+        """Give the memory back, after a block that did not fit."""
+        self._stream.synchronize()
+        self._launcher.forget()
+        self._workspace.free()
+
+    def free(self) -> None:
+        """Give everything back."""
+        # Pinned memory must be gone before its context is.
+        self._total = self._counters = np.empty(0, dtype=np.int64)
+        self._staging.free()
+        self._workspace.free()
+        self._stream.free()
+
+    def _upload_block(self, block: QueryBlock, codes: CodeArray) -> UploadedBlock:
+        """Copy a block to the device."""
+        if block.base_count > MOST_BASES:
+            raise DeviceMemoryError(f"{block.base_count} bases in one block")
+        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
+        offsets = block.offsets - block.offsets[0]
+        uploaded = UploadedBlock(
+            self._workspace.room("codes", size),
+            size,
+            self._workspace.room("query offsets", offsets.nbytes),
+        )
+        whole_words = codes.size // WORD_BYTES * WORD_BYTES
+        self._stream.fill_zero(uploaded.codes + whole_words, size - whole_words)
+        self._staging.copy_in(uploaded.codes, codes)
+        self._staging.copy_in(uploaded.offsets, offsets)
+        self._stats.add_bytes(to_device=codes.nbytes + offsets.nbytes)
+        return uploaded
+
+    def _columns(self, place: int, count: int) -> tuple[int, int, int]:
+        """Return the addresses of room for the columns of MEMs."""
+        room = self._workspace.room
+        return (
+            room(f"query starts {place}", 8 * count),
+            room(f"reference starts {place}", 8 * count),
+            room(f"lengths {place}", 8 * count),
+        )
+
+    def _read_total(self, offsets: int, count: int) -> int:
+        """Return what stands behind the last offset."""
+        self._stream.copy_out(self._total, offsets + 8 * count)
+        self._stream.synchronize()
+        return int(self._total[0])
+
+    def _download(
+        self, query_count: int, offsets: int, columns: tuple[int, int, int], count: int
+    ) -> MemColumns:
+        """Copy MEMs to the host."""
+        host_offsets = np.empty(query_count + 1, dtype=np.int64)
+        host_columns = new_columns(count)
+        self._staging.copy_out(host_offsets, offsets)
+        for column, address in zip(host_columns, columns, strict=True):
+            self._staging.copy_out(column, address)
+        self._stream.synchronize()
+        self._launcher.report()
+        self._stats.add_bytes(from_device=host_offsets.nbytes + 24 * count)
+        return MemColumns(host_offsets, *host_columns)

@@ -1,0 +1,198 @@
+"""What the two ``cuda`` backends share: streams, programs, and blocks that do not fit."""
+
+from __future__ import annotations
+
+import queue
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Program
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.program import ProgramSource
+from mummergpu.cuda.sources import read_sources
+from mummergpu.errors import BackendError
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK, divide_memory
+from mummergpu.matching.backends.stream_searcher import JobType, StreamSearcher
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.merge import join_blocks
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import CodeArray
+
+PageType = TypeVar("PageType")
+
+STREAMS: Final = 3
+"""Blocks under way at once: one is copied in, one searched, one copied out."""
+
+PART_BASES: Final = 1 << 23
+MOST_ROWS: Final = 1 << 24
+
+
+class StreamingBackend(ABC, Generic[PageType, JobType]):
+    """Searches blocks of queries on a GPU; may be called by many threads at once.
+
+    Parameters
+    ----------
+    device : Device
+        The device; closed with the backend.
+    cache : KernelCache
+        Gives compiled programs.
+    stats : Stats
+        Takes kernel times, bytes moved, and what the kernels need.
+    notice : callable
+        Takes lines for people who want to know more.
+    memory : int or None
+        The most bytes of device memory to take.
+    most_block_bases : int
+        The most bases of a block of queries, if there is memory for it.
+
+    Raises
+    ------
+    BackendError
+        If there is too little memory.
+    """
+
+    name = "cuda"
+    kernels: tuple[str, ...] = ()
+    """The kernels whose resources are reported."""
+
+    searcher: type[StreamSearcher[JobType]]
+
+    piece_bases: int
+    """How many starts a piece of a long query owns."""
+
+    long_query: int
+    """A query of more bases than this is cut into pieces."""
+
+    def __init__(
+        self,
+        device: Device,
+        cache: KernelCache,
+        stats: Stats,
+        notice: Callable[[str], None],
+        memory: int | None = None,
+        most_block_bases: int = LARGEST_BLOCK,
+    ) -> None:
+        self._device = device
+        self._cache = cache
+        self._stats = stats
+        self._notice = notice
+        self._programs: dict[ProgramSource, Program] = {}
+        self._buffers: list[Buffer] = []
+        self._job: JobType | None = None
+        self._searchers: list[StreamSearcher[JobType]] = []
+        self._idle: queue.SimpleQueue[StreamSearcher[JobType]] = queue.SimpleQueue()
+        with device.current():
+            free, total = device.memory()
+            plan = divide_memory(free, memory, STREAMS, most_block_bases)
+            self._stream = device.new_stream()
+            for _ in range(STREAMS):
+                self._searchers.append(self.searcher(device, plan.search_bytes, stats))
+                self._idle.put(self._searchers[-1])
+        self.sizes = WorkSizes(
+            plan.block_bases,
+            self.piece_bases,
+            self.long_query,
+            min(PART_BASES, plan.block_bases),
+            MOST_ROWS,
+        )
+        self.tree_memory = plan.tree_bytes
+        stats.set(device=device.name, architecture=device.architecture, device_memory=total)
+        notice(
+            f"device {device.name} ({device.architecture}), {free / 2**30:.1f} GiB free; "
+            f"{STREAMS} blocks of {plan.block_bases:,} bases at once"
+        )
+
+    @abstractmethod
+    def hold(self, pages: Sequence[PageType], minimum_length: int) -> None:
+        """Take a group of pages to the device, in place of the last one."""
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Give the pages back."""
+
+    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
+        """Return the MEMs between the held pages and a block of queries on one strand.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        codes : ndarray, dtype=uint8, shape=(block.base_count,)
+            Their bases on the strand that is to be searched, at the block's offsets.
+        most : int
+            The most rows to make room for.
+
+        Returns
+        -------
+        MemColumns or None
+            The MEMs that start in the owned parts of the pages, or None if there are more
+            than `most`: cut the block and ask again.
+
+        Raises
+        ------
+        BackendError
+            If the MEMs of a single query do not fit the device's memory, or it fails.
+        """
+        searcher = self._idle.get()
+        try:
+            with self._device.current():
+                return self._find_in_halves(searcher, block, codes, most)
+        finally:
+            self._idle.put(searcher)
+
+    def close(self) -> None:
+        """Wait for the searches that are under way, and give the device back."""
+        self.release()
+        self._device.close()
+
+    def release(self) -> None:
+        """Give back all that was taken of the device, but not the device itself."""
+        for _ in self._searchers:
+            self._idle.get()
+        with self._device.current():
+            self._let_go()
+            for searcher in self._searchers:
+                searcher.free()
+            self._searchers.clear()
+            self._stream.free()
+
+    def _program(self, source: ProgramSource) -> Program:
+        if source not in self._programs:
+            with self._stats.stage("kernels_compiled"):
+                cubin = self._cache.cubin(read_sources(), source, self._device.architecture)
+            program = self._device.load(cubin)
+            self._programs[source] = program
+            for kernel in self.kernels:
+                self._stats.set_resources(kernel, vars(program.resources(kernel)))
+            self._stats.set(
+                kernel_cache_hits=self._cache.hits,
+                kernel_cache_misses=self._cache.misses,
+                kernel_cache_repaired=self._cache.repaired,
+            )
+        return self._programs[source]
+
+    def _find_in_halves(
+        self, searcher: StreamSearcher[JobType], block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Search a block, in halves if it does not fit the memory."""
+        assert self._job is not None
+        try:
+            return searcher.find_mems(self._job, block, codes, most)
+        except DeviceMemoryError as error:
+            searcher.release()
+            if block.query_count == 1:
+                raise BackendError(
+                    "cuda",
+                    f"the matches of one query do not fit the device's memory ({error}); "
+                    "use a larger -l or --backend cpu",
+                ) from error
+            self._notice(f"{block.query_count:,} queries do not fit the device: {error}; halving")
+        one, other = block.halves()
+        first = self._find_in_halves(searcher, one, codes[: one.base_count], most)
+        if first is None:
+            return None
+        second = self._find_in_halves(searcher, other, codes[one.base_count :], most - first.count)
+        return None if second is None else join_blocks(first, second)

@@ -1,0 +1,48 @@
+"""Matches as columns: what every search gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+ColumnArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MemColumns:
+    """The matches of a block of queries on one strand.
+
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where the rows of each query begin, and where those of the last end. Within a
+        query, rows ascend by query start, then by reference start.
+    query_starts : ndarray, dtype=int64, shape=(n_mems,)
+        0-based, on the strand that was searched: on the reverse strand, positions count
+        from the first base of the reverse complement.
+    reference_starts : ndarray, dtype=int64, shape=(n_mems,)
+        0-based, in the joined reference.
+    lengths : ndarray, dtype=int64, shape=(n_mems,)
+        In bases.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    query_starts: npt.NDArray[np.int64]
+    reference_starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        """The number of matches."""
+        return self.lengths.size
+
+
+def new_columns(count: int) -> tuple[ColumnArray, ColumnArray, ColumnArray]:
+    """Return room for the query starts, reference starts and lengths of `count` rows."""
+    return (
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+    )

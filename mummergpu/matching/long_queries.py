@@ -1,0 +1,241 @@
+"""Long queries, worked on in pieces: so that one chromosome keeps all cores busy.
+
+A piece owns a range of starts: it reports the matches that start there. It is searched as
+if it were a query of its own, with one base more in front, which tells whether a match
+could start earlier, and enough behind for every match to be found::
+
+    query    ......................................................
+    piece            b[ owned starts         ]overlap
+    next piece                              b[ owned starts         ]overlap
+
+A match that reaches the end of its piece is followed in the whole query, so matches come
+out whole, once and in order, however long they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mummergpu.input.queries import OffsetArray, QueryBlock
+from mummergpu.matching.columns import MemColumns, new_columns
+from mummergpu.matching.row_order import ColumnArray
+from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.extension import extend_match
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces of the queries of a block, in order; each array has one number for each.
+
+    Attributes
+    ----------
+    queries : ndarray, dtype=int64
+        The query that a piece belongs to.
+    begins, ends : ndarray, dtype=int64
+        The starts that it owns, as positions in the block.
+    text_begins, text_ends : ndarray, dtype=int64
+        The bases that are searched for it, as positions in the block.
+    """
+
+    queries: OffsetArray
+    begins: OffsetArray
+    ends: OffsetArray
+    text_begins: OffsetArray
+    text_ends: OffsetArray
+
+    def parts(self, part_bases: int) -> Iterator[Pieces]:
+        """Yield the pieces in groups of about so many bases, which one thread searches."""
+        before = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
+        first = 0
+        while first < self.queries.size:
+            behind = int(np.searchsorted(before, before[first] + part_bases))
+            behind = min(max(behind, first + 1), self.queries.size)
+            part = slice(first, behind)
+            yield Pieces(
+                self.queries[part],
+                self.begins[part],
+                self.ends[part],
+                self.text_begins[part],
+                self.text_ends[part],
+            )
+            first = behind
+
+    def as_block(self, codes: CodeArray) -> QueryBlock:
+        """Return the pieces as a block of queries without names.
+
+        Parameters
+        ----------
+        codes : ndarray, dtype=uint8
+            The bases of the block that was cut, on the strand to be searched.
+
+        Returns
+        -------
+        QueryBlock
+            A query for each piece; its arrays are new.
+        """
+        offsets = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
+        texts = np.empty(offsets[-1], dtype=np.uint8)
+        gather(codes, self.text_begins, offsets, texts)
+        no_names = np.zeros(offsets.size, dtype=np.int64)
+        return QueryBlock(0, texts, offsets, np.empty(0, dtype=np.uint8), no_names)
+
+
+def has_long_query(block: QueryBlock, bases: int) -> bool:
+    """Return whether a block has a query of more bases than so many."""
+    return block.base_count > bases and int(np.diff(block.offsets).max()) > bases
+
+
+def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
+    """Cut the queries of a block into pieces.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where in the block each query begins, and where the last ends.
+    overlap : int
+        The bases searched behind the owned starts: the minimum match length less one.
+    piece_bases : int
+        The most starts that a piece owns.
+
+    Returns
+    -------
+    Pieces
+        At least one for each query.
+    """
+    counts = np.maximum(1, -(-np.diff(offsets) // piece_bases))
+    queries = np.repeat(np.arange(counts.size), counts)
+    number = np.arange(queries.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    begins = offsets[queries] + number * piece_bases
+    ends = np.minimum(begins + piece_bases, offsets[queries + 1])
+    text_begins = begins - (number > 0)
+    text_ends = np.minimum(ends + overlap, offsets[queries + 1])
+    return Pieces(queries, begins, ends, text_begins, text_ends)
+
+
+@compiled_borrower
+def gather(
+    codes: CodeArray, text_begins: OffsetArray, offsets: OffsetArray, texts: CodeArray
+) -> None:
+    """Copy the text of each piece to its offset."""
+    for piece in range(text_begins.size):
+        shift = text_begins[piece] - offsets[piece]
+        for place in range(offsets[piece], offsets[piece + 1]):
+            texts[place] = codes[place + shift]
+
+
+@dataclass(frozen=True)
+class PartMems:
+    """The matches of some of the pieces of a block, and how many each of its queries has."""
+
+    counts: OffsetArray
+    columns: tuple[ColumnArray, ColumnArray, ColumnArray]
+
+
+def owned_mems(
+    part: Pieces,
+    found: MemColumns,
+    offsets: OffsetArray,
+    codes: CodeArray,
+    joined_reference: CodeArray,
+) -> PartMems:
+    """Turn the matches of pieces into matches of their queries.
+
+    Parameters
+    ----------
+    part : Pieces
+        The pieces that were searched.
+    found : MemColumns
+        Their matches, as those of queries.
+    offsets, codes : ndarray
+        The queries of the block, on the strand that was searched.
+    joined_reference : ndarray, dtype=uint8
+        The codes of the whole reference.
+
+    Returns
+    -------
+    PartMems
+        Every match that starts in an owned part, at its full length.
+    """
+    counts = np.zeros(offsets.size - 1, dtype=np.int64)
+    columns = new_columns(found.count)
+    filled = take_owned(
+        part.queries,
+        part.begins,
+        part.ends,
+        part.text_begins,
+        part.text_ends,
+        (found.offsets, found.query_starts, found.reference_starts, found.lengths),
+        offsets,
+        codes,
+        joined_reference,
+        counts,
+        columns,
+    )
+    starts, reference_starts, lengths = columns
+    return PartMems(counts, (starts[:filled], reference_starts[:filled], lengths[:filled]))
+
+
+@compiled_borrower
+def take_owned(
+    queries: OffsetArray,
+    begins: OffsetArray,
+    ends: OffsetArray,
+    text_begins: OffsetArray,
+    text_ends: OffsetArray,
+    found: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
+    offsets: OffsetArray,
+    codes: CodeArray,
+    joined_reference: CodeArray,
+    counts: OffsetArray,
+    taken: tuple[ColumnArray, ColumnArray, ColumnArray],
+) -> int:
+    """Write the rows that start in owned parts; return how many there are."""
+    found_offsets, found_starts, found_reference_starts, found_lengths = found
+    starts, reference_starts, lengths = taken
+    filled = 0
+    for piece in range(queries.size):
+        query = queries[piece]
+        for row in range(found_offsets[piece], found_offsets[piece + 1]):
+            start = text_begins[piece] + found_starts[row]
+            if start < begins[piece] or start >= ends[piece]:
+                continue
+            length = found_lengths[row]
+            if start + length == text_ends[piece]:
+                length = extend_match(
+                    joined_reference,
+                    codes,
+                    start,
+                    offsets[query + 1],
+                    found_reference_starts[row],
+                    length,
+                )
+            starts[filled] = start - offsets[query]
+            reference_starts[filled] = found_reference_starts[row]
+            lengths[filled] = length
+            counts[query] += 1
+            filled += 1
+    return filled
+
+
+def join_parts(parts: Sequence[PartMems]) -> MemColumns:
+    """Return the matches of all pieces of a block together.
+
+    Parameters
+    ----------
+    parts : sequence of PartMems
+        In the order of the pieces, which is that of queries and starts.
+
+    Returns
+    -------
+    MemColumns
+        The matches of the block's queries.
+    """
+    counts = np.sum([part.counts for part in parts], axis=0, dtype=np.int64)
+    columns = [np.concatenate(column) for column in zip(*(p.columns for p in parts), strict=True)]
+    starts, reference_starts, lengths = columns
+    offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    return MemColumns(offsets, starts, reference_starts, lengths)

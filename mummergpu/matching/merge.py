@@ -1,0 +1,94 @@
+"""Match columns put together: of several pages, and of blocks that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mummergpu.matching.columns import MemColumns, new_columns
+from mummergpu.matching.row_order import ColumnArray
+from mummergpu.runtime.jit import compiled
+
+
+def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
+    """Merge the matches of the same queries on several pages.
+
+    Parameters
+    ----------
+    pages : sequence of MemColumns
+        At least one, in the order of the pages; a match is on one of them only.
+
+    Returns
+    -------
+    MemColumns
+        All rows, query by query.
+    """
+    merged = list(pages)
+    while len(merged) > 1:
+        pairs = zip(merged[0::2], merged[1::2], strict=False)
+        last = merged[-1:] if len(merged) % 2 else []
+        merged = [_merge_two(one, other) for one, other in pairs] + last
+    return merged[0]
+
+
+def _merge_two(one: MemColumns, other: MemColumns) -> MemColumns:
+    count = one.count + other.count
+    columns = new_columns(count)
+    merge_rows(
+        (one.offsets, one.query_starts, one.reference_starts, one.lengths),
+        (other.offsets, other.query_starts, other.reference_starts, other.lengths),
+        columns,
+    )
+    return MemColumns(one.offsets + other.offsets, *columns)
+
+
+@compiled
+def merge_rows(
+    one: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
+    other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
+    merged: tuple[ColumnArray, ColumnArray, ColumnArray],
+) -> None:
+    """Merge the rows of each query; at equal query starts those of `one` come first."""
+    offsets, starts, reference_starts, lengths = one
+    other_offsets, other_starts, other_reference_starts, other_lengths = other
+    merged_starts, merged_reference_starts, merged_lengths = merged
+    filled = 0
+    for query in range(offsets.size - 1):
+        row = offsets[query]
+        other_row = other_offsets[query]
+        while row < offsets[query + 1] or other_row < other_offsets[query + 1]:
+            if other_row == other_offsets[query + 1] or (
+                row < offsets[query + 1] and starts[row] <= other_starts[other_row]
+            ):
+                merged_starts[filled] = starts[row]
+                merged_reference_starts[filled] = reference_starts[row]
+                merged_lengths[filled] = lengths[row]
+                row += 1
+            else:
+                merged_starts[filled] = other_starts[other_row]
+                merged_reference_starts[filled] = other_reference_starts[other_row]
+                merged_lengths[filled] = other_lengths[other_row]
+                other_row += 1
+            filled += 1
+
+
+def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
+    """Put the matches of a block behind those of the block before it.
+
+    Parameters
+    ----------
+    one, other : MemColumns
+        The matches of queries that follow each other.
+
+    Returns
+    -------
+    MemColumns
+        Those of all queries.
+    """
+    return MemColumns(
+        np.concatenate((one.offsets[:-1], one.offsets[-1] + other.offsets)),
+        np.concatenate((one.query_starts, other.query_starts)),
+        np.concatenate((one.reference_starts, other.reference_starts)),
+        np.concatenate((one.lengths, other.lengths)),
+    )

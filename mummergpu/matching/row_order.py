@@ -1,0 +1,58 @@
+"""Sorting rows of two columns in place, from within compiled code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import inlined_borrower
+
+ColumnArray = npt.NDArray[np.int64]
+
+SHORT_LIST: Final = 16
+"""Up to so many rows are sorted by insertion."""
+
+
+@inlined_borrower
+def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> None:
+    """Sort rows by key: by insertion, or with a heap if they are many."""
+    count = end - begin
+    if count <= SHORT_LIST:
+        for row in range(begin + 1, end):
+            key = keys[row]
+            value = values[row]
+            place = row
+            while place > begin and keys[place - 1] > key:
+                keys[place] = keys[place - 1]
+                values[place] = values[place - 1]
+                place -= 1
+            keys[place] = key
+            values[place] = value
+        return
+    for root in range(count // 2 - 1, -1, -1):
+        sift_down(keys, values, begin, root, count)
+    for last in range(count - 1, 0, -1):
+        swap_rows(keys, values, begin, begin + last)
+        sift_down(keys, values, begin, 0, last)
+
+
+@inlined_borrower
+def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> None:
+    """Exchange two rows."""
+    keys[one], keys[other] = keys[other], keys[one]
+    values[one], values[other] = values[other], values[one]
+
+
+@inlined_borrower
+def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int) -> None:
+    """Let a row sink in a heap of `count` rows until no larger one is below it."""
+    while 2 * root + 1 < count:
+        largest = 2 * root + 1
+        if largest + 1 < count and keys[begin + largest] < keys[begin + largest + 1]:
+            largest += 1
+        if keys[begin + root] >= keys[begin + largest]:
+            return
+        swap_rows(keys, values, begin + root, begin + largest)
+        root = largest

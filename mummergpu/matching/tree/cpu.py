@@ -1,0 +1,103 @@
+"""Trees on the processor: both kernels of the paper, compiled by numba."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.matching.backends.page_by_page import PageByPageBackend
+from mummergpu.matching.columns import MemColumns, new_columns
+from mummergpu.matching.tree.cpu_match import LANE_NUMBERS, LANES, close_ranks, match_kernel
+from mummergpu.matching.tree.cpu_print import RING, print_kernel
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import CodeArray
+
+SIZES: Final = WorkSizes(
+    block_bases=1 << 20,
+    piece_bases=1 << 16,
+    long_query=1 << 17,
+    part_bases=1 << 20,
+    most_rows=1 << 21,
+)
+"""Blocks and parts large enough that starting on one costs nothing, small enough for all
+threads to have some."""
+
+
+class CpuBackend(PageByPageBackend[IndexedPage]):
+    """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`).
+
+    Parameters
+    ----------
+    stats : Stats
+        Takes the times of the kernels and the number of candidates.
+    """
+
+    def __init__(self, stats: Stats) -> None:
+        super().__init__(stats, SIZES)
+
+    def _search_page(
+        self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray, most: int
+    ) -> MemColumns | None:
+        """Return the MEMs on one page, or None if there are too many."""
+        tree, page = indexed.tree, indexed.page
+        stride = tree.layout.node_stride
+        candidate_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
+        lengths = np.diff(block.offsets)
+        np.cumsum(np.maximum(lengths - self.minimum_length + 1, 0), out=candidate_offsets[1:])
+        room = int(candidate_offsets[-1])
+        positions = np.empty(room, dtype=np.int32)
+        lowest_nodes = np.empty(room, dtype=np.int32)
+        edge_lengths = np.empty(room, dtype=np.int32)
+        candidate_counts = np.empty(block.query_count, dtype=np.int64)
+        with self.stats.stage("match_kernel"):
+            match_kernel(
+                tree.nodes,
+                tree.children,
+                stride,
+                tree.reference,
+                tree.layout.reference_strip_bits,
+                codes,
+                block.offsets,
+                self.minimum_length,
+                np.empty((LANES, LANE_NUMBERS), dtype=np.int64),
+                positions,
+                lowest_nodes,
+                edge_lengths,
+                candidate_offsets,
+                candidate_counts,
+            )
+            close_ranks(positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts)
+        self.stats.add(candidate_matches=int(candidate_counts.sum()))
+        mem_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
+        columns = new_columns(0)
+        with self.stats.stage("print_kernel"):
+            for counting in (True, False):
+                if not counting:
+                    columns = new_columns(int(mem_offsets[-1]))
+                if counting or mem_offsets[-1] > 0:
+                    print_kernel(
+                        tree.nodes,
+                        tree.children,
+                        stride,
+                        tree.base_count,
+                        page.begin,
+                        page.owned_end - page.begin,
+                        indexed.joined_reference,
+                        codes,
+                        block.offsets,
+                        self.minimum_length,
+                        np.empty(RING, dtype=np.int64),
+                        positions,
+                        lowest_nodes,
+                        edge_lengths,
+                        candidate_offsets,
+                        mem_offsets,
+                        *columns,
+                    )
+                if mem_offsets[-1] > most:
+                    return None
+        return MemColumns(mem_offsets, *columns)

@@ -1,0 +1,102 @@
+"""How the kernels read a flat tree: every layout behind the same small functions.
+
+An address is the index of a record in every layout, so that only the distance between two
+records (`stride`, in elements of their array) differs; the type of the array tells the
+format, and the functions are compiled for one or the other. A base of a reference in strips
+is elsewhere than its position says.
+"""
+
+from __future__ import annotations
+
+from mummergpu.index.tree.flatten import ByteArray
+from mummergpu.index.tree.layout import (
+    EDGE_END,
+    EDGE_START,
+    LEAF_ID,
+    NEXT_LEAF,
+    PARENT,
+    PRECEDING_BASE_MASK,
+    REFERENCE_WIDTH_BITS,
+    STRING_DEPTH,
+    SUFFIX_LINK,
+    HalfArray,
+    place_in_strips,
+)
+from mummergpu.index.tree.node_fields import load_flags, load_number
+from mummergpu.runtime.jit import inlined_borrower, prefetch, unsigned, widened
+
+
+@inlined_borrower
+def prefetch_node(nodes: HalfArray, stride: int, node: int) -> None:
+    """Ask for a node some time before it is read."""
+    prefetch(nodes, node * stride)
+
+
+@inlined_borrower
+def string_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
+    """Return the number of bases from the root to a node."""
+    return load_number(nodes, node * stride, STRING_DEPTH)
+
+
+@inlined_borrower
+def path_start_of(nodes: HalfArray, stride: int, node: int) -> int:
+    """Return where in the page an occurrence of a node's path begins."""
+    half = node * stride
+    return load_number(nodes, half, EDGE_END) - load_number(nodes, half, STRING_DEPTH)
+
+
+@inlined_borrower
+def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
+    """Return the string depth of a node's parent, without reading the parent."""
+    half = node * stride
+    edge_length = load_number(nodes, half, EDGE_END) - load_number(nodes, half, EDGE_START)
+    return load_number(nodes, half, STRING_DEPTH) - edge_length
+
+
+@inlined_borrower
+def parent_of(nodes: HalfArray, stride: int, node: int) -> int:
+    """Return the address of a node's parent."""
+    return load_number(nodes, node * stride, PARENT)
+
+
+@inlined_borrower
+def suffix_link_of(nodes: HalfArray, stride: int, node: int) -> int:
+    """Return the address of the node whose path is one base shorter at its beginning."""
+    return load_number(nodes, node * stride, SUFFIX_LINK)
+
+
+@inlined_borrower
+def is_leaf(nodes: HalfArray, stride: int, node: int) -> bool:
+    """Return whether a node is a leaf."""
+    return load_flags(nodes, node * stride) != 0
+
+
+@inlined_borrower
+def child_of(children: HalfArray, stride: int, node: int, code: int) -> int:
+    """Return the child of an inner node by the first code of its edge, or `NO_NODE`."""
+    return load_number(children, node * stride, code)
+
+
+@inlined_borrower
+def leaf_id_of(children: HalfArray, stride: int, leaf: int) -> int:
+    """Return where in the page the suffix of a leaf begins."""
+    return load_number(children, leaf * stride, LEAF_ID)
+
+
+@inlined_borrower
+def next_leaf_of(children: HalfArray, stride: int, leaf: int) -> int:
+    """Return the next leaf that ends behind the same bases, or `NO_NODE`."""
+    return load_number(children, leaf * stride, NEXT_LEAF)
+
+
+@inlined_borrower
+def preceding_base_of(children: HalfArray, stride: int, leaf: int) -> int:
+    """Return the code of the base before the suffix of a leaf."""
+    return load_flags(children, leaf * stride) & PRECEDING_BASE_MASK
+
+
+@inlined_borrower
+def reference_base(reference: ByteArray, strip_bits: int, position: int) -> int:
+    """Return the code at a position of the page."""
+    place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
+    return widened(reference[unsigned(place)])

@@ -1,0 +1,133 @@
+"""Trees on a GPU: both kernels of the paper, under all 128 policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mummergpu.cuda.device import Device, DeviceMemoryError
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.errors import BackendError
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.device_codes import ResidentCodes
+from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
+from mummergpu.matching.backends.streaming import StreamingBackend
+from mummergpu.matching.tree.cuda_arrays import Job
+from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.matching.tree.cuda_pages import ResidentPage
+from mummergpu.matching.tree.cuda_search import Searcher
+from mummergpu.runtime.stats import Stats
+
+KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "order_rows", "merge_pages")
+"""The kernels whose resources are reported."""
+
+
+PIECE_BASES: Final = 1 << 10
+"""Of a long query, for each thread: a chromosome fills the device."""
+
+LONG_QUERY: Final = 1 << 12
+
+
+class CudaBackend(StreamingBackend[IndexedPage, Job]):
+    """Matches blocks of queries against suffix trees on a GPU.
+
+    Parameters
+    ----------
+    device : Device
+        The device; closed with the backend.
+    cache : KernelCache
+        Gives compiled programs.
+    policy : Policy
+        The policies.
+    stats : Stats
+        Takes kernel times, bytes moved, and what the kernels need.
+    notice : callable
+        Takes lines for people who want to know more.
+    memory : int or None
+        The most bytes of device memory to take.
+    profile : bool
+        Whether the kernels count the nodes that they visit.
+    most_block_bases : int
+        The most bases of a block of queries, if there is memory for it.
+
+    Raises
+    ------
+    BackendError
+        If there is too little memory.
+    """
+
+    kernels = KERNELS
+    searcher = Searcher
+    piece_bases = PIECE_BASES
+    long_query = LONG_QUERY
+
+    def __init__(
+        self,
+        device: Device,
+        cache: KernelCache,
+        policy: Policy,
+        stats: Stats,
+        notice: Callable[[str], None],
+        memory: int | None = None,
+        profile: bool = False,
+        most_block_bases: int = LARGEST_BLOCK,
+    ) -> None:
+        self._policy = policy
+        self._profile = profile
+        self._pages: list[ResidentPage] = []
+        self._joined: ResidentCodes | None = None
+        super().__init__(device, cache, stats, notice, memory, most_block_bases)
+
+    def hold(self, pages: Sequence[IndexedPage], minimum_length: int) -> None:
+        """Take a group of pages to the device, in place of the last one.
+
+        Parameters
+        ----------
+        pages : sequence of IndexedPage
+            At least one; their trees have the policy's layout.
+        minimum_length : int
+            The fewest bases of a MEM.
+
+        Raises
+        ------
+        BackendError
+            If they do not fit.
+        """
+        with self._device.current():
+            self._let_go()
+            wide = pages[0].tree.layout.wide
+            program = self._program(Specialisation.of(self._policy, wide, self._profile))
+            joined = pages[0].joined_reference
+            try:
+                with self._stats.stage("trees_to_device"):
+                    for page in pages:
+                        resident = ResidentPage(self._device, self._stream, page, self._policy)
+                        self._pages.append(resident)
+                        self._stats.add_bytes(to_device=resident.size)
+                    if any(page.page.end < joined.size for page in pages):
+                        self._joined = ResidentCodes(self._device, self._stream, joined, False)
+            except DeviceMemoryError as error:
+                self._let_go()
+                raise BackendError(
+                    "cuda",
+                    f"the trees do not fit the device's memory ({error}); "
+                    "use a smaller --page-size or --backend cpu",
+                ) from error
+        self._job = Job(
+            program,
+            minimum_length,
+            self._pages,
+            0 if self._joined is None else self._joined.address,
+            joined.size,
+            self._policy.query_texture,
+            self._profile,
+        )
+
+    def _let_go(self) -> None:
+        self._job = None
+        while self._pages:
+            self._pages.pop().free()
+        if self._joined is not None:
+            self._joined.free()
+            self._joined = None

@@ -1,0 +1,141 @@
+"""Pages on a device: their trees and references, bound to textures as the policy says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.cuda.device import AnyArray, Buffer, Device, Stream, Texture
+from mummergpu.errors import BackendError
+from mummergpu.index.pages import Page
+from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.device_codes import ResidentCodes
+
+TEXTURE_PART_TEXELS: Final = 1 << 27
+PAPER_TEXTURE_PARTS: Final = 1
+WIDE_TEXTURE_PARTS: Final = 64
+"""As in ``tree_access.cuh``."""
+
+MOST_ARRAY_ROWS: Final = 1 << 16
+"""Of a two-dimensional texture, on every device that CUDA supports."""
+
+
+class ResidentPage:
+    """A page on a device.
+
+    Parameters
+    ----------
+    device : Device
+        Where it goes; the calling thread's.
+    stream : Stream
+        Copies it, and is waited for.
+    indexed : IndexedPage
+        The page and its tree.
+    policy : Policy
+        What is read through textures. The layout of the tree must be that of the policy.
+
+    Attributes
+    ----------
+    page : Page
+        Where the page lies in the joined reference.
+    base_count : int
+        Its bases.
+    tree_arguments, reference_arguments : tuple of int
+        As the kernels take them.
+    size : int
+        Bytes that were copied.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If it does not fit; nothing is left behind.
+    BackendError
+        If it is too large for a texture.
+    """
+
+    def __init__(
+        self, device: Device, stream: Stream, indexed: IndexedPage, policy: Policy
+    ) -> None:
+        tree = indexed.tree
+        self.page: Page = indexed.page
+        self.base_count = tree.base_count
+        self.size = tree.byte_count
+        self._device = device
+        self._stream = stream
+        self._owned: list[Buffer | Texture | ResidentCodes] = []
+        try:
+            self.reference_arguments = self._place_reference(indexed, policy)
+            self.tree_arguments = self._place_tree(indexed, policy)
+        except BaseException:
+            self.free()
+            raise
+
+    def free(self) -> None:
+        """Give the memory back."""
+        while self._owned:
+            self._owned.pop().free()
+
+    def _place_reference(self, indexed: IndexedPage, policy: Policy) -> tuple[int, int]:
+        reference = indexed.tree.reference
+        if policy.two_dimensional_reference and policy.reference_texture:
+            texture = self._device.array_texture(reference, 1 << REFERENCE_WIDTH_BITS, 1)
+            self._owned.append(texture)
+            return 0, texture.handle
+        codes = ResidentCodes(self._device, self._stream, reference, policy.reference_texture)
+        self._owned.append(codes)
+        return codes.arguments
+
+    def _place_tree(self, indexed: IndexedPage, policy: Policy) -> tuple[int, ...]:
+        tree = indexed.tree
+        layout = tree.layout
+        texel_bytes = 8 if layout.wide else 16
+        width = (1 << layout.tree_width_bits) * layout.node_stride_bytes // texel_bytes
+        parts = WIDE_TEXTURE_PARTS if layout.wide else PAPER_TEXTURE_PARTS
+        addresses: list[int] = []
+        textures: list[list[int]] = []
+        for array in [tree.nodes] if layout.merged_tree else [tree.nodes, tree.children]:
+            handles: list[int] = []
+            address = 0
+            if policy.tree_texture and layout.two_dimensional_tree:
+                handles.append(self._array_texture(array, width, texel_bytes))
+            else:
+                buffer = self._device.allocate(array.nbytes)
+                self._owned.append(buffer)
+                address = buffer.address
+                self._stream.copy_in(address, array)
+                self._stream.synchronize()
+            if policy.tree_texture and not layout.two_dimensional_tree:
+                handles += self._part_textures(address, array.nbytes // texel_bytes, texel_bytes)
+            if len(handles) > parts:
+                raise BackendError(
+                    "cuda", "the tree is too large for textures; use a smaller --page-size"
+                )
+            addresses.append(address)
+            textures.append(handles + [0] * (parts - len(handles)))
+        if layout.merged_tree:
+            addresses.append(addresses[0] + layout.half_bytes if addresses[0] else 0)
+            textures.append([0] * parts)
+        return *addresses, *textures[0], *textures[1]
+
+    def _array_texture(self, array: AnyArray, width: int, texel_bytes: int) -> int:
+        if array.nbytes // (width * texel_bytes) > MOST_ARRAY_ROWS:
+            raise BackendError(
+                "cuda",
+                "the tree is too large for two-dimensional textures; use a smaller --page-size",
+            )
+        texture = self._device.array_texture(array, width, texel_bytes)
+        self._owned.append(texture)
+        return texture.handle
+
+    def _part_textures(self, address: int, texels: int, texel_bytes: int) -> list[int]:
+        handles = []
+        for first in range(0, texels, TEXTURE_PART_TEXELS):
+            texture = self._device.linear_texture(
+                address + first * texel_bytes,
+                min(TEXTURE_PART_TEXELS, texels - first),
+                texel_bytes,
+            )
+            self._owned.append(texture)
+            handles.append(texture.handle)
+        return handles

@@ -1,0 +1,217 @@
+"""Numbers and names written into a text by wide moves.
+
+Nothing here looks for the end of the text. Whoever calls makes sure that `OVERSHOOT` bytes
+behind the last one that counts may be overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from mummergpu.runtime.jit import inlined_borrower
+
+TextArray = npt.NDArray[np.uint8]
+Word = np.unsignedinteger[Any]
+
+OVERSHOOT: Final = 32
+"""No function writes more bytes than this behind the place where its text ends."""
+
+COLUMN: Final = 8
+"""Numbers are right-aligned in so many columns."""
+
+_EIGHT_DIGITS: Final = 10**COLUMN
+"""The least number that needs more columns."""
+
+GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
+LINE_END: Final = np.uint8(ord("\n"))
+_ZEROS: Final = np.uint64(0x1010_1010_1010_1010)
+"""What makes digits of blanks."""
+_NO_ZEROS: Final = np.uint64(0)
+
+_BLANKS: Final = np.frombuffer(b" " * 8, dtype="<u8")[0]
+_STEP: Final = 16
+_REGISTER: Final = 256
+
+
+def _lanes(bits: int) -> ir.VectorType:
+    """Return the type of a vector register that is cut into lanes."""
+    return ir.VectorType(ir.IntType(bits), _REGISTER // bits)
+
+
+def _all(bits: int, value: int) -> ir.Constant:
+    return ir.Constant(_lanes(bits), [value] * (_REGISTER // bits))
+
+
+def _address(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
+    """Return the address of ``array[at]`` as that of something of another kind."""
+    view = context.make_array(array_type)(context, builder, array)
+    return builder.bitcast(builder.gep(view.data, [at]), kind.as_pointer())
+
+
+def _digits(builder: Any, numbers: Any) -> Any:
+    """Return the eight digits of each number in the bytes of its lane, the first one lowest.
+
+    Each number is cut in two, each half in two and each quarter in two. Multiplications by
+    reciprocals that are exact for numbers of so many digits stand for the divisions.
+    """
+
+    def cut(bits: int, parts: Any, high: Any, base: int) -> Any:
+        low = builder.sub(parts, builder.mul(high, _all(bits, base)))
+        return builder.or_(high, builder.shl(low, _all(bits, bits // 2)))
+
+    # The mask tells the compiler that a multiplication of 32 bits by 32 will do. Lanes stay
+    # as wide as they are, so that their low halves take what the high halves leave.
+    numbers = builder.and_(numbers, _all(64, 0xFFFF_FFFF))
+    high = builder.lshr(builder.mul(numbers, _all(64, (1 << 40) // 10_000 + 1)), _all(64, 40))
+    parts = builder.bitcast(cut(64, numbers, high, 10_000), _lanes(32))
+    high = builder.lshr(builder.mul(parts, _all(32, (1 << 19) // 100 + 1)), _all(32, 19))
+    parts = builder.bitcast(cut(32, parts, high, 100), _lanes(16))
+    high = builder.lshr(builder.mul(parts, _all(16, (1 << 10) // 10 + 1)), _all(16, 10))
+    return builder.bitcast(cut(16, parts, high, 10), _lanes(64))
+
+
+def _marks(builder: Any, digits: Any) -> Any:
+    """Return what makes digits of blanks, for all digits but leading zeros."""
+    # The last digit stands even if it is zero.
+    seen = builder.or_(digits, _all(64, 1 << 56))
+    for shift in (8, 16, 32):
+        seen = builder.or_(seen, builder.shl(seen, _all(64, shift)))
+    # A byte that is not zero (and less than 128) becomes one with the highest bit set.
+    seen = builder.add(seen, _all(64, 0x7F7F_7F7F_7F7F_7F7F))
+    return builder.and_(builder.lshr(seen, _all(64, 3)), _all(64, int(_ZEROS)))
+
+
+def _generate_columns(
+    typing_context: Any, text: Any, at: Any, first: Any, second: Any, third: Any, zeros: Any
+) -> Any:
+    """Write three numbers below `_EIGHT_DIGITS` in eight columns each, and a line end.
+
+    Two blanks stand between columns: these are 29 bytes. The blanks before the first number
+    become zeros if `zeros` is `_ZEROS` and not `_NO_ZEROS`.
+    """
+    kinds = (text, *(types.int64 for _ in range(4)), types.uint64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        index = ir.IntType(32)
+        numbers = _all(64, 0)
+        for lane, number in enumerate(arguments[2:5]):
+            numbers = builder.insert_element(numbers, number, ir.Constant(index, lane))
+        digits = _digits(builder, numbers)
+        marks = builder.or_(_marks(builder, digits), _all(64, 0x2020_2020_2020_2020))
+        forced = builder.insert_element(_all(64, 0), arguments[5], ir.Constant(index, 0))
+        columns = builder.or_(builder.or_(digits, marks), forced)
+        blank, line_end = 32, 48
+        fixed = ir.Constant(_lanes(8), [ord(" ")] * 16 + [ord("\n")] * 16)
+        order = [*range(8), blank, blank, *range(8, 16), blank, blank, *range(16, 24)]
+        order += [line_end] * (32 - len(order))
+        lanes = ir.Constant(ir.VectorType(index, len(order)), order)
+        row = builder.shuffle_vector(builder.bitcast(columns, _lanes(8)), fixed, lanes)
+        address = _address(context, builder, _lanes(8), signature.args[0], *arguments[:2])
+        builder.store(row, address, align=1)
+        return context.get_dummy_value()
+
+    return types.void(*kinds), generate
+
+
+def _generate_store(typing_context: Any, text: Any, at: Any, word: Any) -> Any:
+    """Store an unsigned number of any width, lowest byte first, anywhere in a text."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = arguments[2]
+        address = _address(context, builder, value.type, signature.args[0], *arguments[:2])
+        builder.store(value, address, align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.int64, word), generate
+
+
+def _generate_copy(typing_context: Any, text: Any, at: Any, source: Any, begin: Any) -> Any:
+    """Copy `_STEP` bytes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(8), _STEP)
+        target = _address(context, builder, kind, signature.args[0], *arguments[:2])
+        origin = _address(context, builder, kind, signature.args[2], *arguments[2:])
+        builder.store(builder.load(origin, align=1, typ=kind), target, align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.int64, source, types.int64), generate
+
+
+_write_columns = cast(
+    "Callable[[TextArray, int, int, int, int, np.uint64], None]", intrinsic(_generate_columns)
+)
+store = cast("Callable[[TextArray, int, Word], None]", intrinsic(_generate_store))
+_copy_step = cast("Callable[[TextArray, int, TextArray, int], None]", intrinsic(_generate_copy))
+
+
+@inlined_borrower
+def write_digits(text: TextArray, at: int, number: int) -> int:
+    """Write a number without blanks; return where it ends."""
+    end = at + 1
+    limit = 10
+    while number >= limit:
+        end += 1
+        limit *= 10
+    rest = np.uint64(number)
+    for place in range(end - 1, at - 1, -1):
+        quotient = rest // np.uint64(10)
+        text[place] = np.uint8(48 + (rest - quotient * np.uint64(10)))
+        rest = quotient
+    return end
+
+
+@inlined_borrower
+def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uint64]:
+    """Write what a number has before its last eight digits.
+
+    Returns where that ends, the number of the last eight digits, and whether `_write_columns`
+    is to write zeros before it.
+    """
+    if number < _EIGHT_DIGITS:
+        return at, number, _NO_ZEROS
+    head = number // _EIGHT_DIGITS
+    return write_digits(text, at, head), number - head * _EIGHT_DIGITS, _ZEROS
+
+
+@inlined_borrower
+def write_numbers(text: TextArray, at: int, first: int, second: int, third: int) -> int:
+    """Write three numbers in columns of eight or more, and a line end; return where it ends."""
+    if max(second, third) < _EIGHT_DIGITS:
+        at, first, zeros = _write_head(text, at, first)
+        _write_columns(text, at, first, second, third, zeros)
+        return at + 3 * COLUMN + 5
+    for number in (first, second, third):
+        at, number, zeros = _write_head(text, at, number)
+        # The two other numbers are overwritten by what follows.
+        _write_columns(text, at, number, 0, 0, zeros)
+        at += COLUMN + 2
+    store(text, at - 2, LINE_END)
+    return at - 1
+
+
+@inlined_borrower
+def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
+    """Copy a stretch of the source; return where the copy ends."""
+    size = end - begin
+    if end + _STEP <= source.size:
+        for offset in range(0, size, _STEP):
+            _copy_step(text, at + offset, source, begin + offset)
+    else:
+        for offset in range(size):
+            text[at + offset] = source[begin + offset]
+    return at + size
+
+
+@inlined_borrower
+def fill_blanks(text: TextArray, at: int, end: int) -> None:
+    """Fill a stretch with blanks."""
+    for place in range(at, end, 8):
+        store(text, place, _BLANKS)

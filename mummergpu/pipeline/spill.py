@@ -1,0 +1,115 @@
+"""Temporary files for what must wait until the last pages have been searched.
+
+When the trees of all pages do not fit the memory together, the queries pass over one
+group of pages after the other. The queries themselves (standard input cannot be read
+twice) and their matches on the earlier groups wait here, in the order of the blocks.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import OutputError
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.columns import MemColumns
+
+
+class ArrayFile:
+    """Arrays written one behind the other to a nameless file, and read back in order.
+
+    Raises
+    ------
+    OutputError
+        If the folder for temporary files cannot take it.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mummergpu-")
+        except OSError as error:
+            raise OutputError(
+                f"no temporary file: {error.strerror}", tempfile.gettempdir()
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, which ends it."""
+        self._file.close()
+
+    def write(self, *arrays: npt.NDArray[Any]) -> None:
+        """Append arrays.
+
+        Parameters
+        ----------
+        *arrays : ndarray
+            One-dimensional arrays of any plain dtype.
+
+        Raises
+        ------
+        OutputError
+            If the disk is full.
+        """
+        try:
+            for array in arrays:
+                np.save(self._file, array, allow_pickle=False)
+        except OSError as error:
+            raise OutputError(
+                f"no room for temporary data: {error.strerror}", tempfile.gettempdir()
+            ) from error
+
+    def rewind(self) -> None:
+        """Go back to the first array."""
+        self._file.flush()
+        self._file.seek(0)
+
+    def read(self) -> npt.NDArray[Any]:
+        """Return the next array."""
+        array: npt.NDArray[Any] = np.load(self._file, allow_pickle=False)
+        return array
+
+
+class SpilledQueries(ArrayFile):
+    """The blocks of queries of a run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block_count = 0
+
+    def write_block(self, block: QueryBlock) -> None:
+        """Append a block; blocks are numbered as they come."""
+        self.write(block.codes, block.offsets, block.names, block.name_offsets)
+        self.block_count += 1
+
+    def read_blocks(self) -> Iterator[QueryBlock]:
+        """Yield all blocks from the first on."""
+        self.rewind()
+        for index in range(self.block_count):
+            yield QueryBlock(index, self.read(), self.read(), self.read(), self.read())
+
+
+class SpilledMems(ArrayFile):
+    """The matches of all blocks on one group of pages."""
+
+    def write_columns(self, columns: MemColumns) -> None:
+        """Append the matches of a block on one strand."""
+        self.write(columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
+
+    def read_columns(self) -> MemColumns:
+        """Return the matches that were written after those returned before."""
+        return MemColumns(self.read(), self.read(), self.read(), self.read())

@@ -1,0 +1,159 @@
+"""Base codes, complements and strands.
+
+Inside the package a sequence is an array of codes, one byte a base: A, C, G and T are 0
+to 3; every other character, the border between two records and the end of a page are
+`BREAK`. A break matches nothing, not even another break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from mummergpu.runtime.jit import compiled_borrower
+
+CodeArray = npt.NDArray[np.uint8]
+
+BREAK: Final = 4
+"""The code of whatever is not A, C, G or T."""
+
+STEP: Final = 32
+"""Codes that are worked on together: one vector register on most machines."""
+
+BASES: Final = b"ACGTN"
+"""The letter of each code, for people to read."""
+
+
+class Strand(IntEnum):
+    """The strand of the query that a match lies on."""
+
+    FORWARD = 0
+    REVERSE = 1
+
+
+def _code_of_byte() -> CodeArray:
+    table = np.full(256, BREAK, dtype=np.uint8)
+    for code, letter in enumerate("ACGT"):
+        table[ord(letter)] = code
+        table[ord(letter.lower())] = code
+    return table
+
+
+CODE_OF_BYTE: Final[CodeArray] = _code_of_byte()
+"""The code of each byte of text: ndarray, dtype=uint8, shape=(256,)."""
+
+
+def encode(text: bytes) -> CodeArray:
+    """Return the codes of a piece of sequence text.
+
+    Parameters
+    ----------
+    text : bytes
+        Letters of either case; white space is not removed.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(len(text),)
+        Codes 0 to 3, and `BREAK`.
+
+    Examples
+    --------
+    >>> encode(b"ACgtN").tolist()
+    [0, 1, 2, 3, 4]
+    """
+    return CODE_OF_BYTE[np.frombuffer(text, dtype=np.uint8)]
+
+
+def decode(codes: CodeArray) -> bytes:
+    """Return the letters of codes: ``ACGT``, and ``N`` for a break.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        Codes 0 to 4.
+
+    Returns
+    -------
+    bytes
+        One letter a code.
+
+    Examples
+    --------
+    >>> decode(encode(b"acgu"))
+    b'ACGN'
+    """
+    return np.frombuffer(BASES, dtype=np.uint8)[codes].tobytes()
+
+
+def _reverse_complement_lanes(
+    typing_context: Any, codes: Any, at: Any, result: Any, to: Any
+) -> Any:
+    """Write the reverse complement of `STEP` codes; none may lie outside of its array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def address_of(array_type: Any, array: Any, index: Any) -> Any:
+            view = context.make_array(array_type)(context, builder, array)
+            return builder.bitcast(builder.gep(view.data, [index]), lanes_type.as_pointer())
+
+        lanes_type = ir.VectorType(ir.IntType(8), STEP)
+        order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
+        lanes = builder.load(address_of(signature.args[0], *arguments[:2]), align=1, typ=lanes_type)
+        lanes = builder.shuffle_vector(lanes, lanes, order)
+        is_break = builder.icmp_unsigned(">=", lanes, ir.Constant(lanes_type, [BREAK] * STEP))
+        complement = builder.sub(ir.Constant(lanes_type, [3] * STEP), lanes)
+        lanes = builder.select(is_break, lanes, complement)
+        builder.store(lanes, address_of(signature.args[2], *arguments[2:]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(codes, types.int64, result, types.int64), generate
+
+
+reverse_complement_lanes = cast(
+    "Callable[[CodeArray, int, CodeArray, int], None]", intrinsic(_reverse_complement_lanes)
+)
+
+
+def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) -> CodeArray:
+    """Return the reverse complement of each sequence, at the same offsets.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        Sequences one behind the other.
+    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
+        Where each begins, and where the last ends.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(n_bases,)
+        A new array; breaks stay breaks.
+    """
+    result = np.empty_like(codes)
+    write_reverse_complements(codes, offsets, result)
+    return result
+
+
+@compiled_borrower
+def write_reverse_complements(
+    codes: CodeArray, offsets: npt.NDArray[np.int64], result: CodeArray
+) -> None:
+    """Write the reverse complement of each sequence, at the same offsets."""
+    for sequence in range(offsets.size - 1):
+        begin = offsets[sequence]
+        end = offsets[sequence + 1]
+        if end - begin < STEP:
+            for position in range(begin, end):
+                code = codes[position]
+                result[begin + end - 1 - position] = code if code >= BREAK else 3 - code
+            continue
+        for done in range(0, end - begin - STEP, STEP):
+            reverse_complement_lanes(codes, end - done - STEP, result, begin + done)
+        # The last step may write again what has been written.
+        reverse_complement_lanes(codes, begin, result, end - STEP)

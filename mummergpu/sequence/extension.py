@@ -1,0 +1,219 @@
+"""How far two sequences agree, many bases at a time: what the sampled search is made of.
+
+Codes are compared a vector register at a time, and k-mers are read as two words. So up to
+`MARGIN` codes before and behind those that are asked about are read as well: sequences
+that are searched like this are copied with a margin of breaks (`with_margins`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from mummergpu.runtime.jit import inlined_borrower
+from mummergpu.sequence.codes import BREAK, STEP, CodeArray
+
+WORD_STEP: Final = 8
+"""Bases of a word: what is compared where no more are asked about."""
+
+MARGIN: Final = 64
+"""Breaks before and behind a sequence that is read in steps."""
+
+MAXIMUM_KMER_LENGTH: Final = 15
+"""K-mers of so many bases still are numbers of 32 bits, and their number as well."""
+
+_BYTES: Final = ir.VectorType(ir.IntType(8), STEP)
+_MASK: Final = ir.IntType(STEP)
+_WORD: Final = ir.IntType(64)
+_BREAKS: Final = np.uint64(0x0404040404040404)
+_PAIRS: Final = np.uint64(0x000F000F000F000F)
+_FOURS: Final = np.uint64(0x000000FF000000FF)
+_EIGHTS: Final = np.uint64(0xFFFF)
+
+
+def with_margins(codes: CodeArray) -> CodeArray:
+    """Return a copy of a sequence with `MARGIN` breaks on both sides.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        Any codes.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        A new array.
+    """
+    copy = np.empty(codes.size + 2 * MARGIN, dtype=np.uint8)
+    copy[:MARGIN] = BREAK
+    copy[MARGIN : MARGIN + codes.size] = codes
+    copy[MARGIN + codes.size :] = BREAK
+    return copy
+
+
+def _difference(context: Any, builder: Any, signature: Any, arguments: Any, before: int) -> Any:
+    """Return a mask of the bases at which two sequences differ, or one has a break."""
+
+    def lanes_at(array_type: Any, array: Any, index: Any) -> Any:
+        view = context.make_array(array_type)(context, builder, array)
+        first = builder.sub(index, ir.Constant(index.type, before))
+        address = builder.bitcast(builder.gep(view.data, [first]), _BYTES.as_pointer())
+        return builder.load(address, align=1, typ=_BYTES)
+
+    lanes = lanes_at(signature.args[0], *arguments[:2])
+    other = lanes_at(signature.args[2], *arguments[2:])
+    is_break = builder.icmp_unsigned("==", lanes, ir.Constant(_BYTES, [BREAK] * STEP))
+    outside = builder.or_(builder.icmp_unsigned("!=", lanes, other), is_break)
+    return builder.bitcast(outside, _MASK)
+
+
+def _equal_ahead(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+    """Return how many of the next `STEP` bases are the same and no break."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = _difference(context, builder, signature, arguments, 0)
+        count = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
+        return builder.zext(count, _WORD)
+
+    return types.int64(one, types.int64, other, types.int64), generate
+
+
+def _equal_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+    """Return how many of the last `STEP` bases before these are the same and no break."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = _difference(context, builder, signature, arguments, STEP)
+        count = builder.ctlz(mask, ir.Constant(ir.IntType(1), 0))
+        return builder.zext(count, _WORD)
+
+    return types.int64(one, types.int64, other, types.int64), generate
+
+
+def _equal_word_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+    """Return how many of the last `WORD_STEP` bases before these are the same and no break."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def word_before(array_type: Any, array: Any, index: Any) -> Any:
+            view = context.make_array(array_type)(context, builder, array)
+            first = builder.sub(index, ir.Constant(index.type, WORD_STEP))
+            address = builder.bitcast(builder.gep(view.data, [first]), _WORD.as_pointer())
+            return builder.load(address, align=1, typ=_WORD)
+
+        word = word_before(signature.args[0], *arguments[:2])
+        other_word = word_before(signature.args[2], *arguments[2:])
+        breaks = builder.and_(word, ir.Constant(_WORD, int(_BREAKS)))
+        outside = builder.or_(builder.xor(word, other_word), breaks)
+        zeros = builder.ctlz(outside, ir.Constant(ir.IntType(1), 0))
+        return builder.lshr(zeros, ir.Constant(_WORD, 3))
+
+    return types.int64(one, types.int64, other, types.int64), generate
+
+
+def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
+    """Return eight codes as one word, the first in its lowest byte."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(view.data, [arguments[1]])
+        return builder.load(builder.bitcast(address, _WORD.as_pointer()), align=1, typ=_WORD)
+
+    return types.uint64(codes, types.int64), generate
+
+
+_Compare = Callable[[CodeArray, int, CodeArray, int], int]
+_equal_lanes_ahead = cast(_Compare, intrinsic(_equal_ahead))
+_equal_lanes_behind = cast(_Compare, intrinsic(_equal_behind))
+equal_word_behind = cast(_Compare, intrinsic(_equal_word_behind))
+_codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
+
+
+@inlined_borrower
+def equal_ahead(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
+    """Return how many bases from here on are the same and no break, up to `most`."""
+    equal = 0
+    while True:
+        run = _equal_lanes_ahead(one, at + equal, other, other_at + equal)
+        equal += run
+        if run < STEP or equal >= most:
+            return min(equal, most)
+
+
+@inlined_borrower
+def equal_behind(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
+    """Return how many bases before these are the same and no break, up to `most`."""
+    equal = 0
+    while True:
+        run = _equal_lanes_behind(one, at - equal, other, other_at - equal)
+        equal += run
+        if run < STEP or equal >= most:
+            return min(equal, most)
+
+
+@inlined_borrower
+def kmer_at(codes: CodeArray, at: int, length: int) -> int:
+    """Return the k-mer that begins at a base as a number, or -1 if it has a break.
+
+    The first base makes the two lowest bits; `length` is at most `MAXIMUM_KMER_LENGTH`.
+    """
+    low = _codes_as_word(codes, at)
+    high = _codes_as_word(codes, at + 8)
+    if length < 8:
+        low &= (np.uint64(1) << np.uint64(8 * length)) - np.uint64(1)
+        high = np.uint64(0)
+    else:
+        high &= (np.uint64(1) << np.uint64(8 * (length - 8))) - np.uint64(1)
+    if (low | high) & _BREAKS:
+        return -1
+    return np.int64(_packed(low) | _packed(high) << np.uint64(16))  # type: ignore[return-value]
+
+
+@inlined_borrower
+def _packed(codes: np.uint64) -> np.uint64:
+    """Return eight codes, a byte each, as 16 bits."""
+    codes = (codes | codes >> np.uint64(6)) & _PAIRS
+    codes = (codes | codes >> np.uint64(12)) & _FOURS
+    return (codes | codes >> np.uint64(24)) & _EIGHTS
+
+
+@inlined_borrower
+def extend_match(
+    joined_reference: CodeArray,
+    codes: CodeArray,
+    start: int,
+    end: int,
+    reference_start: int,
+    length: int,
+) -> int:
+    """Return how long a match is that may go on where the search has ended.
+
+    Parameters
+    ----------
+    joined_reference : ndarray, dtype=uint8
+        The codes of the whole reference.
+    codes : ndarray, dtype=uint8
+        The codes of the queries, on the strand that was searched.
+    start, end : int
+        Where in `codes` the match begins and its query ends.
+    reference_start : int
+        Where in the reference the match begins.
+    length : int
+        The bases known to match.
+
+    Returns
+    -------
+    int
+        `length`, and the bases behind that match as well.
+    """
+    while (
+        start + length < end
+        and reference_start + length < joined_reference.size
+        and codes[start + length] != BREAK
+        and codes[start + length] == joined_reference[reference_start + length]
+    ):
+        length += 1
+    return length

@@ -1,1 +1,0 @@
-"""Suffix trees of reference pages: construction, node order, flattening."""

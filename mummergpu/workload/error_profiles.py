@@ -1,0 +1,100 @@
+"""A platform in whole numbers: what `sequencing` reads for each base, as tables.
+
+Profiles are declared as points and rates; here they become 32-bit thresholds for each of
+`BINS` equal parts of a read, so that no floating-point number is left.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.workload.declaration import Reads
+from mummergpu.workload.splitmix import BitArray, threshold
+
+BINS: Final = 256
+
+# What can happen at a base. The first four are the columns of thresholds.
+UNKNOWN, DELETION, INSERTION, SUBSTITUTION, REPETITION, RIGHT = range(6)
+QUALITY: Final = 4
+"""The column of the Phred quality."""
+
+# Places in the table of lengths.
+MINIMUM, MAXIMUM, MEAN, SCALE = range(4)
+
+_DICE_DEVIATION: Final = 37837.227
+"""The standard deviation of the sum of four 16-bit random numbers."""
+
+
+def error_table(reads: Reads) -> BitArray:
+    """Return the thresholds of the errors and the quality, at each part of a read.
+
+    Parameters
+    ----------
+    reads : Reads
+        The declared profiles.
+
+    Returns
+    -------
+    ndarray, dtype=uint64, shape=(BINS, 5)
+        The thresholds of `UNKNOWN`, `DELETION`, `INSERTION` and `SUBSTITUTION`, to each
+        of which those before it are added; and the mean quality of a right base, 0 for
+        reads without qualities.
+    """
+    rates = [reads.unknown, reads.deletion, reads.insertion, reads.substitution]
+    quality = [(x, round(phred)) for x, phred in reads.quality] or [(0.0, 0), (1.0, 0)]
+    table = np.empty((BINS, 5), dtype=np.uint64)
+    for part in range(BINS):
+        total = 0
+        for column, profile in enumerate(rates):
+            total += _interpolate([(x, threshold(rate)) for x, rate in profile], part)
+            table[part, column] = total
+        table[part, QUALITY] = _interpolate(quality, part)
+    return table
+
+
+def _interpolate(points: list[tuple[float, int]], part: int) -> int:
+    """Return the rounded height of a line through points, in the middle of a part."""
+    place = (2 * part + 1) << 15
+    scaled = [(round(x * (BINS << 16)), height) for x, height in points]
+    left, right = next(pair for pair in pairwise(scaled) if place <= pair[1][0])
+    run, rise = right[0] - left[0], right[1] - left[1]
+    return left[1] + (2 * rise * (place - left[0]) + run) // (2 * run)
+
+
+def homopolymer_table(reads: Reads) -> BitArray:
+    """Return the thresholds of miscalling a run of equal bases.
+
+    Parameters
+    ----------
+    reads : Reads
+        The declared rates.
+
+    Returns
+    -------
+    ndarray, dtype=uint64, shape=(n_lengths,)
+        For runs of 1, 2, 3... bases; empty on platforms that read base by base.
+    """
+    return np.array([threshold(rate) for rate in reads.homopolymer], dtype=np.uint64)
+
+
+def length_table(reads: Reads) -> npt.NDArray[np.int64]:
+    """Return what read lengths are drawn by.
+
+    Parameters
+    ----------
+    reads : Reads
+        The declared lengths.
+
+    Returns
+    -------
+    ndarray, dtype=int64, shape=(4,)
+        `MINIMUM`, `MAXIMUM`, `MEAN`, and the factor, in units of 2**-32, from the sum of
+        four 16-bit random numbers to bases.
+    """
+    scale = round(reads.length_deviation * 2**32 / _DICE_DEVIATION)
+    lengths = [reads.length_minimum, reads.length_maximum, round(reads.length_mean), scale]
+    return np.array(lengths, dtype=np.int64)

@@ -1,0 +1,119 @@
+"""Random bits that are the same for ever, on every machine and with every library.
+
+SplitMix64 (Steele, Lea and Flood 2014): the n-th number of a stream is a fixed scrambling
+of ``key + n * GAMMA``, so any number of any stream can be had without those before it.
+Rates become 32-bit thresholds, and nothing behind them is a floating-point number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import inlined
+
+BitArray = npt.NDArray[np.uint64]
+
+GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+LOW_HALF: Final = np.uint64(0xFFFFFFFF)
+HALF: Final = np.uint64(32)
+
+_SHIFTS: Final = (np.uint64(30), np.uint64(27), np.uint64(31))
+_FACTORS: Final = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def scramble(state: Any) -> Any:
+    """Return the random bits of a state: uint64 in, uint64 out, arrays or compiled scalars."""
+    state = (state ^ (state >> _SHIFTS[0])) * _FACTORS[0]
+    state = (state ^ (state >> _SHIFTS[1])) * _FACTORS[1]
+    return state ^ (state >> _SHIFTS[2])
+
+
+scramble_compiled: Final = inlined(scramble)
+"""`scramble` for compiled callers."""
+
+
+def stream_key(seed: int, *labels: str) -> int:
+    """Return the key of the stream that a seed and some labels name.
+
+    Parameters
+    ----------
+    seed : int
+        Any whole number.
+    *labels : str
+        What the stream is for; each combination has a stream of its own.
+
+    Returns
+    -------
+    int
+        64 bits.
+    """
+    text = "/".join([str(seed), *labels])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+
+def threshold(rate: float) -> int:
+    """Return the number that 32 random bits are smaller than with probability `rate`.
+
+    Parameters
+    ----------
+    rate : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    int
+        The rate in units of 2**-32.
+    """
+    return round(rate * 2**32)
+
+
+class Stream:
+    """Random numbers drawn one after the other from one stream.
+
+    Parameters
+    ----------
+    seed : int
+        Any whole number.
+    *labels : str
+        What the stream is for.
+    """
+
+    def __init__(self, seed: int, *labels: str) -> None:
+        self._state = stream_key(seed, *labels)
+
+    def bits(self, count: int) -> BitArray:
+        """Return the next random words.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        ndarray, dtype=uint64, shape=(count,)
+            64 random bits each.
+        """
+        states = np.arange(1, count + 1, dtype=np.uint64) * GAMMA + np.uint64(self._state)
+        self._state = (self._state + count * int(GAMMA)) % 2**64
+        return scramble(states)  # type: ignore[no-any-return]
+
+    def between(self, low: int, high: int) -> int:
+        """Return the next whole number from `low` to `high`, both included.
+
+        Parameters
+        ----------
+        low, high : int
+            The bounds, less than 2**32 apart.
+
+        Returns
+        -------
+        int
+            Each with the same probability, to within 2**-32.
+        """
+        upper_half = int(self.bits(1)[0]) >> 32
+        return low + (upper_half * (high - low + 1) >> 32)

@@ -1,0 +1,182 @@
+"""Small random searches, on both backends, whose results must be equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.cuda.device import Device
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.index.kmer_page import build_sampled_pages, choose_kmer_length
+from mummergpu.index.pages import plan_pages
+from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cuda import CudaBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK, reverse_complement_each
+
+Codes = npt.NDArray[np.uint8]
+ANY = 1 << 62
+
+ALL_POLICIES = [
+    Policy(**dict(zip(LETTERS, flags, strict=True)))
+    for flags in product((False, True), repeat=len(LETTERS))
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reference, queries from it and from elsewhere, and how they are searched."""
+
+    reference: Reference
+    block: QueryBlock
+    minimum_length: int
+    page_size: int
+
+
+def random_codes(random: np.random.Generator, count: int, letters: int) -> Codes:
+    codes = random.integers(0, letters, count).astype(np.uint8)
+    codes[random.random(count) < 0.01] = BREAK
+    return codes
+
+
+def random_case(seed: int, bases: int = 3000, queries: int = 200) -> Case:
+    """Return a case with breaks, repeats, a homopolymer, and more letters in some than others."""
+    random = np.random.default_rng(seed)
+    letters = 2 + seed % 3
+    reference = random_codes(random, bases, letters)
+    for _ in range(6):
+        begin, to = random.integers(0, bases - 200, 2)
+        reference[to : to + 120] = reference[begin : begin + 120]
+    reference[bases // 2 : bases // 2 + 80] = 0
+    texts = []
+    for _ in range(queries):
+        length = int(random.integers(0, 150))
+        if random.random() < 0.7:
+            begin = int(random.integers(0, bases - length))
+            text = reference[begin : begin + length].copy()
+            wrong = random.random(length) < 0.03
+            text[wrong] = random.integers(0, 5, int(wrong.sum()))
+        else:
+            text = random_codes(random, length, letters)
+        texts.append(text)
+    texts.append(np.zeros(60, dtype=np.uint8))
+    offsets = np.concatenate(([0], np.cumsum([text.size for text in texts]))).astype(np.int64)
+    names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
+    block = QueryBlock(0, np.concatenate(texts).astype(np.uint8), offsets, *names)
+    start, length = np.array([0]), np.array([bases])
+    joined = Reference("random", reference, start, length, (b"random",))
+    minimum_length = (9, 12, 20, 4)[seed % 4]
+    return Case(joined, block, minimum_length, (bases, 700, 90)[seed % 3])
+
+
+def build(case: Case, layout: Layout) -> list[IndexedPage]:
+    count = case.reference.codes.size
+    pages = plan_pages(count, case.page_size, case.minimum_length - 1)
+    return [build_page(case.reference, page, layout, Stats()) for page in pages]
+
+
+def as_lists(columns: MemColumns | None) -> list[list[int]]:
+    assert columns is not None
+    return [
+        array.tolist()
+        for array in (
+            columns.offsets,
+            columns.query_starts,
+            columns.reference_starts,
+            columns.lengths,
+        )
+    ]
+
+
+def differences(
+    device: Device, cache: KernelCache, case: Case, policies: Sequence[Policy], wide: bool
+) -> list[str]:
+    """Search a case under each policy; return where the backends differ."""
+    found = []
+    cpu = CpuBackend(Stats())
+    cpu.hold(build(case, Layout.of(Policy(), wide)), case.minimum_length)
+    reverse = reverse_complement_each(case.block.codes, case.block.offsets)
+    strands = {"forward": case.block.codes, "reverse": reverse}
+    expected = {
+        name: as_lists(cpu.find_mems(case.block, codes, ANY)) for name, codes in strands.items()
+    }
+    assert any(expected[name][1] for name in expected)
+    for policy in policies:
+        backend = CudaBackend(device, cache, policy, Stats(), lambda _: None)
+        backend.hold(build(case, Layout.of(policy, wide)), case.minimum_length)
+        for name, codes in strands.items():
+            if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
+                found.append(f"{policy.code} {'wide' if wide else 'paper'} {name}")
+        backend.release()
+    return found
+
+
+def sampled_case(seed: int, minimum_length: int) -> Case:
+    """A case for a sampled search: fewer bases where nearly everything matches.
+
+    Of two letters many k-mers are heavy; a repeat that is long and has errors gives matches that
+    are longer than a step, from many samples.
+    """
+    size = 1 if minimum_length < 6 else 5
+    case = random_case(seed, 700 * size, 30 * size)
+    codes = case.reference.codes
+    unit = codes[:171].copy()
+    for copy in range(size):
+        begin = 300 + 171 * copy
+        codes[begin : begin + 171] = unit
+        codes[begin + 20 * copy] = copy % 4
+    long = np.concatenate((codes[60:-40], np.zeros(90, dtype=np.uint8), codes[200:600]))
+    long[:: 97 + seed] = BREAK
+    offsets = np.append(case.block.offsets, [case.block.offsets[-1] + np.array([0, long.size])])
+    names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
+    block = QueryBlock(0, np.append(case.block.codes, long), offsets, *names)
+    return replace(case, block=block, minimum_length=minimum_length)
+
+
+def sampled_differences(
+    device: Device, cache: KernelCache, case: Case, kmer_lengths: Sequence[int | None]
+) -> list[str]:
+    """Search a case with k-mers of some lengths; return where the backends differ.
+
+    The cpu backend searches a tree: the other search, and the other backend. None stands for the
+    length that is chosen for a case.
+    """
+    found = []
+    bases = case.reference.codes.size
+    cpu = CpuBackend(Stats())
+    whole = replace(case, page_size=bases)
+    cpu.hold(build(whole, Layout.of(Policy())), case.minimum_length)
+    reverse = reverse_complement_each(case.block.codes, case.block.offsets)
+    strands = {"forward": case.block.codes, "reverse": reverse}
+    expected = {
+        name: as_lists(cpu.find_mems(case.block, codes, ANY)) for name, codes in strands.items()
+    }
+    assert any(expected[name][1] for name in expected)
+    for wanted in kmer_lengths:
+        length = wanted or choose_kmer_length(case.minimum_length, case.page_size)
+        plan = plan_pages(bases, case.page_size, 0)
+        pages = build_sampled_pages(
+            case.reference, plan, length, 1 << 24, Stats(), map, lambda: None
+        )
+        on_host = SampledCpuBackend(Stats())
+        on_device = SampledCudaBackend(device, cache, Stats(), lambda _: None)
+        for backend in (on_host, on_device):
+            backend.hold(pages, case.minimum_length)
+            for name, codes in strands.items():
+                if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
+                    found.append(f"{backend.name}, k={length}, {len(pages)} parts, {name}")
+        on_device.release()
+    return found

@@ -1,0 +1,271 @@
+"""A device for tests: host memory, and the kernels' own source compiled for the host.
+
+Threads run one after the other, so a kernel may be given fewer threads than it has items.
+Memory can be limited, and everything that is not given back is known.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.cuda.device import (
+    AnyArray,
+    Argument,
+    Buffer,
+    DeviceMemoryError,
+    KernelResources,
+    Mark,
+    Program,
+    Stream,
+    Texture,
+)
+from mummergpu.matching.tree.cuda_macros import Specialisation
+
+HERE = Path(__file__).resolve().parents[1] / "kernels"
+KERNELS = HERE.parents[1] / "kernels"
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")
+"""Compiling takes longer than running, hence no optimisation."""
+BARRIER_KERNELS = {
+    *("sum_tiles", "scan_tile_sums", "scan_tiles", "order_long_rows"),
+    *("count_long_lists", "write_long_lists"),
+}
+ALIGNMENT = 256
+POISON = 0xA5
+
+
+def compile_for_host(
+    specialisation: Specialisation, folder: Path, extra: Sequence[str] = ()
+) -> Path:
+    """Compile the kernels into a shared library; the compiler is $CXX, or g++."""
+    library = folder / f"kernels-{specialisation.name}.so"
+    compiler = os.environ.get("CXX", "g++")
+    command = [
+        *(compiler, "-std=c++17", "-O1", "-g1", "-shared", "-fPIC"),
+        *("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
+        *extra,
+        *specialisation.definitions(),
+        *(f"-I{KERNELS}", f"-I{HERE}", str(HERE / "host_program.cpp"), "-o", str(library)),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return library
+
+
+_libc = ctypes.CDLL(None)
+_libc.free.argtypes = [ctypes.c_void_p]
+
+
+class HostBuffer:
+    """Memory that begins at a multiple of `ALIGNMENT`, poisoned.
+
+    It comes from the C library, and ends where it was asked to end: a sanitizer that stands
+    in for the library sees the first byte behind it.
+    """
+
+    def __init__(self, device: HostDevice, size: int) -> None:
+        self._device = device
+        address = ctypes.c_void_p()
+        failed = _libc.posix_memalign(
+            ctypes.byref(address), ctypes.c_size_t(ALIGNMENT), ctypes.c_size_t(size)
+        )
+        if failed or address.value is None:
+            raise MemoryError
+        self.address = address.value
+        self.size = size
+        ctypes.memset(self.address, POISON, size)
+
+    def free(self) -> None:
+        self._device.give_back(self)
+        _libc.free(self.address)
+
+
+class HostTextureDescription(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("width", ctypes.c_size_t),
+        ("rows", ctypes.c_size_t),
+        ("texel_bytes", ctypes.c_size_t),
+    ]
+
+
+class HostTexture:
+    def __init__(
+        self, device: HostDevice, address: int, width: int, rows: int, texel_bytes: int
+    ) -> None:
+        self._device = device
+        self._description = HostTextureDescription(address, width, rows, texel_bytes)
+        self.kept: AnyArray | None = None
+        self.handle = ctypes.addressof(self._description)
+        self.size = 0
+
+    def free(self) -> None:
+        self._device.textures.remove(self)
+
+
+class HostMark:
+    def milliseconds_since(self, earlier: Mark) -> float:
+        assert isinstance(earlier, HostMark)
+        return 1.0
+
+    def wait(self) -> None:
+        pass
+
+
+class HostProgram:
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
+
+    def run(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+        codes = "".join("I" if isinstance(value, np.uint32) else "Q" for value in arguments)
+        packed = struct.pack(codes, *(int(value) for value in arguments))
+        found = self._library.launch_kernel(
+            kernel.encode(), blocks, threads, packed, ctypes.c_size_t(len(packed))
+        )
+        assert found == 0, f"there is no kernel {kernel}"
+
+    def resources(self, kernel: str) -> KernelResources:
+        return KernelResources(1, 0, 0, 1.0)
+
+
+class HostStream:
+    def __init__(self, device: HostDevice) -> None:
+        self._device = device
+
+    def copy_in(self, address: int, array: AnyArray) -> None:
+        assert array.flags.c_contiguous
+        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+    def copy_out(self, array: AnyArray, address: int) -> None:
+        assert array.flags.c_contiguous
+        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+
+    def fill_zero(self, address: int, size: int) -> None:
+        ctypes.memset(address, 0, size)
+
+    def launch(
+        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+    ) -> None:
+        assert isinstance(program, HostProgram)
+        assert blocks > 0
+        threads = self._device.block_threads
+        assert threads == 1 or kernel not in BARRIER_KERNELS
+        self._device.launches.append(kernel)
+        program.run(kernel, blocks, threads, arguments)
+
+    def mark(self) -> HostMark:
+        return HostMark()
+
+    def synchronize(self) -> None:
+        pass
+
+    def free(self) -> None:
+        self._device.streams.remove(self)
+
+
+class HostDevice:
+    """The device; `memory_bytes` limits its linear memory."""
+
+    name = "host"
+    architecture = "sm_90"
+    texture_texels = 1 << 27
+
+    def __init__(self, memory_bytes: int = 1 << 30, resident_blocks: int = 3) -> None:
+        self.block_threads = 1
+        self.resident_blocks = resident_blocks
+        self.memory_bytes = memory_bytes
+        self.buffers: list[Buffer] = []
+        self.textures: list[Texture] = []
+        self.streams: list[Stream] = []
+        self.launches: list[str] = []
+        self.refusals = 0
+        self.closed = False
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        yield
+
+    @property
+    def used(self) -> int:
+        return sum(buffer.size for buffer in self.buffers)
+
+    def memory(self) -> tuple[int, int]:
+        return self.memory_bytes - self.used, self.memory_bytes
+
+    def allocate(self, size: int) -> Buffer:
+        if self.used + size > self.memory_bytes:
+            self.refusals += 1
+            raise DeviceMemoryError(f"{size} bytes")
+        buffer = HostBuffer(self, size)
+        self.buffers.append(buffer)
+        return buffer
+
+    def give_back(self, buffer: Buffer) -> None:
+        self.buffers.remove(buffer)
+
+    def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
+        return np.full(count * np.dtype(dtype).itemsize, POISON, dtype=np.uint8).view(dtype)
+
+    def new_stream(self) -> HostStream:
+        stream = HostStream(self)
+        self.streams.append(stream)
+        return stream
+
+    def load(self, cubin: bytes) -> HostProgram:
+        return HostProgram(Path(os.fsdecode(cubin)))
+
+    def linear_texture(self, address: int, texels: int, texel_bytes: int) -> HostTexture:
+        return self._texture(address, texels, 1, texel_bytes)
+
+    def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> HostTexture:
+        kept = data.copy()
+        rows = data.nbytes // (width * texel_bytes)
+        texture = self._texture(kept.ctypes.data, width, rows, texel_bytes)
+        texture.kept = kept
+        return texture
+
+    def _texture(self, address: int, width: int, rows: int, texel_bytes: int) -> HostTexture:
+        texture = HostTexture(self, address, width, rows, texel_bytes)
+        self.textures.append(texture)
+        return texture
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class HostCompiler:
+    """Stands in for the cache of kernels: gives the path of a library as the "cubin"."""
+
+    hits = 0
+    misses = 0
+    repaired = 0
+
+    def __init__(self, folder: Path, extra: Sequence[str] = ()) -> None:
+        self._folder = folder
+        self._extra = extra
+        self._libraries: dict[Specialisation, Path] = {}
+
+    def cubin(
+        self, sources: dict[str, str], specialisation: Specialisation, architecture: str
+    ) -> bytes:
+        if specialisation not in self._libraries:
+            self._libraries[specialisation] = compile_for_host(
+                specialisation, self._folder, self._extra
+            )
+        return os.fsencode(self._libraries[specialisation])
+
+
+def everything_given_back(device: HostDevice) -> bool:
+    """Tell whether nothing is left of what was taken from a device."""
+    left: list[Any] = [*device.buffers, *device.textures, *device.streams]
+    return not left and device.closed

@@ -1,0 +1,53 @@
+"""References and queries that are awkward for the sampled search's kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
+from helpers.trees import reference_of
+from mummergpu.index.kmer_page import SampledPage, build_sampled_pages
+from mummergpu.index.pages import plan_pages
+from mummergpu.runtime.stats import Stats
+
+
+def tables_of(case: SearchCase, kmer_length: int) -> list[SampledPage]:
+    """The tables of a case's reference, in parts of its page size."""
+    reference = reference_of(list(case.records))
+    pages = plan_pages(reference.codes.size, case.page_size, 0)
+    return build_sampled_pages(reference, pages, kmer_length, 1 << 20, Stats(), map, lambda: None)
+
+
+def kmer_lengths(case: SearchCase) -> list[int]:
+    """The k-mer lengths that a case is tried with: steps of one base, many, and between."""
+    most = min(case.minimum_length, 8)
+    return sorted({1, min(3, most), (most + 1) // 2, most})
+
+
+def far_case(seed: int) -> SearchCase:
+    """Matches of which many are longer than the step, and the step than a word of 32 bases."""
+    random = np.random.default_rng(seed)
+    letters = "ACGT"[: 1 + seed % 4]
+    minimum_length = (40, 66, 100, 140)[seed // 2 % 4]
+    records = [made_bases(random, 300, letters, 0.002) for _ in range(2)]
+    records.append(records[0][:170] + made_bases(random, 30, letters) + records[1][100:])
+    queries = made_queries(random, "N".join(records), 9, 400, letters, 0.004)
+    queries = ("", queries[0][:3], *queries, "", records[2], "N" * 70, records[1][:145], "A" * 90)
+    page_size = (ONE_PAGE, 250, 90)[seed % 3]
+    return SearchCase(f"far {seed}", tuple(records), queries, minimum_length, page_size)
+
+
+def dense_case(seed: int) -> SearchCase:
+    """One letter, or nearly one: lists far longer than a thread works on."""
+    random = np.random.default_rng(seed)
+    record = "A" * 130 + made_bases(random, 8, "AC") + "A" * 90
+    queries = ("A" * 60, "A" * 3 + "C" + "A" * 50, record[100:170], "CAC", "AA")
+    page_size = (ONE_PAGE, 100)[seed % 2]
+    return SearchCase(f"dense {seed}", (record,), queries, (2, 5, 33, 50)[seed % 4], page_size)
+
+
+SAMPLED_CASES = [
+    *CASES,
+    *(far_case(seed) for seed in range(8)),
+    *(dense_case(seed) for seed in range(4)),
+]

@@ -1,0 +1,80 @@
+"""Backends that tests have opened on the host's device, and cases that go wrong on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from helpers.host_device import everything_given_back
+from helpers.search_cases import Row, SearchCase, codes_of, made_bases, made_queries, rows_of
+from helpers.watched_device import WatchedDevice
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.backends.streaming import StreamingBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+ANY = 1 << 40
+FORWARD = Strand.FORWARD
+
+BackendType = TypeVar("BackendType", bound=StreamingBackend[Any, Any])
+
+
+def _genome() -> SearchCase:
+    random = np.random.default_rng(8)
+    repeat = made_bases(random, 40, "ACGT")
+    records = tuple(made_bases(random, 90, "ACGT", 0.02) + repeat for _ in range(4))
+    queries = made_queries(random, "N".join(records), 13, 70)
+    return SearchCase("genome", records, queries, 6, 130)
+
+
+GENOME = _genome()
+"""Four records on several pages."""
+
+REPEATS = SearchCase("repeats", ("A" * 300,), tuple("A" * 100 for _ in range(16)), 5)
+"""Each query has some 10,000 bytes of matches."""
+
+
+@dataclass
+class OpenedBackend(Generic[BackendType]):
+    """A backend, its device, and what it said."""
+
+    backend: BackendType
+    device: WatchedDevice
+    stats: Stats
+    notices: list[str]
+
+    too_many: ClassVar = "bytes"
+    """Of what a block may have too many, as a pattern."""
+
+    def find(
+        self, block: QueryBlock, most: int = ANY, strand: Strand = FORWARD
+    ) -> list[list[Row]] | None:
+        columns = self.backend.find_mems(block, codes_of(block, strand), most)
+        return None if columns is None else rows_of(columns)
+
+    @property
+    def halved(self) -> list[int]:
+        """The numbers of queries that are said not to have fit."""
+        pattern = rf"([\d,]+) queries do not fit the device: \d+ {self.too_many}.*; halving"
+        return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
+
+
+def close_all(every: Sequence[OpenedBackend[Any]]) -> None:
+    """Close backends: then nothing may be left on their devices."""
+    for one in every:
+        if not one.device.closed:
+            one.backend.close()
+        assert everything_given_back(one.device)
+
+
+@contextmanager
+def refused(device: WatchedDevice, refuse: Callable[[int, int], bool]) -> Iterator[None]:
+    """Has a device refuse requests, whose numbers count from now on."""
+    device.requests, before, device.refuse = 0, device.refuse, refuse
+    yield
+    device.refuse = before

@@ -1,0 +1,346 @@
+"""Compiled kernels on disk: found again, checked, replaced, pruned, and never required."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mummergpu.cuda import kernel_cache
+from mummergpu.cuda import nvrtc as compilation
+from mummergpu.cuda.kernel_cache import ABANDONED_SECONDS, KernelCache, cache_key, pack, unpack
+from mummergpu.errors import BackendError
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.tree.cuda_macros import Specialisation
+
+NONE = Specialisation.of(Policy(), wide=False, profile=False)
+MERGED = replace(NONE, merged_tree=True)
+SOURCES = {"program.cu": '#include "a.cuh"\n', "a.cuh": "int a;\n"}
+HEADER_BYTES = 88
+
+
+class Compiler:
+    """Compiles nothing, and counts how often it is asked."""
+
+    def __init__(self, image_bytes: int = 1000) -> None:
+        self.calls: list[tuple[str, str]] = []
+        self._image_bytes = image_bytes
+
+    def __call__(
+        self, sources: Mapping[str, str], specialisation: Specialisation, architecture: str
+    ) -> bytes:
+        self.calls.append((specialisation.name, architecture))
+        start = f"{specialisation.name} {architecture} {sources['a.cuh']}".encode()
+        return start.ljust(self._image_bytes, b"\0")
+
+
+class Run:
+    """A cache as one process has it, and what it was told."""
+
+    def __init__(self, folder: Path | None, maximum_bytes: int = 1 << 20) -> None:
+        self.notices: list[str] = []
+        self.compiler = Compiler()
+        self.cache = KernelCache(folder, self.notices.append, maximum_bytes, lambda: (13, 0))
+
+    def get(
+        self,
+        sources: Mapping[str, str] = SOURCES,
+        specialisation: Specialisation = NONE,
+        architecture: str = "sm_90",
+    ) -> bytes:
+        return self.cache.cubin(sources, specialisation, architecture, self.compiler)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return self.cache.hits, self.cache.misses, self.cache.repaired
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "made" / "when needed"
+
+
+def only_file(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_a_second_start_compiles_nothing(folder: Path) -> None:
+    first, second = Run(folder), Run(folder)
+    image = first.get()
+    assert first.counts == (0, 1, 0)
+    assert second.get() == image
+    assert second.get() == image
+    assert second.counts == (2, 0, 0)
+    assert second.compiler.calls == []
+    assert only_file(folder).stat().st_mode & 0o077 == 0
+    assert not first.notices + second.notices
+
+
+def test_whatever_makes_a_difference_has_a_file_of_its_own(folder: Path) -> None:
+    run = Run(folder)
+    images = {
+        run.get(),
+        run.get(specialisation=MERGED),
+        run.get(architecture="sm_80"),
+        run.get(SOURCES | {"a.cuh": "int b;\n"}),
+    }
+    assert len(images) == run.cache.misses == len(list(folder.iterdir())) == 4
+
+
+def test_the_key_holds_all_that_the_image_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(
+        sources: Mapping[str, str] = SOURCES,
+        specialisation: Specialisation = NONE,
+        architecture: str = "sm_90",
+        version: tuple[int, int] = (13, 0),
+    ) -> bytes:
+        return cache_key(sources, specialisation, architecture, version)
+
+    keys = [
+        key(),
+        key({"program.cu": SOURCES["program.cu"], "b.cuh": SOURCES["a.cuh"]}),
+        key({"program.cu": SOURCES["a.cuh"], "a.cuh": SOURCES["program.cu"]}),
+        # The same characters, cut elsewhere.
+        key({"ab": "c"}),
+        key({"a": "bc"}),
+        key({"a": "b", "c": ""}),
+        key(specialisation=MERGED),
+        key(architecture="compute_90"),
+        key(version=(13, 1)),
+        key(version=(12, 9)),
+    ]
+    monkeypatch.setattr(kernel_cache, "CACHE_FORMAT", 2)
+    keys.append(key())
+    monkeypatch.setattr(kernel_cache, "CACHE_FORMAT", 1)
+    monkeypatch.setattr(compilation, "OPTIONS", (*compilation.OPTIONS, "--use_fast_math"))
+    keys.append(key())
+    assert len(set(keys)) == len(keys)
+    assert {len(one) for one in keys} == {32}
+
+
+def test_the_key_does_not_hang_on_the_order_of_the_files() -> None:
+    turned = dict(reversed(SOURCES.items()))
+    assert cache_key(turned, NONE, "sm_90", (13, 0)) == cache_key(SOURCES, NONE, "sm_90", (13, 0))
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "half a header": lambda content: content[:40],
+    "a header alone": lambda content: content[:HEADER_BYTES],
+    "the last byte cut": lambda content: content[:-1],
+    "a byte more": lambda content: content + b"\0",
+    "another kind": lambda content: b"\x7fELF" + content[4:],
+    "another key": lambda content: content[:20] + bytes([content[20] ^ 1]) + content[21:],
+    "another length": lambda content: content[:48] + bytes([content[48] ^ 1]) + content[49:],
+    "another sum": lambda content: content[:60] + bytes([content[60] ^ 1]) + content[61:],
+    "a bit of the image": lambda content: content[:500] + bytes([content[500] ^ 1]) + content[501:],
+    "another file's content": lambda content: pack(b"an image", bytes(32)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_replaced(damage: str, folder: Path) -> None:
+    image = Run(folder).get()
+    path = only_file(folder)
+    sound = path.read_bytes()
+    assert len(sound) == HEADER_BYTES + len(image)
+    path.write_bytes(DAMAGES[damage](sound))
+    run = Run(folder)
+    assert run.get() == image
+    assert run.counts == (0, 1, 1)
+    assert run.notices == []
+    assert only_file(folder) == path
+    assert path.read_bytes() == sound
+
+
+def test_every_single_flipped_byte_is_seen() -> None:
+    key = bytes(range(32))
+    content = pack(b"image", key)
+    assert unpack(content, key) == b"image"
+    for place in range(len(content)):
+        flipped = bytearray(content)
+        flipped[place] ^= 0x10
+        assert unpack(bytes(flipped), key) is None
+
+
+def test_an_empty_image_is_an_image_too() -> None:
+    assert unpack(pack(b"", bytes(32)), bytes(32)) == b""
+
+
+def test_without_a_folder_everything_is_compiled() -> None:
+    run = Run(None)
+    assert run.get() == run.get()
+    assert run.counts == (0, 2, 0)
+    assert run.notices == []
+
+
+def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    run = Run(tmp_path / "file" / "below")
+    assert run.get() == Run(None).get()
+    run.get(specialisation=MERGED)
+    assert run.counts == (0, 2, 0)
+    assert run.notices == [
+        f"compiled kernels cannot be kept in {tmp_path}/file/below: Not a directory"
+    ]
+
+
+def test_what_a_read_only_folder_holds_is_still_of_use(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Run(folder).get()
+
+    def refuse(*_arguments: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    # Root may write wherever it likes, so the refusal is played.
+    monkeypatch.setattr(kernel_cache.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(kernel_cache.os, "utime", refuse)
+    run = Run(folder)
+    run.get(specialisation=MERGED)
+    run.get()
+    run.get(specialisation=MERGED)
+    assert run.counts == (1, 2, 0)
+    assert run.notices == [f"compiled kernels cannot be kept in {folder}: Permission denied"]
+
+
+def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kernel_cache.os, "replace", refuse)
+    run = Run(folder)
+    assert run.get() == Run(None).get()
+    assert list(folder.iterdir()) == []
+    assert run.notices == [f"compiled kernels cannot be kept in {folder}: No space left on device"]
+
+
+def test_what_does_not_compile_is_not_kept(folder: Path) -> None:
+    def refuse(*_arguments: object) -> bytes:
+        raise BackendError("cuda", "no")
+
+    run = Run(folder)
+    with pytest.raises(BackendError, match="no"):
+        run.cache.cubin(SOURCES, NONE, "sm_90", refuse)
+    assert not folder.exists()
+    assert run.get() == Run(None).get()
+
+
+def age(path: Path, seconds: int) -> None:
+    moment = time.time() - seconds
+    os.utime(path, (moment, moment))
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def kept(folder: Path) -> set[str]:
+    return {name for name in names(folder) if name.endswith(".kernel")}
+
+
+def test_what_was_not_used_for_the_longest_time_goes_first(folder: Path) -> None:
+    room = 3 * (HEADER_BYTES + 1000)
+    paths = {}
+    for architecture in ("sm_75", "sm_80", "sm_86"):
+        before = names(folder) if folder.exists() else set()
+        Run(folder, room).get(architecture=architecture)
+        (paths[architecture],) = names(folder) - before
+    for seconds, architecture in ((300, "sm_75"), (200, "sm_80"), (100, "sm_86")):
+        age(folder / paths[architecture], seconds)
+    # Found again: the oldest becomes the youngest.
+    assert Run(folder, room).get(architecture="sm_75")
+    Run(folder, room).get(architecture="sm_90")
+    assert len(names(folder)) == 3
+    assert paths["sm_80"] not in names(folder)
+    assert {paths["sm_75"], paths["sm_86"]} < names(folder)
+
+
+def test_what_this_process_has_used_stays(folder: Path) -> None:
+    old = Run(folder)
+    old.get(architecture="sm_80")
+    age(only_file(folder), 1000)
+    run = Run(folder, maximum_bytes=1)
+    for architecture in ("sm_80", "sm_86", "sm_90"):
+        run.get(architecture=architecture)
+    assert len(kept(folder)) == 3
+    again = Run(folder, maximum_bytes=1)
+    again.get(architecture="sm_120")
+    assert len(kept(folder)) == 1
+
+
+def test_other_files_stay_and_abandoned_ones_go(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name in ("notes.txt", "old.unfinished", "new.unfinished"):
+        (folder / name).write_bytes(bytes(5000))
+        age(folder / name, 0 if name.startswith("new") else ABANDONED_SECONDS + 60)
+    run = Run(folder, maximum_bytes=1)
+    run.get()
+    assert "old.unfinished" not in names(folder)
+    assert {"notes.txt", "new.unfinished"} < names(folder)
+    assert len(kept(folder)) == 1
+
+
+def test_threads_compile_each_program_once(folder: Path) -> None:
+    run = Run(folder)
+    images: list[bytes] = []
+    threads = [threading.Thread(target=lambda: images.append(run.get())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(images) == 8
+    assert len(set(images)) == 1
+    assert run.counts == (7, 1, 0)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.index.tree.policy import Policy
+
+def compile(sources, specialisation, architecture):
+    return architecture.encode() * 50_000
+
+def refuse(line):
+    raise SystemExit(line)
+
+none = Specialisation.of(Policy(), False, False)
+for turn in range(60):
+    # Room for two of five: every process removes what the others have made.
+    cache = KernelCache(Path(sys.argv[1]), refuse, 600_000, lambda: (13, 0))
+    for number in range(80, 85):
+        image = cache.cubin({"program.cu": ""}, none, f"sm_{number}", compile)
+        assert image == f"sm_{number}".encode() * 50_000
+    assert cache.repaired == 0
+"""
+
+
+def test_processes_share_a_folder(folder: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(4)]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said.decode()
+    assert not [name for name in names(folder) if name.endswith(".unfinished")]
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_the_real_compiler_is_the_one_that_is_asked(folder: Path) -> None:
+    program = 'extern "C" __global__ void f(int *out) { out[0] = MERGED_TREE; }\n'
+    notices: list[str] = []
+    first, second = KernelCache(folder, notices.append), KernelCache(folder, notices.append)
+    cubin = first.cubin({"program.cu": program}, MERGED, "sm_90")
+    assert cubin.startswith(b"\x7fELF")
+    assert second.cubin({"program.cu": program}, MERGED, "sm_90") == cubin
+    assert (second.hits, second.misses, notices) == (1, 0, [])

@@ -1,0 +1,309 @@
+"""What the cuda backend needs: asked of a driver, of libraries, of a compiler that are played."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mummergpu.cuda import requirements
+from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver
+from mummergpu.cuda.requirements import (
+    CompilerFacts,
+    CudaFacts,
+    compiler_facts,
+    cuda_facts,
+    obstacles,
+    target,
+)
+from mummergpu.errors import BackendError
+from mummergpu.runtime.libraries import Library, look_for
+
+GIB = 1 << 30
+
+
+class PlayedDriver:
+    """The driver's C functions, for two devices; ``failing`` maps functions to errors.
+
+    A context is counted while it is retained, and while it is current.
+    """
+
+    def __init__(self, failing: dict[str, int] | None = None, devices: int = 2) -> None:
+        self.failing = failing or {}
+        self.devices = devices
+        self.retained = 0
+        self.current = 0
+        self.contexts_made = 0
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        try:
+            answer = getattr(type(self), f"answer_{name}")
+        except AttributeError:
+            raise AttributeError(name) from None
+
+        def function(*arguments: Any) -> int:
+            if name in self.failing:
+                return self.failing[name]
+            # What `ctypes.byref` makes holds the object that is to be written.
+            answer(self, *(getattr(argument, "_obj", argument) for argument in arguments))
+            return 0
+
+        return function
+
+    def answer_cuInit(self, flags: int) -> None:  # noqa: N802
+        assert flags == 0
+
+    def answer_cuDriverGetVersion(self, version: ctypes.c_int) -> None:  # noqa: N802
+        version.value = 12090
+
+    def answer_cuDeviceGetCount(self, count: ctypes.c_int) -> None:  # noqa: N802
+        count.value = self.devices
+
+    def answer_cuDeviceGet(self, handle: ctypes.c_int, number: int) -> None:  # noqa: N802
+        handle.value = 70 + number
+
+    def answer_cuDeviceGetName(self, name: Any, size: int, handle: int) -> None:  # noqa: N802
+        assert size == len(name)
+        name.value = f"Device {handle}".encode()
+
+    def answer_cuDeviceTotalMem_v2(self, size: ctypes.c_size_t, handle: int) -> None:  # noqa: N802
+        size.value = handle * GIB
+
+    def answer_cuDeviceGetAttribute(  # noqa: N802
+        self, value: ctypes.c_int, attribute: int, handle: int
+    ) -> None:
+        assert handle in (70, 71)
+        value.value = {16: 132, 75: 9, 76: 1}[attribute]
+
+    def answer_cuDevicePrimaryCtxRetain(  # noqa: N802
+        self, context: ctypes.c_void_p, handle: int
+    ) -> None:
+        context.value = 1000 + handle
+        self.retained += 1
+        self.contexts_made += 1
+
+    def answer_cuDevicePrimaryCtxRelease_v2(self, handle: int) -> None:  # noqa: N802
+        self.retained -= 1
+
+    def answer_cuCtxPushCurrent_v2(self, context: ctypes.c_void_p) -> None:  # noqa: N802
+        assert context.value in (1070, 1071)
+        self.current += 1
+
+    def answer_cuCtxPopCurrent_v2(self, context: ctypes.c_void_p) -> None:  # noqa: N802
+        self.current -= 1
+
+    def answer_cuMemGetInfo_v2(  # noqa: N802
+        self, free: ctypes.c_size_t, total: ctypes.c_size_t
+    ) -> None:
+        assert self.current == 1
+        free.value = 3 * GIB
+
+    def answer_cuGetErrorString(self, code: int, text: ctypes.c_char_p) -> None:  # noqa: N802
+        text.value = b"what %d means" % code
+
+
+def ask(driver: PlayedDriver, measure_memory: bool = True) -> DriverFacts:
+    def load(name: str) -> PlayedDriver:
+        assert name == "libcuda.so.1"
+        return driver
+
+    facts = ask_driver(measure_memory, load)
+    assert (driver.retained, driver.current) == (0, 0)
+    return facts
+
+
+def test_a_driver_tells_its_devices() -> None:
+    facts = ask(PlayedDriver())
+    first = DeviceFacts(0, "Device 70", (9, 1), 132, 70 * GIB, 3 * GIB, None)
+    second = replace(first, number=1, name="Device 71", total_bytes=71 * GIB)
+    assert facts == DriverFacts((12, 9), (first, second), None)
+
+
+def test_memory_that_is_not_measured_needs_no_context() -> None:
+    driver = PlayedDriver()
+    facts = ask(driver, measure_memory=False)
+    assert [device.free_bytes for device in facts.devices] == [None, None]
+    assert driver.contexts_made == 0
+
+
+def test_no_driver_is_a_problem_and_no_error() -> None:
+    def load(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    facts = ask_driver(True, load)
+    assert facts == DriverFacts(
+        None, (), "no NVIDIA driver (libcuda.so.1: cannot open shared object file)"
+    )
+
+
+@pytest.mark.parametrize("function", ["cuInit", "cuDeviceGetCount", "cuDeviceGet"])
+def test_a_driver_that_fails_says_why(function: str) -> None:
+    facts = ask(PlayedDriver({function: 803}))
+    assert facts == DriverFacts((12, 9), (), f"{function}: what 803 means")
+
+
+def test_a_driver_without_a_version_has_none() -> None:
+    facts = ask(PlayedDriver({"cuDriverGetVersion": 3}))
+    assert facts == DriverFacts(None, (), "cuDriverGetVersion: what 3 means")
+
+
+def test_an_error_without_a_text_has_its_number() -> None:
+    facts = ask(PlayedDriver({"cuInit": 999, "cuGetErrorString": 1}))
+    assert facts.problem == "cuInit: error 999"
+
+
+def test_a_driver_may_have_no_device() -> None:
+    assert ask(PlayedDriver(devices=0)) == DriverFacts((12, 9), (), "the driver has no device")
+
+
+def test_a_driver_may_lack_a_function() -> None:
+    class Old(PlayedDriver):
+        answer_cuMemGetInfo_v2 = property()  # type: ignore[assignment]  # noqa: N815
+
+        def __getattr__(self, name: str) -> Callable[..., int]:
+            if name == "cuMemGetInfo_v2":
+                raise AttributeError(name)
+            return super().__getattr__(name)
+
+    facts = ask(Old())
+    assert {device.problem for device in facts.devices} == {
+        "the driver has no cuMemGetInfo_v2; it is too old"
+    }
+
+
+@pytest.mark.parametrize(
+    "function", ["cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuMemGetInfo_v2"]
+)
+def test_a_device_that_gives_no_context_is_described_all_the_same(function: str) -> None:
+    facts = ask(PlayedDriver({function: 2}))
+    assert [device.name for device in facts.devices] == ["Device 70", "Device 71"]
+    assert {device.problem for device in facts.devices} == {f"{function}: what 2 means"}
+    assert {device.free_bytes for device in facts.devices} == {None}
+
+
+def test_a_library_has_its_version() -> None:
+    found = look_for("pytest", "pytest")
+    assert found == Library("pytest", pytest.__version__, None)
+
+
+def test_a_library_that_is_missing_is_not_installed() -> None:
+    assert look_for("nobodys-library", "nobodys_library") == Library(
+        "nobodys-library", None, "not installed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("raise RuntimeError('broken\\nin two lines')", "broken"),
+        ("raise OSError", "OSError"),
+        ("import nobodys_library", "No module named 'nobodys_library'"),
+    ],
+)
+def test_a_library_that_is_broken_is_no_error(
+    text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_library.py").write_text(text)
+    (tmp_path / "broken_library-1.5.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: broken-library\nVersion: 1.5\n"
+    (tmp_path / "broken_library-1.5.dist-info" / "METADATA").write_text(metadata)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = look_for("broken-library", "broken_library")
+    assert found == Library("broken-library", "1.5", f"cannot be imported: {problem}")
+
+
+H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)
+SOUND = CudaFacts(
+    DriverFacts((13, 0), (H200,), None),
+    Library("pycuda", "2026.1", None),
+    Library("cuda-bindings", "13.0.1", None),
+    CompilerFacts((13, 5), (75, 80, 90, 100), None),
+)
+NO_DRIVER = DriverFacts(None, (), "no NVIDIA driver (not found)")
+NO_PYCUDA = Library("pycuda", None, "not installed")
+BROKEN_PYCUDA = Library("pycuda", "2026.1", "cannot be imported: no libcuda.so.1")
+NO_BINDINGS = Library("cuda-bindings", None, "not installed")
+NO_NVRTC = CompilerFacts(None, (), "NVRTC cannot be loaded (not found)")
+INSTALL = "pip install 'mummergpu[cuda]'"
+INSTALL_12 = "pip install 'mummergpu[cuda12]'"
+
+
+def test_nothing_is_missing_where_all_is_there() -> None:
+    assert obstacles(SOUND) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"driver": NO_DRIVER}, ["no NVIDIA driver (not found): install NVIDIA's driver"]),
+        # Without a driver PyCUDA cannot be imported; that is not a second thing to mend.
+        ({"driver": NO_DRIVER, "pycuda": BROKEN_PYCUDA}, ["no NVIDIA driver (not found): install"]),
+        (
+            {"driver": DriverFacts((13, 0), (), "the driver has no device")},
+            ["the driver has no device: see what nvidia-smi"],
+        ),
+        (
+            {"driver": DriverFacts((13, 0), (replace(H200, problem="busy"),), None)},
+            ["device 0: busy: see what nvidia-smi says"],
+        ),
+        ({"pycuda": NO_PYCUDA}, [f"PyCUDA is not installed: {INSTALL} (it is compiled"]),
+        (
+            {"pycuda": BROKEN_PYCUDA},
+            ["PyCUDA cannot be imported: no libcuda.so.1: pip install --force-reinstall"],
+        ),
+        (
+            {"bindings": NO_BINDINGS, "compiler": NO_NVRTC},
+            [f"cuda-bindings: not installed: {INSTALL}"],
+        ),
+        ({"compiler": NO_NVRTC}, [f"NVRTC cannot be loaded: {INSTALL}"]),
+        (
+            {"driver": NO_DRIVER, "pycuda": NO_PYCUDA, "bindings": NO_BINDINGS},
+            ["no NVIDIA driver", f"PyCUDA is not installed: {INSTALL}", "cuda-bindings: "],
+        ),
+        (
+            {"driver": DriverFacts((12, 4), (H200,), None), "pycuda": NO_PYCUDA},
+            [
+                f"PyCUDA is not installed: {INSTALL_12}",
+                "NVRTC is of CUDA 13.5, the driver for CUDA 12.4: pip uninstall",
+            ],
+        ),
+        (
+            {"driver": DriverFacts((13, 0), (replace(H200, capability=(6, 1)),), None)},
+            [f"NVRTC 13.5 does not compile for so old a device: {INSTALL_12}"],
+        ),
+    ],
+)
+def test_what_is_missing_comes_with_what_to_do(
+    changes: dict[str, Any], expected: list[str]
+) -> None:
+    found = [str(obstacle) for obstacle in obstacles(replace(SOUND, **changes))]
+    assert len(found) == len(expected)
+    for line, start in zip(found, expected, strict=True):
+        assert line.startswith(start)
+
+
+def test_one_device_that_works_is_enough() -> None:
+    busy, old = replace(H200, number=1, problem="busy"), replace(H200, capability=(5, 0))
+    assert obstacles(replace(SOUND, driver=DriverFacts((13, 0), (old, H200, busy), None))) == []
+    assert target(H200, SOUND.compiler) == "sm_90"
+    assert target(old, SOUND.compiler) is None
+
+
+def test_a_compiler_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> tuple[int, int]:
+        raise BackendError("cuda", "NVRTC cannot be loaded")
+
+    monkeypatch.setattr(requirements, "nvrtc_version", refuse)
+    assert compiler_facts() == CompilerFacts(None, (), "NVRTC cannot be loaded")
+
+
+def test_this_machine_can_be_looked_at() -> None:
+    facts = cuda_facts(measure_memory=False)
+    assert facts.pycuda.name == "pycuda"
+    assert (facts.compiler.problem is None) == (facts.compiler.version is not None)
+    assert (facts.driver.problem is None) == bool(facts.driver.devices)
+    assert bool(obstacles(facts)) or facts.driver.devices

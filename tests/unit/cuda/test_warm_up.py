@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import pytest
+
+from mummergpu.cuda.warm_up import LIBRARY, ask_for_context
+
+
+class Driver:
+    """Stands in for the driver's library; answers every call with a code."""
+
+    def __init__(self, answers: dict[str, int]) -> None:
+        self.answers = answers
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*_arguments: Any) -> int:
+            self.calls.append(name)
+            return self.answers.get(name, 0)
+
+        return call
+
+
+def calls_with(monkeypatch: pytest.MonkeyPatch, answers: dict[str, int]) -> list[str]:
+    driver = Driver(answers)
+    loaded: list[str] = []
+
+    def load(name: str) -> Driver:
+        loaded.append(name)
+        return driver
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    ask_for_context(0).join(10)
+    assert loaded == [LIBRARY]
+    return driver.calls
+
+
+def test_the_primary_context_is_retained(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert calls_with(monkeypatch, {}) == ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]
+
+
+def test_nothing_is_asked_of_a_driver_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert calls_with(monkeypatch, {"cuInit": 100}) == ["cuInit"]
+    assert calls_with(monkeypatch, {"cuDeviceGet": 101}) == ["cuInit", "cuDeviceGet"]
+
+
+def test_no_driver_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str) -> Driver:
+        raise OSError(f"{name}: not found")
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    thread = ask_for_context(0)
+    thread.join(10)
+    assert not thread.is_alive()

@@ -1,0 +1,465 @@
+"""Index files: what is built comes back, and damage is told."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import signal
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mummergpu.errors import InputError, MummergpuError, OptionError
+from mummergpu.index import checksums, writer
+from mummergpu.index.checksums import digest_of
+from mummergpu.index.file import RECORD_SECTIONS, IndexFile
+from mummergpu.index.format import IndexHeader, PageEntry, is_index, start_of
+from mummergpu.index.kmer_page import SampledPage, build_sampled_pages
+from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import read_reference
+from mummergpu.matching.kmer.cpu import SampledCpuBackend, sampled_kernel
+from mummergpu.matching.options import MatchOptions
+from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cpu_match import match_kernel
+from mummergpu.matching.tree.cpu_print import print_kernel
+from mummergpu.pipeline import build_index as indexing
+from mummergpu.pipeline import plan as planning
+from mummergpu.pipeline.build_index import make_index
+from mummergpu.pipeline.plan import plan_of_index, require_index
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import encode
+
+SAMPLED = {"search": "sampled", "page_size": None}
+SAMPLED_PAGES = {"search": "sampled", "page_size": 700}
+TREE = {"search": "tree"}
+TREE_PAGES = {"search": "tree", "page_size": 700, "policy": Policy.from_code("Tn")}
+WIDE_PAGES = {"search": "tree", "page_size": 900, "address_bits": 32}
+EVERY_POLICY = {"search": "tree", "page_size": 1200, "policy": Policy.from_code("QRTmrtn")}
+KINDS = [SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, EVERY_POLICY]
+
+
+@pytest.fixture(scope="module")
+def fasta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of all kinds: repeats, unknown bases, nothing at all, a name of many bytes."""
+    made = random.Random(4)
+    repeat = "".join(made.choices("ACGT", k=60))
+    text = "".join(made.choices("ACGT", k=2500))
+    path = tmp_path_factory.mktemp("reference") / "ref.fa"
+    path.write_text(
+        f">a first\n{text}{repeat}\n>empty\n>b\nNNN{text[:300]}NNNN{repeat}{text[900:1200]}N\n"
+        f">nothing\nNNNNNNNN\n>{'x' * 300}\n{repeat}\n>last\n"
+    )
+    return path
+
+
+def index_of(fasta: Path, folder: Path, name: str = "ref.mgi", **told: Any) -> Path:
+    path = folder / name
+    options = MatchOptions(str(fasta), (), str(path), minimum_length=12, threads=2, **told)
+    make_index(options, Stats(), lambda _line: None)
+    return path
+
+
+def arrays_of(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Compare two records by their fields, and arrays by type, shape and content."""
+    for name, value in arrays_of(one).items():
+        loaded = getattr(other, name)
+        if isinstance(value, np.ndarray):
+            assert type(loaded) is np.ndarray
+            assert (loaded.dtype, loaded.flags.writeable) == (value.dtype, True)
+            assert loaded.flags.c_contiguous and loaded.flags.aligned
+            np.testing.assert_array_equal(loaded, value)
+        elif name != "path":
+            assert loaded == value
+
+
+@pytest.mark.parametrize("told", KINDS)
+def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path: Path) -> None:
+    index = IndexFile(str(index_of(fasta, tmp_path, **told)))
+    reference = read_reference(str(fasta))
+    assert_same(reference, index.reference)
+    assert index.reference.path == index.path
+    assert index.header.digest == digest_of(reference) == digest_of(index.reference)
+    assert (len(index.pages) > 2) == (told.get("page_size") is not None)
+    counted: list[None] = []
+    loaded = index.load(index.pages, Stats(), lambda: counted.append(None))
+    assert len(counted) == len(index.pages)
+    if told["search"] == "sampled":
+        length = index.header.kmer_length
+        built: Any = build_sampled_pages(
+            reference, index.pages, length, 1 << 20, Stats(), map, lambda: None
+        )
+        for one, other in zip(built, loaded, strict=True):
+            assert isinstance(other, SampledPage)
+            assert_same(one, replace(other, table=one.table))
+            assert_same(one.table, other.table)
+            assert_same(other, replace(other, padded_reference=index.padded_reference))
+        return
+    layout = Layout.of(told.get("policy", Policy.from_code("m")), told.get("address_bits") == 32)
+    assert layout == index.layout
+    for other in loaded:
+        assert isinstance(other, IndexedPage)
+        one = build_page(reference, other.page, layout, Stats())
+        assert_same(one, replace(other, tree=one.tree))
+        assert_same(one.tree, other.tree)
+
+
+@pytest.mark.parametrize("told", KINDS)
+def test_sections_begin_on_pages_of_memory(
+    told: dict[str, Any], fasta: Path, tmp_path: Path
+) -> None:
+    index = IndexFile(str(index_of(fasta, tmp_path, **told)))
+    assert all(section.offset % 4096 == 0 for section in index.header.sections)
+    assert index.byte_count == os.path.getsize(index.path)
+    assert index.padded_reference.ctypes.data % mmap.PAGESIZE == 0
+    assert index.damaged_sections() == []
+
+
+def test_a_table_without_kmers_comes_back(tmp_path: Path) -> None:
+    """A part of unknown bases alone has an empty list of positions."""
+    path = tmp_path / "n.fa"
+    path.write_text(">n\n" + "N" * 900 + "ACGTTGCATCGATCGGATCA\n")
+    made = index_of(path, tmp_path, search="sampled", page_size=300)
+    index = IndexFile(str(made))
+    pages = index.load(index.pages, Stats(), lambda: None)
+    sizes = [page.table.positions.size for page in pages if isinstance(page, SampledPage)]
+    assert sizes[:3] == [0, 0, 0] and sizes[3] > 0
+    assert index.damaged_sections() == []
+
+
+def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Path) -> None:
+    text = fasta.read_bytes().split(b"\n")[1][100:200]
+    block = QueryBlock(
+        0,
+        encode(text),
+        np.array([0, 100]),
+        np.frombuffer(bytearray(b"q"), np.uint8),
+        np.array([0, 1]),
+    )
+    reference = read_reference(str(fasta))
+    compiled: Any = (sampled_kernel, match_kernel, print_kernel)
+    backend: Any
+    for told, backend in ((SAMPLED, SampledCpuBackend), (TREE, CpuBackend)):
+        index = IndexFile(str(index_of(fasta, tmp_path, **told)))
+        if told is SAMPLED:
+            built: Any = build_sampled_pages(
+                reference, index.pages, index.header.kmer_length, 1, Stats(), map, lambda: None
+            )
+        else:
+            built = [build_page(reference, index.pages[0], index.layout, Stats())]
+        found = []
+        signatures = []
+        for pages in (built, index.load(index.pages, Stats(), lambda: None)):
+            searching = backend(Stats())
+            searching.hold(pages, 20)
+            found.append(searching.find_mems(block, block.codes, 1000))
+            signatures.append([len(kernel.signatures) for kernel in compiled])
+        assert found[0].count == found[1].count > 0
+        assert signatures[0] == signatures[1]
+
+
+def test_the_digest_is_of_the_sequences_and_names(fasta: Path) -> None:
+    reference = read_reference(str(fasta))
+    codes = reference.codes.copy()
+    codes[17] ^= 1
+    lengths = reference.record_lengths.copy()
+    lengths[[0, 2]] += (1, -1)
+    others = [
+        reference,
+        replace(reference, codes=codes),
+        replace(reference, record_lengths=lengths),
+        replace(reference, names=(b"c", *reference.names[1:])),
+        replace(reference, names=(b"aempty", b"", *reference.names[2:])),
+    ]
+    assert len({digest_of(other) for other in others}) == len(others)
+    assert digest_of(replace(reference, path="other.fa")) == digest_of(reference)
+
+
+def test_the_digest_takes_the_codes_in_pieces(fasta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "PIECE_BYTES", 100)
+    reference = read_reference(str(fasta))
+    codes = reference.codes.copy()
+    codes[[150, 250]] = codes[[250, 150]] ^ 1
+    assert digest_of(reference) != digest_of(replace(reference, codes=codes))
+    assert checksums.checksum_of(codes) == checksums.checksum_of(codes.copy())
+    assert checksums.checksum_of(codes) != checksums.checksum_of(reference.codes)
+    assert checksums.checksum_of(codes) == zlib.crc32(codes.tobytes())
+
+
+@pytest.mark.parametrize("told", [SAMPLED_PAGES, TREE_PAGES, WIDE_PAGES])
+def test_damage_in_each_section_is_found(told: dict[str, Any], fasta: Path, tmp_path: Path) -> None:
+    path = index_of(fasta, tmp_path, **told)
+    data = path.read_bytes()
+    for section in IndexFile(str(path)).header.sections:
+        at = section.offset + section.byte_count // 2
+        path.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+        if section.name in RECORD_SECTIONS:
+            with pytest.raises(InputError, match=f"damaged in its section '{section.name}'"):
+                IndexFile(str(path))
+        else:
+            assert IndexFile(str(path)).damaged_sections() == [section.name]
+
+
+@pytest.mark.parametrize("told", [SAMPLED, TREE])
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99, 1.0])
+def test_a_truncated_index_is_refused(
+    told: dict[str, Any], part: float, fasta: Path, tmp_path: Path
+) -> None:
+    path = index_of(fasta, tmp_path, **told)
+    size = path.stat().st_size
+    os.truncate(path, max(5, int(part * size) - 1))
+    with pytest.raises(InputError, match=r"ref\.mgi: the index is truncated: it has "):
+        IndexFile(str(path))
+
+
+def test_a_missing_index_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.mgi: no such file"):
+        IndexFile(str(tmp_path / "none.mgi"))
+
+
+def rewritten(path: Path, change: Callable[[IndexHeader], IndexHeader]) -> Path:
+    """Give a file another header, with the hash that belongs to it."""
+    header = IndexFile(str(path)).header
+    text = change(header).as_json()
+    data = path.read_bytes()
+    end = int.from_bytes(data[24:32], "little")
+    path.write_bytes(start_of(text, end) + data[4096:end] + text)
+    return path
+
+
+def without(name: str) -> Callable[[IndexHeader], IndexHeader]:
+    def change(header: IndexHeader) -> IndexHeader:
+        kept = tuple(section for section in header.sections if section.name != name)
+        assert len(kept) == len(header.sections) - 1
+        return replace(header, sections=kept)
+
+    return change
+
+
+def with_section(name: str, **changes: Any) -> Callable[[IndexHeader], IndexHeader]:
+    def change(header: IndexHeader) -> IndexHeader:
+        sections = [
+            replace(section, **changes) if section.name == name else section
+            for section in header.sections
+        ]
+        return replace(header, sections=tuple(sections))
+
+    return change
+
+
+def with_page(number: int, **changes: int) -> Callable[[IndexHeader], IndexHeader]:
+    def change(header: IndexHeader) -> IndexHeader:
+        pages = list(header.pages)
+        pages[number] = replace(pages[number], **changes)
+        return replace(header, pages=tuple(pages))
+
+    return change
+
+
+def with_fields(**changes: Any) -> Callable[[IndexHeader], IndexHeader]:
+    return lambda header: replace(header, **changes)
+
+
+OF_BOTH = [
+    *(without(name) for name in (*RECORD_SECTIONS, "reference")),
+    with_fields(search="other"),
+    with_fields(pages=()),
+    with_fields(records=5),
+    with_fields(bases=77),
+    with_fields(pages=(PageEntry(0, 10, 10, 2, 1),)),
+    with_page(0, begin=1),
+    with_page(0, owned_end=10),
+    with_page(1, end=1 << 40),
+    with_page(1, begin=3),
+    with_section("reference", count=100),
+    with_section("reference", count=10, dtype="<u4"),
+]
+OF_TABLES = [
+    without("1.positions"),
+    without("0.offsets"),
+    with_fields(kmer_length=2),
+    with_fields(kmer_length=0),
+    with_fields(kmer_length=16),
+    with_section("1.positions", count=5),
+    with_section("0.offsets", count=5),
+]
+OF_TREES = [
+    without("1.nodes"),
+    without("0.children"),
+    with_fields(kmer_length=11),
+    with_fields(search_length=0),
+    with_fields(policy="x"),
+    with_fields(address_bits=32),
+    with_page(1, node_count=3),
+    with_page(1, node_count=1 << 40),
+    with_page(1, leaf_count=1 << 40),
+    with_section("1.nodes", count=16),
+    with_section("1.children", count=16),
+    with_section("1.reference", count=16),
+]
+
+
+@pytest.mark.parametrize("kind", ["sampled", "tree"])
+def test_parts_that_do_not_fit_each_other_are_refused(
+    kind: str, fasta: Path, tmp_path: Path
+) -> None:
+    told = SAMPLED_PAGES if kind == "sampled" else TREE_PAGES
+    sound = index_of(fasta, tmp_path, **told).read_bytes()
+    path = tmp_path / "changed.mgi"
+    for change in OF_BOTH + (OF_TABLES if kind == "sampled" else OF_TREES):
+        path.write_bytes(sound)
+        rewritten(path, change)
+        with pytest.raises(InputError, match=r"changed\.mgi: the "):
+            index = IndexFile(str(path))
+            index.load(index.pages, Stats(), lambda: None)
+    path.write_bytes(sound)
+    rewritten(path, with_fields(program="another"))
+    assert IndexFile(str(path)).header.program == "another"
+
+
+def test_offsets_end_where_positions_do(fasta: Path, tmp_path: Path) -> None:
+    path = index_of(fasta, tmp_path, **SAMPLED)
+    section = {one.name: one for one in IndexFile(str(path)).header.sections}["0.offsets"]
+    with open(path, "r+b") as file:
+        file.seek(section.offset + section.byte_count - 4)
+        file.write(b"\xff\xff\xff\x7f")
+    index = IndexFile(str(path))
+    with pytest.raises(InputError, match="its table of page 0 cannot be"):
+        index.load(index.pages, Stats(), lambda: None)
+
+
+def test_the_margins_are_breaks(fasta: Path, tmp_path: Path) -> None:
+    path = index_of(fasta, tmp_path, **SAMPLED)
+    section = {one.name: one for one in IndexFile(str(path)).header.sections}["reference"]
+    for at in (section.offset, section.offset + section.byte_count - 1):
+        data = path.read_bytes()
+        path.write_bytes(data[:at] + b"\0" + data[at + 1 :])
+        with pytest.raises(InputError, match="its margins of the reference cannot be"):
+            IndexFile(str(path))
+        path.write_bytes(data)
+
+
+def plan(path: Path, most_device_bytes: int | None = None, **told: Any) -> Any:
+    index = IndexFile(str(path))
+    options = MatchOptions(str(path), ("q.fa",), search=index.header.search, **told)
+    return plan_of_index(options, index, most_device_bytes)
+
+
+def test_all_pages_are_one_group_if_there_is_room(
+    fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = index_of(fasta, tmp_path, **SAMPLED_PAGES)
+    count = len(IndexFile(str(path)).pages)
+    largest = max(IndexFile(str(path)).page_bytes(number) for number in range(count))
+    sizes = [len(group) for group in plan(path).groups]
+    assert sizes == [count]
+    assert [len(group) for group in plan(path, memory=1).groups] == [1] * count
+    assert len(plan(path, 2 * largest).groups[0]) == 2
+    assert [len(group) for group in plan(path, 1 << 40, memory=1).groups] == [count]
+    monkeypatch.setattr(planning, "free_memory", lambda: 1)
+    assert [len(group) for group in plan(path).groups] == [1] * count
+
+
+def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> None:
+    path = index_of(fasta, tmp_path, **SAMPLED)
+    length = IndexFile(str(path)).header.kmer_length
+    assert 1 < length <= 12
+    for minimum in (length, 12, 500):
+        assert plan(path, minimum_length=minimum).search_length == minimum
+    with pytest.raises(OptionError, match=f"-l: the index .* has {length}-mers"):
+        plan(path, minimum_length=length - 1)
+
+
+def test_trees_are_searched_for_what_their_pages_overlap_for(fasta: Path, tmp_path: Path) -> None:
+    pages, page = (
+        index_of(fasta, tmp_path, name, **told)
+        for name, told in (("pages.mgi", TREE_PAGES), ("page.mgi", TREE))
+    )
+    policy = Policy.from_code("Tn")
+    lengths = [1, 11, 12, 13, 500]
+    told = [plan(pages, minimum_length=length, policy=policy).search_length for length in lengths]
+    assert told == [1, 11, 12, 12, 12]
+    told = [plan(page, minimum_length=length).search_length for length in lengths]
+    assert told == lengths
+
+
+def test_options_that_an_index_cannot_serve_are_refused(fasta: Path, tmp_path: Path) -> None:
+    index = IndexFile(str(index_of(fasta, tmp_path, **TREE_PAGES)))
+    options = MatchOptions("r", (), search="tree", policy=Policy.from_code("QRTn"))
+    require_index(options, index)
+    with pytest.raises(OptionError, match=r"--search: the index '.*' is for 'tree'"):
+        require_index(replace(options, search="sampled"), index)
+    with pytest.raises(OptionError, match=r"--policy: the index '.*' is laid out for 'Tn'"):
+        require_index(replace(options, policy=Policy.from_code("Tmn")), index)
+
+
+class _StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", ["build_kmer_table", "digest_of", "start_of"])
+def test_a_build_that_fails_leaves_nothing(
+    step: str, fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise _StoppedError
+
+    monkeypatch.setattr(writer if step == "start_of" else indexing, step, fail)
+    (tmp_path / "ref.mgi").write_text("older")
+    with pytest.raises(_StoppedError):
+        index_of(fasta, tmp_path, **SAMPLED)
+    assert os.listdir(tmp_path) == ["ref.mgi"]
+    assert (tmp_path / "ref.mgi").read_text() == "older"
+
+
+def test_what_a_killed_build_leaves_is_no_index(fasta: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys, time\n"
+        "from mummergpu.pipeline import build_index as indexing\n"
+        "from mummergpu.cli.main import main\n"
+        "def wait(*_):\n"
+        "    print('all sections are written', flush=True)\n"
+        "    time.sleep(100)\n"
+        "indexing.digest_of = wait\n"
+        "main(['index', sys.argv[1], '-o', sys.argv[2], '-q'])\n"
+    )
+    words = [sys.executable, "-c", program, str(fasta), str(tmp_path / "ref.mgi")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"all sections")
+        process.send_signal(signal.SIGKILL)
+    (left,) = os.listdir(tmp_path)
+    assert left.endswith(".part")
+    assert (tmp_path / left).stat().st_size > 1 << 16
+    assert not is_index(str(tmp_path / left))
+    for read in (IndexFile, read_reference):
+        with pytest.raises(MummergpuError):
+            read(str(tmp_path / left))
+
+
+def test_an_open_index_outlives_its_name(fasta: Path, tmp_path: Path) -> None:
+    path = index_of(fasta, tmp_path, **SAMPLED)
+    index = IndexFile(str(path))
+    before = index.reference.codes.copy()
+    other = tmp_path / "other.fa"
+    other.write_text(">o\n" + "ACGT" * 700 + "\n")
+    index_of(other, tmp_path, **SAMPLED)
+    np.testing.assert_array_equal(index.reference.codes, before)
+    assert IndexFile(str(path)).header.digest != index.header.digest
+    path.unlink()
+    assert index.damaged_sections() == []

@@ -1,0 +1,212 @@
+"""Where fields and records lie in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
+
+from mummergpu.index.tree.layout import (
+    CACHE_LINE,
+    EDGE_END,
+    EDGE_START,
+    FIELDS,
+    FLAGS,
+    HUGE_PAGE,
+    IS_LEAF,
+    LEAF_FLAG,
+    LEAF_ID,
+    MAXIMUM_PAGE_BASES,
+    MAXIMUM_WIDE_PAGE_BASES,
+    NEXT_LEAF,
+    PARENT,
+    PRECEDING_BASE_MASK,
+    STRING_DEPTH,
+    SUFFIX_LINK,
+    Layout,
+    length_in_strips,
+    place_in_strips,
+    zeros_aligned,
+)
+from mummergpu.index.tree.node_fields import has_words, load_flags, load_number
+from mummergpu.index.tree.policy import Policy
+from mummergpu.runtime.jit import compiled
+from mummergpu.sequence.codes import BREAK
+
+TREE_STRIPS = (12, 5)
+WIDE_TREE_STRIPS = (14, 5)
+REFERENCE_STRIPS = (16, 2)
+ALL_STRIPS = [TREE_STRIPS, WIDE_TREE_STRIPS, REFERENCE_STRIPS]
+FULL_TREES = [(1 << 24, TREE_STRIPS), (1 << 31, WIDE_TREE_STRIPS)]
+
+
+@compiled
+def read_field(halves: np.ndarray, half: int, field: int) -> int:
+    return load_number(halves, half, field)
+
+
+@compiled
+def read_flags(halves: np.ndarray, half: int) -> int:
+    return load_flags(halves, half)
+
+
+@compiled
+def are_words(halves: np.ndarray) -> bool:
+    return has_words(halves)
+
+
+@compiled
+def places(count: int, width_bits: int, strip_bits: int) -> np.ndarray:
+    result = np.empty(count, dtype=np.int64)
+    for number in range(count):
+        result[number] = place_in_strips(number, width_bits, strip_bits)
+    return result
+
+
+def test_fields_fill_both_halves_without_overlap() -> None:
+    first = [EDGE_START, EDGE_END, STRING_DEPTH, PARENT, SUFFIX_LINK, IS_LEAF]
+    assert first == list(range(FIELDS))
+    assert [*range(BREAK + 1), FLAGS] == list(range(FIELDS))
+    assert LEAF_ID == 0
+    assert NEXT_LEAF == BREAK
+
+
+def test_flags_hold_the_mark_of_a_leaf_and_any_code() -> None:
+    assert LEAF_FLAG & PRECEDING_BASE_MASK == 0
+    assert all(code & PRECEDING_BASE_MASK == code for code in range(BREAK + 1))
+    assert LEAF_FLAG | PRECEDING_BASE_MASK < 256
+
+
+def test_the_largest_pages() -> None:
+    assert MAXIMUM_PAGE_BASES == 8_388_608
+    assert MAXIMUM_WIDE_PAGE_BASES == 1_073_741_824
+    for wide in (False, True):
+        layout = Layout.of(Policy(), wide)
+        nodes = 2 * layout.maximum_bases
+        assert nodes - 1 < 1 << min(layout.address_bits, 31)
+        assert layout.maximum_bases < 1 << min(layout.address_bits, 31), "positions fit, too"
+
+
+NUMBERS = [0, 1, 0xFF, 0x100, 0x7FFFFF, 0x800000, 0xFFFF00, 0xFFFFFF]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("half", [0, 16])
+@pytest.mark.parametrize("field", range(5))
+def test_numbers_of_24_bits_are_read_whatever_lies_around(
+    number: int, half: int, field: int
+) -> None:
+    for around in (0, 0xFF):
+        array = np.full(32, around, dtype=np.uint8)
+        begin = half + 3 * field
+        array[begin : begin + 3] = list(number.to_bytes(3, "little"))
+        assert read_field(array, half, field) == number
+
+
+@pytest.mark.parametrize("number", [*NUMBERS, 0x1000000, 0x7FFFFFFE, 0x7FFFFFFF, 0xFFFFFFFF])
+@pytest.mark.parametrize("half", [0, 6])
+@pytest.mark.parametrize("field", range(5))
+def test_numbers_of_32_bits_are_read_whatever_lies_around(
+    number: int, half: int, field: int
+) -> None:
+    for around in (0, 0xFFFFFFFF):
+        array = np.full(12, around, dtype=np.uint32)
+        array[half + field] = number
+        assert read_field(array, half, field) == number
+
+
+def test_flags_are_the_last_byte_or_word_of_a_half() -> None:
+    octets, words = np.zeros(32, dtype=np.uint8), np.zeros(12, dtype=np.uint32)
+    octets[15], octets[31], words[5], words[11] = 0x84, 1, 0x83, 2
+    assert [read_flags(octets, half) for half in (0, 16)] == [0x84, 1]
+    assert [read_flags(words, half) for half in (0, 6)] == [0x83, 2]
+
+
+def test_arrays_tell_their_format() -> None:
+    assert are_words(np.zeros(6, dtype=np.uint32))
+    assert not are_words(np.zeros(16, dtype=np.uint8))
+    assert not are_words(np.zeros(2, dtype=np.int64))
+
+
+def test_numbers_are_read_at_the_end_of_a_large_array() -> None:
+    array = np.zeros(1 << 26, dtype=np.uint8)
+    array[-4:-1] = [1, 2, 3]
+    assert read_field(array, array.size - 16, 4) == 0x030201
+
+
+def test_numbers_are_read_beyond_32_bits_of_bytes() -> None:
+    """Of such an array only the pages of memory that are touched exist."""
+    words = np.zeros((1 << 30) + 24, dtype=np.uint32)
+    assert words.nbytes > 1 << 32
+    words[-6 + SUFFIX_LINK] = 0x7FFFFFFF
+    assert read_field(words, words.size - 6, SUFFIX_LINK) == 0x7FFFFFFF
+    octets = words.view(np.uint8)
+    octets[-16:] = range(16)
+    assert read_field(octets, octets.size - 16, PARENT) == 0x0B0A09
+
+
+@pytest.mark.parametrize(("width_bits", "strip_bits"), [*ALL_STRIPS, (3, 2)])
+def test_strips_are_filled_without_gap_or_overlap(width_bits: int, strip_bits: int) -> None:
+    strip = 1 << (width_bits + strip_bits)
+    found = places(3 * strip, width_bits, strip_bits)
+    for number in range(3):
+        inside = found[number * strip : (number + 1) * strip]
+        assert np.array_equal(np.sort(inside), np.arange(number * strip, (number + 1) * strip))
+
+
+@pytest.mark.parametrize(("width_bits", "strip_bits"), ALL_STRIPS)
+def test_strips_are_filled_column_by_column(width_bits: int, strip_bits: int) -> None:
+    rows, width = 1 << strip_bits, 1 << width_bits
+    found = places(2 * rows * width, width_bits, strip_bits)
+    numbers = np.arange(found.size)
+    assert np.array_equal(found % width, numbers // rows % width)
+    assert np.array_equal(found // width, numbers // (rows * width) * rows + numbers % rows)
+
+
+def test_the_first_item_stays_first_in_every_layout() -> None:
+    for layout in LAYOUTS + WIDE_LAYOUTS:
+        assert place_in_strips(0, layout.tree_width_bits, layout.tree_strip_bits) == 0
+
+
+@pytest.mark.parametrize(("nodes", "strips"), FULL_TREES)
+def test_a_full_tree_in_strips_needs_no_larger_addresses(
+    nodes: int, strips: tuple[int, int]
+) -> None:
+    assert length_in_strips(nodes, *strips) == nodes
+    assert place_in_strips(nodes - 1, *strips) == nodes - 1
+
+
+def test_nothing_moves_in_one_dimension() -> None:
+    assert np.array_equal(places(1000, 12, 0), np.arange(1000))
+    assert length_in_strips(1000, 12, 0) == 1000
+
+
+@pytest.mark.parametrize(
+    ("count", "length"),
+    [(0, 0), (1, 131_072), (131_072, 131_072), (131_073, 262_144), (262_144, 262_144)],
+)
+def test_arrays_in_strips_hold_whole_strips(count: int, length: int) -> None:
+    assert length_in_strips(count, 12, 5) == length
+
+
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
+def test_strides_and_strips_of_a_layout(layout: Layout) -> None:
+    strides = (12, 6) if layout.wide else (32, 16)
+    assert layout.node_stride == strides[not layout.merged_tree]
+    half = 24 if layout.wide else 16
+    assert layout.half_bytes == half
+    assert layout.node_stride_bytes == (2 * half if layout.merged_tree else half)
+    assert layout.half_elements * layout.element_bytes == half
+    assert layout.most_bytes_per_base == (97 if layout.wide else 65)
+    assert layout.tree_width_bits == (14 if layout.wide else 12)
+    assert layout.tree_strip_bits == (5 if layout.two_dimensional_tree else 0)
+    assert layout.reference_strip_bits == (2 if layout.two_dimensional_reference else 0)
+
+
+@pytest.mark.parametrize("size", [1, 64, 1000, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 5])
+def test_memory_is_zero_and_begins_on_a_line(size: int) -> None:
+    array = zeros_aligned(size)
+    assert array.size == size
+    assert array.dtype == np.uint8
+    assert array.ctypes.data % (HUGE_PAGE if size >= HUGE_PAGE else CACHE_LINE) == 0
+    assert not array.any()

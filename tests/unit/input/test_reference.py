@@ -1,0 +1,118 @@
+"""References: their records as one array, and the pages that it is cut into."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from io import BytesIO, TextIOWrapper
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mummergpu.errors import InputError
+from mummergpu.index.pages import plan_pages
+from mummergpu.input.reference import Reference, read_reference
+from mummergpu.sequence.codes import decode
+
+
+def read(folder: Path, content: bytes, chunk_size: int = 1 << 20) -> Reference:
+    path = folder / "reference"
+    path.write_bytes(content)
+    return read_reference(str(path), chunk_size)
+
+
+RECORDS = b"\n>a x\nACg\nT\n>\n>c\n\n>d\r\nNNAC-RU\r\n>e"
+
+
+@pytest.mark.parametrize("chunk_size", [2, 3, 8, 1 << 20])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_records_are_joined_by_one_break(tmp_path: Path, chunk_size: int, pack: type) -> None:
+    reference = read(tmp_path, pack(RECORDS), chunk_size)
+    assert reference.path == str(tmp_path / "reference")
+    assert reference.names == (b"a", b"", b"c", b"d", b"e")
+    assert decode(reference.codes) == b"ACGTNNNNNACNNNN"
+    assert reference.record_starts.tolist() == [0, 5, 6, 7, 15]
+    assert reference.record_lengths.tolist() == [4, 0, 0, 7, 0]
+    assert reference.codes.dtype.name == "uint8"
+    assert reference.record_starts.dtype.name == reference.record_lengths.dtype.name == "int64"
+
+
+def test_many_small_records(tmp_path: Path) -> None:
+    reference = read(tmp_path, b">\nA\n" * 1_000_000)
+    assert len(reference.names) == 1_000_000
+    assert reference.codes.size == 1_999_999
+    assert reference.codes.tolist()[:4] == [0, 4, 0, 4]
+
+
+@pytest.mark.parametrize("content", [b">a\n>b", b">a\nNNN\n>b\nRYK-", b">", b">a\nuuu"])
+def test_reference_without_a_base_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputError, match=r"the reference holds no A, C, G or T$"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    "content, name",
+    [
+        (b"@a\nACGT\n+\nIIII\n", "FASTQ"),
+        (b"@SQ\tSN:c1\tLN:100\n", "SAM"),
+        (gzip.compress(b"BAM\1" + bytes(50)), "BAM"),
+        (b"CRAM\3\0" + bytes(50), "CRAM"),
+    ],
+)
+def test_reference_must_be_fasta(tmp_path: Path, content: bytes, name: str) -> None:
+    with pytest.raises(InputError, match=f": a reference must be FASTA, and this is {name}$"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "reference: the file is empty"),
+        (b">a\nAC1", "reference:2: '1' is not a sequence character (record 'a')"),
+        (gzip.compress(b">a\nACGT\n" * 9999)[:-8], "reference: the compressed data end too early"),
+    ],
+)
+def test_faults_are_reported(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, content)
+    assert message in str(caught.value)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file or directory"):
+        read_reference(str(tmp_path / "missing"))
+
+
+def test_reference_from_standard_input_or_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b">a\nACGT\n")))
+    assert read_reference("-").codes.tolist() == [0, 1, 2, 3]
+    read_end, write_end = os.pipe()
+    os.write(write_end, b">a\nACGT\n")
+    os.close(write_end)
+    try:
+        assert read_reference(f"/dev/fd/{read_end}").codes.tolist() == [0, 1, 2, 3]
+    finally:
+        os.close(read_end)
+
+
+@given(st.integers(0, 5000), st.integers(1, 500), st.integers(0, 100))
+def test_pages_cover_the_reference_and_overlap(length: int, size: int, overlap: int) -> None:
+    if size <= overlap:
+        with pytest.raises(ValueError, match=f"pages of {size} bases cannot overlap by {overlap}"):
+            plan_pages(length, size, overlap)
+        return
+    pages = plan_pages(length, size, overlap)
+    assert [page.index for page in pages] == list(range(len(pages)))
+    assert pages[0].begin == 0
+    assert pages[-1].end == pages[-1].owned_end == length
+    for page in pages:
+        assert page.end - page.begin <= size
+        assert page.begin <= page.owned_end <= page.end
+    for page, following in pairwise(pages):
+        assert page.owned_end == following.begin
+        assert page.end - following.begin == overlap
+        assert page.end - page.begin == size
+        assert page.end < following.end

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.long_queries import cut_queries, has_long_query
+from mummergpu.sequence.codes import encode
+
+PIECE_BASES = 4
+LONG_QUERY = 8
+PART_BASES = 9
+
+
+def block_of(*queries: bytes) -> QueryBlock:
+    offsets = np.cumsum([0, *map(len, queries)], dtype=np.int64)
+    no_names = np.zeros(len(queries) + 1, dtype=np.int64)
+    return QueryBlock(0, encode(b"".join(queries)), offsets, np.empty(0, np.uint8), no_names)
+
+
+def test_pieces_own_every_start_once_and_see_what_they_need() -> None:
+    block = block_of(b"ACGTACGTAC", b"", b"GGT", b"TTTTACGT")
+    pieces = cut_queries(block.offsets, 3, PIECE_BASES)
+    assert pieces.queries.tolist() == [0, 0, 0, 1, 2, 3, 3]
+    assert pieces.begins.tolist() == [0, 4, 8, 10, 10, 13, 17]
+    assert pieces.ends.tolist() == [4, 8, 10, 10, 13, 17, 21]
+    assert pieces.text_begins.tolist() == [0, 3, 7, 10, 10, 13, 16]
+    assert pieces.text_ends.tolist() == [7, 10, 10, 10, 13, 20, 21]
+
+
+def test_parts_hold_all_pieces_in_order() -> None:
+    block = block_of(b"ACGTACGTACCA", b"GGT", b"TTTTACGT")
+    pieces = cut_queries(block.offsets, 3, PIECE_BASES)
+    parts = list(pieces.parts(PART_BASES))
+    assert len(parts) > 2
+    assert np.concatenate([part.begins for part in parts]).tolist() == pieces.begins.tolist()
+    texts = [part.as_block(block.codes) for part in parts]
+    for part, text in zip(parts, texts, strict=True):
+        for piece in range(part.queries.size):
+            seen = text.codes[text.offsets[piece] : text.offsets[piece + 1]]
+            true = block.codes[part.text_begins[piece] : part.text_ends[piece]]
+            assert seen.tolist() == true.tolist()
+
+
+@pytest.mark.parametrize(
+    ("queries", "expected"),
+    [
+        ([b"ACGTACGT"], False),
+        ([b"ACGTACGTA"], True),
+        ([b"ACGT", b"ACGT", b"ACGT"], False),
+        ([b"", b"ACGTACGTACGT"], True),
+        ([], False),
+    ],
+)
+def test_only_blocks_with_a_long_query_are_cut(queries: list[bytes], expected: bool) -> None:
+    assert has_long_query(block_of(*queries), LONG_QUERY) is expected

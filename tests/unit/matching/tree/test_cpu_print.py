@@ -1,0 +1,217 @@
+"""The kernels of the cpu backend through its one method: which rows, in which order."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers.oracle import brute_force_mems
+from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id, reference_of
+
+from mummergpu.index.pages import Page, plan_pages
+from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.layout import Layout
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import encode
+
+ANY = 1 << 40
+Rows = list[tuple[int, int, int]]
+"""Start in the query, start in the joined reference, length."""
+
+
+def block_of(queries: list[str]) -> QueryBlock:
+    offsets = np.cumsum([0, *map(len, queries)]).astype(np.int64)
+    nothing = np.zeros(0, dtype=np.uint8)
+    codes = encode("".join(queries).encode())
+    return QueryBlock(0, codes, offsets, nothing, np.zeros(offsets.size, dtype=np.int64))
+
+
+def columns_of(
+    reference: Reference,
+    page: Page,
+    queries: list[str],
+    minimum_length: int,
+    layout: Layout = PLAIN,
+) -> MemColumns:
+    stats = Stats()
+    block = block_of(queries)
+    backend = CpuBackend(stats)
+    backend.hold([build_page(reference, page, layout, stats)], minimum_length)
+    columns = backend.find_mems(block, block.codes, ANY)
+    assert columns is not None
+    return columns
+
+
+def rows_of(columns: MemColumns) -> list[Rows]:
+    rows = list(
+        zip(
+            columns.query_starts.tolist(),
+            columns.reference_starts.tolist(),
+            columns.lengths.tolist(),
+            strict=True,
+        )
+    )
+    offsets = columns.offsets.tolist()
+    return [rows[begin:end] for begin, end in pairwise(offsets)]
+
+
+def on_one_page(record: str, queries: list[str], minimum_length: int) -> list[Rows]:
+    reference = reference_of([record])
+    (page,) = plan_pages(reference.codes.size, 1 << 20, minimum_length - 1)
+    return rows_of(columns_of(reference, page, queries, minimum_length))
+
+
+def expected(records: list[str], queries: list[str], minimum_length: int) -> list[Rows]:
+    starts = reference_of(records).record_starts.tolist()
+    return [
+        [
+            (place, starts[record] + start, length)
+            for record, start, place, length in brute_force_mems(records, query, minimum_length)
+        ]
+        for query in queries
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33, 300])
+@pytest.mark.parametrize("behind", ["N", "C", "CGTAGCTTNCAGGACT"])
+def test_rows_of_one_query_position_ascend_however_many_they_are(count: int, behind: str) -> None:
+    """They come from the tree by what stands behind them, and from a chain the last first."""
+    record = "".join("GATTACA" + behind[number * 7 % len(behind)] for number in range(count))
+    (rows,) = on_one_page(record, ["GATTACA"], 7)
+    assert rows == [(0, 8 * number, 7) for number in range(count)]
+
+
+@pytest.mark.parametrize("length", [5, 40, 200])
+def test_homopolymers_give_every_pair_of_ends(length: int) -> None:
+    (rows,) = on_one_page("A" * 100, ["A" * length], 5)
+    assert [rows] == expected(["A" * 100], ["A" * length], 5)
+
+
+def test_queries_too_short_and_empty_have_no_rows() -> None:
+    assert on_one_page("ACGTACGT", ["ACG", "", "ACGT", "A"], 4) == [
+        [],
+        [],
+        [(0, 0, 4), (0, 4, 4)],
+        [],
+    ]
+
+
+def test_a_block_without_queries_has_no_rows() -> None:
+    assert on_one_page("ACGTACGT", [], 4) == []
+
+
+def test_blocks_whose_queries_are_all_too_short_have_no_rows() -> None:
+    assert on_one_page("ACGTACGT", ["ACG", ""], 4) == [[], []]
+
+
+def test_left_maximality_is_settled_by_the_base_before_also_at_breaks() -> None:
+    record, query = "TACGTNACGTGACGT", "TACGTNACGTNNACGT"
+    assert on_one_page(record, [query], 4) == expected([record], [query], 4)
+
+
+def test_breaks_before_both_sequences_do_not_match_each_other() -> None:
+    assert on_one_page("CCNGATTACAT", ["CTNGATTACAC"], 4) == [[(3, 3, 7)]]
+
+
+def test_suffixes_that_end_behind_the_same_bases_are_all_reported() -> None:
+    records = ["TGATTACA", "CGATTACA", "GATTACA", "AGATTACA"]
+    reference = reference_of(records)
+    (page,) = plan_pages(reference.codes.size, 1000, 3)
+    queries = ["GATTACA", "GATTACAT", "CGATTACAT", "TTACA"]
+    found = rows_of(columns_of(reference, page, queries, 4))
+    assert found == expected(records, queries, 4)
+
+
+RECORDS = ["ACGTTGCATGTCAGGCTAACGTTGCA", "TTGACNNCAGGCTAACG", "", "A" * 12, "GCATGTCAGGC"]
+QUERIES = ["ACGTTGCATGTCAGGCTAACGTTGCA", "AAAAAAAAAAAAAAAAAA", "TTGACGCAGGCTAACGN", "GCATG", "T"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("page_size", [5, 6, 13, 30, 1000])
+def test_pages_report_what_begins_in_their_own_part_and_nothing_twice(
+    layout: Layout, page_size: int
+) -> None:
+    reference = reference_of(RECORDS)
+    found: list[Rows] = [[] for _ in QUERIES]
+    for page in plan_pages(reference.codes.size, page_size, 4):
+        columns = columns_of(reference, page, QUERIES, 5, layout)
+        assert (
+            (page.begin <= columns.reference_starts) & (columns.reference_starts < page.owned_end)
+        ).all()
+        for query, rows in enumerate(rows_of(columns)):
+            assert rows == sorted(rows)
+            found[query] += rows
+    assert [sorted(rows) for rows in found] == expected(RECORDS, QUERIES, 5)
+
+
+def test_a_match_longer_than_many_pages_comes_whole_from_the_first() -> None:
+    record = "".join(np.random.default_rng(9).choice(list("ACGT"), 2_000))
+    reference = reference_of([record])
+    pages = plan_pages(reference.codes.size, 100, 39)
+    assert len(pages) > 30
+    found = [rows_of(columns_of(reference, page, [record], 40))[0] for page in pages]
+    assert found == [[(0, 0, 2_000)]] + [[]] * (len(pages) - 1)
+
+
+def test_a_match_ends_where_its_record_ends_also_at_the_end_of_a_page() -> None:
+    records = ["ACGTTGCA", "TGTCAGGC"]
+    reference = reference_of(records)
+    pages = plan_pages(reference.codes.size, 8, 3)
+    assert pages[0].end == 8
+    query = "ACGTTGCAATGTCAGGC"
+    found = [row for page in pages for row in rows_of(columns_of(reference, page, [query], 4))[0]]
+    assert sorted(found) == expected(records, [query], 4)[0]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
+def test_many_queries_of_many_lengths_at_once(layout: Layout) -> None:
+    random = np.random.default_rng(11)
+    record = "".join(random.choice(list("ACGT"), 400))
+    queries = []
+    for _ in range(100):
+        begin, length = random.integers(0, 400), random.integers(0, 60)
+        queries.append(record[begin : begin + length] + "ACGTN"[: random.integers(0, 6)])
+    reference = reference_of([record])
+    (page,) = plan_pages(reference.codes.size, 1000, 6)
+    columns = columns_of(reference, page, queries, 7, layout)
+    assert rows_of(columns) == expected([record], queries, 7)
+
+
+@pytest.mark.parametrize("page_size", [1000, 20])
+def test_more_rows_than_there_is_room_for_are_not_made(page_size: int) -> None:
+    reference = reference_of(["A" * 50])
+    stats = Stats()
+    pages = plan_pages(50, page_size, 4)
+    block = block_of(["A" * 20])
+    backend = CpuBackend(stats)
+    backend.hold([build_page(reference, page, PLAIN, stats) for page in pages], 5)
+    rows = len(expected(["A" * 50], ["A" * 20], 5)[0])
+    assert backend.find_mems(block, block.codes, rows - 1) is None
+    columns = backend.find_mems(block, block.codes, rows)
+    assert columns is not None
+    assert columns.count == rows
+
+
+def test_the_pages_that_are_held_last_are_searched() -> None:
+    reference = reference_of(RECORDS)
+    stats = Stats()
+    pages = plan_pages(reference.codes.size, 13, 4)
+    assert len(pages) > 5
+    indexed = [build_page(reference, page, PLAIN, stats) for page in pages]
+    block = block_of(QUERIES)
+    backend = CpuBackend(stats)
+    found: list[Rows] = [[] for _ in QUERIES]
+    for group in ([indexed[0]], indexed[1:4], indexed[4:]):
+        backend.hold(group, 5)
+        columns = backend.find_mems(block, block.codes, ANY)
+        assert columns is not None
+        for query, rows in enumerate(rows_of(columns)):
+            assert rows == sorted(rows)
+            found[query] += rows
+    backend.close()
+    assert [sorted(rows) for rows in found] == expected(RECORDS, QUERIES, 5)

@@ -1,0 +1,143 @@
+"""Pages of a reference and their trees: cutting, building, grouping."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id, reference_of
+
+from mummergpu.index.pages import Page, plan_pages
+from mummergpu.index.tree.build import build_page, build_pages, page_codes
+from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.pipeline.page_groups import BUILD_BYTES_PER_BASE, group_pages
+from mummergpu.runtime.memory import free_memory
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK, decode
+
+REFERENCE = reference_of(["ACGTACGTTTGACNNACG", "", "GATTACA", "A" * 20, "ACGTACGTTTGAC"])
+
+
+@pytest.fixture
+def executor() -> Any:
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+def test_the_codes_of_a_page_end_with_a_break() -> None:
+    codes = page_codes(REFERENCE, Page(0, 2, 9, 5))
+    assert decode(codes) == b"GTACGTTN"
+    codes[:] = 0
+    assert decode(REFERENCE.codes[2:9]) == b"GTACGTT", "the reference was changed"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("page_size", [4, 7, 20, 1000])
+def test_the_tree_of_each_page_knows_the_base_before_it(layout: Layout, page_size: int) -> None:
+    for page in plan_pages(REFERENCE.codes.size, page_size, 3):
+        indexed = build_page(REFERENCE, page, layout, Stats())
+        before = int(REFERENCE.codes[page.begin - 1]) if page.begin else BREAK
+        check_tree(indexed.tree, page_codes(REFERENCE, page), before)
+        assert indexed.page is page
+        assert indexed.joined_reference is REFERENCE.codes
+        assert indexed.tree.layout == layout
+
+
+def test_pages_come_in_their_order_and_are_counted(executor: Executor) -> None:
+    pages = plan_pages(REFERENCE.codes.size, 20, 3)
+    stats = Stats()
+    calls = []
+    indexed = build_pages(REFERENCE, pages, PLAIN, stats, executor, lambda: calls.append(1))
+    assert [one.page for one in indexed] == pages
+    assert len(calls) == len(pages)
+    assert stats.counts["tree_nodes"] == sum(one.tree.node_count for one in indexed)
+    assert stats.counts["tree_leaves"] == sum(one.tree.leaf_count for one in indexed)
+    assert stats.bytes["trees"] == sum(one.tree.byte_count for one in indexed)
+    for stage in ("tree_construction", "tree_reorder", "tree_flatten"):
+        assert stats.stages[stage].count == len(pages)
+
+
+def test_only_the_pages_asked_for_are_built(executor: Executor) -> None:
+    pages = plan_pages(REFERENCE.codes.size, 20, 3)
+    indexed = build_pages(REFERENCE, pages[1:2], PLAIN, Stats(), executor, lambda: None)
+    assert [one.page for one in indexed] == pages[1:2]
+
+
+class LazyExecutor(Executor):
+    """Runs a task when its result is asked for, so that others can be seen to be cancelled."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, task: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if not self.futures:
+            try:
+                future.set_result(task(*arguments, **named))
+            except ValueError as error:
+                future.set_exception(error)
+        self.futures.append(future)
+        return future
+
+
+def test_a_failure_is_passed_on_and_waiting_pages_are_not_built() -> None:
+    reference = reference_of(["A"])
+    codes = np.full(MAXIMUM_PAGE_BASES + 1, BREAK, dtype=np.uint8)
+    too_large = Page(0, 0, codes.size, codes.size)
+    object.__setattr__(reference, "codes", codes)
+    executor = LazyExecutor()
+    with pytest.raises(ValueError, match="do not fit 24-bit addresses"):
+        build_pages(reference, [too_large, too_large], PLAIN, Stats(), executor, lambda: None)
+    assert executor.futures[1].cancelled()
+
+
+def test_a_failing_callback_ends_the_building(executor: Executor) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    pages = plan_pages(REFERENCE.codes.size, 20, 3)
+    with pytest.raises(KeyboardInterrupt):
+        build_pages(REFERENCE, pages, PLAIN, Stats(), executor, interrupted)
+
+
+@pytest.mark.parametrize("layout", [PLAIN, WIDE], ids=layout_id)
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("memory", [0, 50_000, 100_000, 200_000, 400_000, 1 << 40])
+@pytest.mark.parametrize("device_memory", [None, 0, 100_000, 1 << 40])
+def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
+    memory: int, device_memory: int | None, threads: int, layout: Layout
+) -> None:
+    pages = plan_pages(10_000, 500, 19)
+
+    def fits(group: list[Page]) -> bool:
+        sizes = sorted((page.end - page.begin for page in group), reverse=True)
+        trees = sum(sizes) * layout.most_bytes_per_base
+        building = sum(sizes[:threads]) * BUILD_BYTES_PER_BASE
+        on_device = device_memory is None or trees <= device_memory
+        return trees + building <= memory and on_device
+
+    groups = group_pages(pages, memory, threads, layout, device_memory)
+    assert [page for group in groups for page in group] == pages
+    assert all(group and (len(group) == 1 or fits(group)) for group in groups)
+    for group, following in pairwise(groups):
+        assert not fits([*group, following[0]]), "another page would have fitted"
+
+
+def test_pages_that_fit_the_memory_stand_in_it_together() -> None:
+    assert len(group_pages(plan_pages(10_000, 500, 19), 1 << 30, 2, PLAIN)) == 1
+
+
+def test_a_tree_takes_no_more_than_is_planned_for() -> None:
+    for letters, layout in product((1, 4), (PLAIN, WIDE)):
+        codes = np.random.default_rng(1).integers(0, letters, 50_000).astype(np.uint8)
+        reference = reference_of([decode(codes).decode()])
+        (page,) = plan_pages(codes.size, 1 << 20, 3)
+        tree = build_page(reference, page, layout, Stats()).tree
+        assert tree.byte_count <= codes.size * layout.most_bytes_per_base + 1
+
+
+def test_free_memory_is_some_of_the_memory() -> None:
+    assert 1 << 20 < free_memory() < 1 << 50

@@ -1,0 +1,339 @@
+"""How a run is divided: which format, how large the pages, which of them together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mummergpu.errors import OptionError
+from mummergpu.index.kmer_page import choose_kmer_length
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
+from mummergpu.index.tree.layout import Layout
+from mummergpu.input.reference import Reference
+from mummergpu.matching.options import MatchOptions
+from mummergpu.pipeline import plan as planning
+from mummergpu.pipeline.plan import (
+    LEAST_PART_BASES,
+    LEAST_SCRATCH_BYTES,
+    MOST_SCRATCH_BYTES,
+    Plan,
+    choose_block_size,
+    describe_plan,
+    make_plan,
+    search_length,
+)
+from mummergpu.runtime.stats import Stats
+
+PAPERS = 8_388_608
+TREE, BUILDING = 97, 65
+"""Bytes a base of a wide page: of its tree, and of what building it takes besides."""
+
+
+def reference_of_size(bases: int) -> Reference:
+    """A reference of so many bases that takes no memory."""
+    codes = np.broadcast_to(np.uint8(0), bases)
+    starts, lengths = np.zeros(1, dtype=np.int64), np.array([bases], dtype=np.int64)
+    return Reference("made.fa", codes, starts, lengths, (b"r",))
+
+
+def plan_of(bases: int, most_tree_bytes: int | None = None, **told: Any) -> Plan:
+    options = MatchOptions("r.fa", ("q.fa",), **told)
+    return make_plan(options, reference_of_size(bases), most_tree_bytes)
+
+
+def sizes_of(plan: Plan) -> list[int]:
+    return [page.end - page.begin for page in plan.pages]
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets how much memory is free."""
+
+    def set_free(size: int) -> None:
+        monkeypatch.setattr(planning, "free_memory", lambda: size)
+
+    return set_free
+
+
+@pytest.mark.parametrize(
+    ("bases", "told", "wide"),
+    [
+        (PAPERS, {}, False),
+        (3 * PAPERS, {}, False),
+        (PAPERS, {"page_size": PAPERS + 1}, False),
+        (PAPERS + 1, {"page_size": PAPERS + 1}, True),
+        (100, {"page_size": 1 << 30}, False),
+        (100, {"address_bits": 32}, True),
+        (100, {"address_bits": 32, "page_size": 30}, True),
+        (3 * PAPERS, {"address_bits": 24}, False),
+        (3 * PAPERS, {"address_bits": 24, "page_size": None}, False),
+        (PAPERS, {"page_size": None}, False),
+        (PAPERS, {"page_size": None, "address_bits": 32}, True),
+        (PAPERS + 1, {"page_size": None}, True),
+    ],
+)
+def test_the_format_is_the_papers_while_its_addresses_reach(
+    bases: int, told: dict[str, Any], wide: bool, free: Any
+) -> None:
+    free(1 << 40)
+    options = MatchOptions("r.fa", ("q.fa",))
+    assert plan_of(bases, **told).layout == Layout.of(options.policy, wide)
+
+
+@pytest.mark.parametrize(
+    ("told", "option", "message"),
+    [
+        ({"page_size": (1 << 30) + 1}, "--page-size", "at most 1073741824 bases"),
+        ({"page_size": PAPERS + 1, "address_bits": 24}, "--address-bits", "at most 8388608 bases"),
+    ],
+)
+def test_pages_too_large_for_the_addresses_are_refused(
+    told: dict[str, Any], option: str, message: str
+) -> None:
+    with pytest.raises(OptionError, match=message) as caught:
+        plan_of(100, **told)
+    assert caught.value.option == option
+
+
+@pytest.mark.parametrize("bases", [1, 1000, PAPERS])
+def test_a_reference_that_fits_one_page_is_one(bases: int, free: Any) -> None:
+    free(1)
+    assert sizes_of(plan_of(bases, page_size=None)) == [bases]
+
+
+def test_the_whole_reference_is_one_page_if_it_fits_the_memory(free: Any) -> None:
+    bases = 250_000_000
+    needed = bases * (TREE + BUILDING)
+    free(2 * needed)
+    assert sizes_of(plan_of(bases, page_size=None)) == [bases]
+    free(2 * needed - 2)
+    assert len(plan_of(bases, page_size=None).pages) == 2
+    free(1)
+    assert sizes_of(plan_of(bases, page_size=None, memory=needed)) == [bases]
+    assert len(plan_of(bases, page_size=None, memory=needed - 1).pages) == 2
+
+
+@pytest.mark.parametrize("minimum_length", [1, 20, 1000])
+@pytest.mark.parametrize("share", [2, 3, 5, 7.3, 11])
+def test_pages_are_equal_and_as_few_as_fit(share: float, minimum_length: int) -> None:
+    bases = 250_000_000
+    fitting = int(bases / share)
+    memory = fitting * (TREE + BUILDING)
+    plan = plan_of(bases, page_size=None, memory=memory, minimum_length=minimum_length)
+    sizes = sizes_of(plan)
+    assert max(sizes) <= fitting
+    assert max(sizes) - min(sizes) <= len(sizes)
+    overlap = minimum_length - 1
+    assert bases > (len(sizes) - 1) * (fitting - overlap) + overlap, "fewer would do"
+    assert plan.layout.wide
+    assert all(len(group) == 1 for group in plan.groups)
+
+
+def test_the_backend_can_hold_less_than_the_host() -> None:
+    bases = 100_000_000
+    most = 40_000_000 * TREE
+    plan = plan_of(bases, most, page_size=None, memory=1 << 40)
+    assert len(plan.pages) == 3
+    assert [len(group) for group in plan.groups] == [1, 1, 1]
+    assert max(sizes_of(plan)) * TREE <= most
+    plan = plan_of(bases, most, page_size=15_000_000, memory=1 << 40)
+    assert [len(group) for group in plan.groups] == [2, 2, 2, 1]
+    assert len(plan_of(bases, 1 << 40, page_size=None, memory=1 << 40).pages) == 1
+
+
+def test_pages_are_never_smaller_than_the_papers_for_want_of_memory() -> None:
+    for memory, most in ((1, None), (1 << 40, 1)):
+        plan = plan_of(3 * PAPERS, most, page_size=None, memory=memory)
+        assert max(sizes_of(plan)) == PAPERS
+        assert not plan.layout.wide
+        assert len(plan.groups) == len(plan.pages)
+
+
+def test_no_page_is_larger_than_its_addresses(free: Any) -> None:
+    free(1 << 60)
+    plan = plan_of(3_100_000_000, page_size=None)
+    assert len(plan.pages) == 3
+    assert max(sizes_of(plan)) <= 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("page_size", "minimum_length", "expected"),
+    [(PAPERS, 20, 20), (30, 20, 15), (31, 20, 16), (1, 20, 1), (None, 20, 20)],
+)
+def test_pages_overlap_by_less_than_half(
+    page_size: int | None, minimum_length: int, expected: int
+) -> None:
+    told = {"page_size": page_size, "minimum_length": minimum_length}
+    assert search_length(MatchOptions("r.fa", ("q.fa",), **told)) == expected
+    assert plan_of(1000, **told).search_length == expected
+
+
+def test_matches_longer_than_the_papers_page_are_planned_for() -> None:
+    told = {"page_size": None, "minimum_length": 2 * PAPERS}
+    plan = plan_of(5 * PAPERS, memory=1, **told)
+    assert plan.search_length == PAPERS // 2
+    assert plan.pages[-1].end == 5 * PAPERS
+
+
+def test_the_report_tells_the_plan() -> None:
+    stats, lines = Stats(), list[str]()
+    options = MatchOptions("r.fa", ("q.fa",), page_size=30, address_bits=32, memory=1)
+    reference = reference_of_size(100)
+    plan = make_plan(options, reference)
+    describe_plan(plan, options, reference, "cpu", stats, lines.append)
+    assert stats.settings["page_size"] == 30
+    assert stats.settings["address_bits"] == 32
+    assert stats.settings["page_groups"] == stats.counts["pages"] == len(plan.pages)
+    (line,) = lines
+    assert f"{len(plan.pages)} pages in {len(plan.groups)} groups; " in line
+    assert "32-bit addresses" in line
+    plan = make_plan(replace(options, address_bits=None), reference)
+    describe_plan(plan, options, reference, "cpu", stats, lines.append)
+    assert "24-bit addresses" in lines[-1]
+
+
+def tables_of(bases: int, most_device_bytes: int | None = None, **told: Any) -> Plan:
+    """Plan a sampled search, and check what holds of each."""
+    told = {"page_size": None, **told}
+    plan = plan_of(bases, most_device_bytes, search="sampled", **told)
+    assert [page for group in plan.groups for page in group] == plan.pages
+    assert all(plan.groups)
+    # Parts do not overlap: matches are extended in the whole reference.
+    assert all(page.end == page.owned_end for page in plan.pages)
+    assert sum(sizes_of(plan)) == bases
+    minimum_length = told.get("minimum_length", 20)
+    assert plan.search_length == minimum_length
+    assert plan.kmer_length == choose_kmer_length(minimum_length, max(sizes_of(plan)))
+    return plan
+
+
+def table_bytes_of(plan: Plan) -> list[int]:
+    """What the tables of each group take together."""
+    return [
+        sum(table_bytes(page.end - page.begin, plan.kmer_length) for page in group)
+        for group in plan.groups
+    ]
+
+
+@pytest.mark.parametrize("bases", [1, 1000, LEAST_PART_BASES, 50_000_000, 3_100_000_000])
+def test_a_reference_has_one_table_if_it_fits_the_memory(bases: int, free: Any) -> None:
+    needed = table_bytes(bases, choose_kmer_length(20, bases))
+    free(2 * needed)
+    assert sizes_of(tables_of(bases)) == [bases]
+    free(1)
+    assert sizes_of(tables_of(bases, memory=needed)) == [bases]
+    assert sizes_of(tables_of(bases, needed, memory=needed)) == [bases]
+
+
+@pytest.mark.parametrize("most_of", ["the host", "the device"])
+@pytest.mark.parametrize("share", [1.01, 2, 3, 7.3])
+def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> None:
+    bases = 250_000_000
+    most = int(table_bytes(bases, choose_kmer_length(20, bases)) / share)
+    if most_of == "the host":
+        plan = tables_of(bases, memory=most)
+    else:
+        plan = tables_of(bases, most, memory=1 << 40)
+    assert max(table_bytes_of(plan)) <= most
+    assert 2 <= len(plan.pages) <= 4 * share
+    sizes = sizes_of(plan)
+    assert sizes[:-1] == [plan.page_size] * (len(sizes) - 1)
+
+
+def test_parts_are_not_made_smaller_for_ever() -> None:
+    for bases in (1000, LEAST_PART_BASES, 10_000_000):
+        plan = tables_of(bases, memory=1)
+        assert plan.page_size >= min(bases, LEAST_PART_BASES // 2)
+        assert plan.page_size <= LEAST_PART_BASES
+        assert [len(group) for group in plan.groups] == [1] * len(plan.pages)
+
+
+def test_the_positions_of_a_table_are_numbers_of_32_bits() -> None:
+    plan = tables_of(2 * MAXIMUM_TABLE_BASES + 5, memory=1 << 50)
+    assert sizes_of(plan) == [MAXIMUM_TABLE_BASES, MAXIMUM_TABLE_BASES, 5]
+    assert len(plan.groups) == 1
+
+
+def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
+    plan = tables_of(1000, page_size=300, memory=1 << 30)
+    assert sizes_of(plan) == [300, 300, 300, 100]
+    assert len(plan.groups) == 1
+    assert plan.kmer_length == choose_kmer_length(20, 300)
+    two = 2 * table_bytes(300, plan.kmer_length)
+    # The last part is smaller, and may go with the one before it.
+    for memory, expected in ((two, [2, 2]), (two - 1, [1, 1, 2]), (1, [1, 1, 1, 1])):
+        plan = tables_of(1000, page_size=300, memory=memory)
+        assert [len(group) for group in plan.groups] == expected
+        plan = tables_of(1000, memory, page_size=300, memory=1 << 30)
+        assert [len(group) for group in plan.groups] == expected
+    # Tables have no addresses of nodes: a page may be larger than any tree's.
+    assert sizes_of(tables_of(1000, page_size=1 << 34, memory=1 << 40)) == [1000]
+
+
+@pytest.mark.parametrize("minimum_length", [1, 5, 14, 200, 10_000])
+def test_matches_may_be_longer_than_a_part(minimum_length: int) -> None:
+    plan = tables_of(1000, page_size=7, minimum_length=minimum_length, memory=1 << 30)
+    assert len(plan.pages) == 143
+    assert plan.kmer_length <= minimum_length
+
+
+def test_scratch_memory_is_a_part_of_the_memory() -> None:
+    for memory, expected in (
+        (1, LEAST_SCRATCH_BYTES),
+        (4 * LEAST_SCRATCH_BYTES + 400, LEAST_SCRATCH_BYTES + 100),
+        (1 << 50, MOST_SCRATCH_BYTES),
+    ):
+        assert tables_of(1000, memory=memory).scratch_bytes == expected
+
+
+def test_the_report_tells_the_plan_of_a_sampled_search() -> None:
+    stats, lines = Stats(), list[str]()
+    options = MatchOptions("r.fa", ("q.fa",), search="sampled", page_size=300, memory=1)
+    reference = reference_of_size(1000)
+    plan = make_plan(options, reference)
+    describe_plan(plan, options, reference, "cpu", stats, lines.append)
+    assert stats.settings["search"] == "sampled"
+    assert stats.settings["kmer_length"] == plan.kmer_length > 0
+    assert stats.settings["page_groups"] == stats.counts["pages"] == 4
+    # Nothing that is said of trees alone.
+    assert not {"policy", "address_bits", "builder"} & set(stats.settings)
+    (line,) = lines
+    assert f"4 pages in 4 groups; backend cpu, sampled search of {plan.kmer_length}-mers" in line
+
+
+@pytest.mark.parametrize(
+    ("file_bytes", "threads", "asked", "expected"),
+    [
+        (4_000, 2, None, 8_000 // 8),
+        (20_000, 2, None, 20_000 // 8),
+        (10_000_000, 2, None, 8_000),
+        (10_000_000, 2, 77, 77),
+        (10_000, 2, 5_000_000, 5_000_000),
+    ],
+)
+def test_blocks_are_small_where_queries_are_few(
+    tmp_path: Path, file_bytes: int, threads: int, asked: int | None, expected: int
+) -> None:
+    half = tmp_path / "half.fa"
+    half.write_bytes(b"A" * (file_bytes // 2))
+    options = MatchOptions("r.fa", (str(half), str(half)), threads=threads, block_size=asked)
+    assert choose_block_size(options, 8_000) == expected
+
+
+def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size() -> None:
+    options = MatchOptions("r.fa", ("-",), threads=2)
+    assert choose_block_size(options, 8_000) == 8_000
+
+
+@pytest.mark.parametrize("page_size", [None, 101, 1 << 40])
+def test_no_part_is_larger_than_a_table_can_be(
+    page_size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "MAXIMUM_TABLE_BASES", 100)
+    options = MatchOptions("r.fa", ("q.fa",), search="sampled", page_size=page_size)
+    plan = make_plan(options, reference_of_size(250))
+    assert [(page.begin, page.end) for page in plan.pages] == [(0, 100), (100, 200), (200, 250)]

@@ -1,0 +1,276 @@
+"""Output files: whole under their name, or not there at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mummergpu.errors import OutputError
+from mummergpu.runtime import output_file as files
+from mummergpu.runtime.output_file import OutputFile, remove_unfinished
+
+
+@pytest.fixture
+def umask() -> Iterator[None]:
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def test_file_appears_when_complete(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with OutputFile(str(path)) as output:
+        output.write(b"first ")
+        output.write(np.frombuffer(b"second", dtype=np.uint8))
+        output.write(np.empty(0, dtype=np.uint8))
+        assert not path.exists()
+    assert path.read_bytes() == b"first second"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_older_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    with OutputFile(str(path)) as output:
+        output.write(b"new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+
+
+def test_error_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), OutputFile(str(path)) as output:
+        output.write(b"half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_unfinished_files_are_removed_from_outside(tmp_path: Path) -> None:
+    output = OutputFile(str(tmp_path / "out"))
+    output.write(b"half")
+    assert len(os.listdir(tmp_path)) == 1
+    remove_unfinished()
+    assert os.listdir(tmp_path) == []
+    output.abandon()
+
+
+def test_new_file_has_the_mode_of_the_umask(tmp_path: Path, umask: None) -> None:
+    path = tmp_path / "out"
+    OutputFile(str(path)).complete()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None) -> None:
+    path = tmp_path / "out"
+    path.touch()
+    path.chmod(0o606)
+    OutputFile(str(path)).complete()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o606
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_link_stays_a_link(tmp_path: Path, exists: bool) -> None:
+    target = tmp_path / "folder" / "target"
+    target.parent.mkdir()
+    if exists:
+        target.touch()
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    with OutputFile(str(link)) as output:
+        output.write(b"text")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"text"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("missing/out", "No such file or directory"),
+        ("new/", "No such file or directory"),
+        (".", "Is a directory"),
+        ("file/out", "Not a directory"),
+    ],
+)
+def test_unwritable_places_are_named(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "file").touch()
+    path = f"{tmp_path}/{name}"
+    with pytest.raises(OutputError) as failure:
+        OutputFile(path)
+    assert str(failure.value) == f"{path}: cannot be opened for writing: {reason}"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_folder_and_file_without_permission(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.touch()
+    path.chmod(0o444)
+    with pytest.raises(OutputError, match="Permission denied"):
+        OutputFile(str(path))
+    path.unlink()
+    tmp_path.chmod(0o555)
+    try:
+        with pytest.raises(OutputError, match="Permission denied"):
+            OutputFile(str(path))
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_full_device_is_an_error_and_stays_a_device() -> None:
+    with pytest.raises(OutputError, match=r"^/dev/full: cannot be written: No space left"):
+        with OutputFile("/dev/full") as output:
+            output.write(b"text")
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+@pytest.mark.parametrize(("limit", "piece"), [(1000, 4000), (11 << 20, 3 << 20)])
+def test_file_that_outgrows_its_limit_is_removed(tmp_path: Path, limit: int, piece: int) -> None:
+    program = (
+        "import resource, signal, sys\n"
+        "from mummergpu.errors import OutputError\n"
+        "from mummergpu.runtime.output_file import OutputFile\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+        "try:\n"
+        "    with OutputFile(sys.argv[1]) as output:\n"
+        f"        for written in range(0, {limit}, {piece}):\n"
+        "            print(written)\n"
+        f"            output.write(bytes({piece}))\n"
+        "except OutputError as error:\n"
+        "    print(error.message)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "out")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    *written, message = told.stdout.splitlines()
+    assert message == "cannot be written: File too large"
+    # Room that is reserved beyond the limit does no harm before it is needed.
+    assert int(written[-1]) == limit // piece * piece
+    assert os.listdir(tmp_path) == []
+
+
+def test_null_device_stays_a_device() -> None:
+    with OutputFile("/dev/null") as output:
+        output.write(b"text")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_named_pipe_is_written_directly(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(path.read_bytes()))
+    reader.start()
+    with OutputFile(str(path)) as output:
+        output.write(b"text")
+    reader.join()
+    assert got == [b"text"]
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_closed_pipe_is_not_an_output_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with pytest.raises(BrokenPipeError), OutputFile(f"/dev/fd/{writing}") as output:
+        output.write(b"text")
+    os.close(writing)
+
+
+def test_pipe_that_does_not_block_gets_everything() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    text = bytes(1 << 20)
+    got: list[bytes] = []
+    with os.fdopen(reading, "rb") as stream:
+        reader = threading.Thread(target=lambda: got.append(stream.read()))
+        reader.start()
+        with OutputFile(f"/dev/fd/{writing}") as output:
+            output.write(text)
+        os.close(writing)
+        reader.join()
+    assert got == [text]
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
+def test_standard_output_goes_where_it_was_sent(name: str, tmp_path: Path) -> None:
+    """A shell's ``>> file`` is added to, neither replaced nor overwritten."""
+    path = tmp_path / "out"
+    path.write_text("before ")
+    program = (
+        "import sys\n"
+        "from mummergpu.runtime.output_file import OutputFile\n"
+        "with OutputFile(sys.argv[1]) as output:\n"
+        "    output.write(b'text')\n"
+    )
+    with path.open("ab") as stream:
+        subprocess.run([sys.executable, "-c", program, name], stdout=stream, check=True)
+    assert path.read_text() == "before text"
+
+
+def test_failed_rename_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    output = OutputFile(str(path))
+    path.mkdir()
+    (path / "occupied").touch()
+    with pytest.raises(OutputError, match="cannot be completed: "):
+        output.complete()
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def pieces_of_a_large_file() -> list[bytes]:
+    """Return pieces that add up to several steps of reserving."""
+    return [bytes([65 + number]) * (3 << 20) for number in range(12)]
+
+
+def test_large_file_holds_no_room_that_it_does_not_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserved = []
+
+    def allocate(descriptor: int, begin: int, end: int) -> bool:
+        reserved.append((begin, end))
+        return allocate_room(descriptor, begin, end)
+
+    allocate_room = files._allocate
+    monkeypatch.setattr(files, "_allocate", allocate)
+    path = tmp_path / "out"
+    pieces = pieces_of_a_large_file()
+    with OutputFile(str(path)) as output:
+        for piece in pieces:
+            output.write(piece)
+            assert os.path.getsize(tmp_path / os.listdir(tmp_path)[0]) == output._written
+    assert path.read_bytes() == b"".join(pieces)
+    assert path.stat().st_blocks * 512 <= path.stat().st_size + (1 << 20)
+    # Each step begins where the one before has ended, and none is wasted on small files.
+    assert 2 <= len(reserved) <= 5
+    assert [begin for begin, _ in reserved] == [0] + [end for _, end in reserved[:-1]]
+
+
+def test_large_file_on_a_system_that_cannot_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(files, "_allocate", lambda *stretch: asked.append(stretch))
+    path = tmp_path / "out"
+    pieces = pieces_of_a_large_file()
+    with OutputFile(str(path)) as output:
+        for piece in pieces:
+            output.write(piece)
+    assert path.read_bytes() == b"".join(pieces)
+    assert len(asked) == 1
+
+
+def test_room_cannot_be_reserved_in_a_pipe() -> None:
+    reading, writing = os.pipe()
+    assert not files._allocate(writing, 0, 4096)
+    os.close(reading)
+    os.close(writing)

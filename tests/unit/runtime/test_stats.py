@@ -1,0 +1,81 @@
+"""Counters and stage timers."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from mummergpu.runtime.stats import SCHEMA_VERSION, STAGES, Stats, peak_memory
+
+
+def test_report_has_every_stage_and_a_version() -> None:
+    report = json.loads(Stats().as_json())
+    assert report["schema_version"] == SCHEMA_VERSION
+    assert tuple(report["stages"]) == STAGES
+    assert report["stages"]["match_kernel"] == {
+        "seconds": 0.0,
+        "count": 0,
+        "peak_memory_bytes": 0,
+    }
+
+
+def test_stage_adds_up_seconds_and_runs() -> None:
+    stats = Stats()
+    for _ in range(2):
+        with stats.stage("match_kernel"):
+            time.sleep(0.02)
+    stage = stats.stages["match_kernel"]
+    assert stage.count == 2
+    assert 0.04 <= stage.seconds < 2
+    assert 1_000_000 < stage.peak_memory_bytes <= peak_memory()
+
+
+def test_stage_that_fails_is_timed_too() -> None:
+    stats = Stats()
+    with pytest.raises(RuntimeError), stats.stage("format"):
+        raise RuntimeError
+    assert stats.stages["format"].count == 1
+
+
+def test_unknown_stage_is_refused() -> None:
+    with pytest.raises(KeyError), Stats().stage("kernel_match"):
+        pass
+
+
+def test_nothing_is_lost_between_threads() -> None:
+    stats = Stats()
+
+    def work(_number: int) -> None:
+        for _ in range(500):
+            stats.add(queries=1, matches=2)
+            with stats.stage("print_kernel"):
+                pass
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert stats.counts == {"queries": 4000, "matches": 8000}
+    assert stats.stages["print_kernel"].count == 4000
+
+
+def test_numbers_of_numpy_reach_the_report() -> None:
+    stats = Stats()
+    stats.add(queries=np.int64(3))
+    stats.add_bytes(output=np.int64(5))
+    stats.set(backend="cpu")
+    report = json.loads(stats.as_json())
+    assert report["counts"] == {"queries": 3}
+    assert report["bytes"] == {"output": 5}
+    assert report["settings"] == {"backend": "cpu"}
+
+
+def test_summary_names_the_stages_that_were_run() -> None:
+    stats = Stats()
+    with stats.stage("tree_flatten"):
+        pass
+    (line,) = stats.summary()
+    assert line.startswith("tree_flatten ")
+    assert "in 1 runs" in line

@@ -1,0 +1,83 @@
+"""Codes of bases, their letters, reverse complements."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers.oracle import normalised, reverse_complement
+
+from mummergpu.sequence.codes import (
+    BREAK,
+    CODE_OF_BYTE,
+    Strand,
+    decode,
+    encode,
+    reverse_complement_each,
+)
+
+
+def test_codes_follow_the_alphabet_in_both_cases() -> None:
+    assert encode(b"ACGTacgt").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("letter", [byte for byte in range(256) if chr(byte) not in "ACGTacgt"])
+def test_every_other_byte_is_a_break(letter: int) -> None:
+    assert encode(bytes([letter])).tolist() == [BREAK]
+
+
+def test_the_table_has_a_code_for_each_byte() -> None:
+    assert CODE_OF_BYTE.shape == (256,)
+    assert CODE_OF_BYTE.dtype == np.uint8
+
+
+def test_letters_come_back_with_n_for_whatever_is_no_base() -> None:
+    text = b"ACGTNacgtnRYKM-*uU "
+    assert decode(encode(text)).decode() == normalised(text.decode())
+
+
+def test_nothing_is_nothing() -> None:
+    assert encode(b"").size == 0
+    assert decode(encode(b"")) == b""
+
+
+def turned(queries: list[str]) -> list[str]:
+    codes = encode("".join(queries).encode())
+    offsets = np.cumsum([0, *map(len, queries)]).astype(np.int64)
+    result = reverse_complement_each(codes, offsets)
+    assert decode(codes).decode() == normalised("".join(queries)), "the input was changed"
+    text = decode(result).decode()
+    return [text[begin:end] for begin, end in pairwise(offsets)]
+
+
+def test_each_query_is_turned_in_its_place() -> None:
+    queries = ["ACG", "", "T", "AACCGGTT", "NNA", "", "GATTACA"]
+    assert turned(queries) == [reverse_complement(query) for query in queries]
+
+
+def test_breaks_stay_breaks_when_turned() -> None:
+    assert turned(["ANNC", "N"]) == ["GNNT", "N"]
+
+
+def test_turning_twice_changes_nothing() -> None:
+    queries = ["ACGTTGN", "", "CCA"]
+    assert turned(turned(queries)) == queries
+
+
+def test_no_queries_have_no_reverse_complement() -> None:
+    assert turned([]) == []
+
+
+def test_forward_comes_before_reverse() -> None:
+    assert sorted(Strand) == [Strand.FORWARD, Strand.REVERSE]
+
+
+def test_every_length_around_a_vector_register() -> None:
+    made = np.random.default_rng(5)
+    lengths = [*range(100), 33, 0, 31, 128, 1]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    codes = made.integers(0, BREAK + 1, offsets[-1]).astype(np.uint8)
+    complement = np.array([3, 2, 1, 0, BREAK], dtype=np.uint8)
+    expected = [complement[codes[begin:end]][::-1] for begin, end in pairwise(offsets)]
+    assert np.array_equal(reverse_complement_each(codes, offsets), np.concatenate(expected))

@@ -1,0 +1,386 @@
+"""Workloads as users get them: the paper's sizes, the same bytes for ever, the truth told."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.truth import edit_distance, fragment, parse, read_fasta
+
+from mummergpu.errors import InputError, OptionError, OutputError
+from mummergpu.input.reference import Reference
+from mummergpu.workload import read_simulator as sequencing
+from mummergpu.workload.declaration import load_declaration, workload_names
+from mummergpu.workload.generation import WorkloadFiles, fasta_text, generate
+from mummergpu.workload.genome import synthesize
+
+PAPER = ["CBRIGG", "HSILL", "LMONO", "SSUIS"]
+SCALE = 0.002
+
+# SHA-256 of reference.fa and reads.fq at SCALE. They change only together with FORMAT.
+GOLDEN = {
+    "CBRIGG": (
+        "713de3b42e1c216b9211bc05b2d6543f2c6bd481ca9d7015521b0a6651afd6cc",
+        "ec88adc9a13ac2c67e7108867777057e150803c0b81dc70f2a12c9c27d84e87a",
+    ),
+    "HSILL": (
+        "5cd06327a9883a6268ee08c7552014a340e17868547ce6fc9eb32b913bb09541",
+        "0f3f85cc1a4b741463ea18ebabbc0cc10818d603c3d0c8176d10bd69e9465144",
+    ),
+    "LMONO": (
+        "03a469a7b4f94e61435f168a0d9a63a43d24cafa7ff5ee83a9fa28ab85a10a0c",
+        "20c470a4f53fc91ba304d76622536317c6a36c6141989c1434cbeb5bf6380da2",
+    ),
+    "SSUIS": (
+        "53ed7772fdbca84f9ca13b28efc6c9878f834ac6d97265cd9880e26fa5083300",
+        "72d721e705b6fd74e15a2e481ef05768b2721bf7fc98750844d0a3c8323b8570",
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=PAPER)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> WorkloadFiles:
+    return generate(request.param, tmp_path_factory.mktemp(request.param), SCALE)
+
+
+def description_of(files: WorkloadFiles) -> dict:
+    return json.loads(files.description.read_text())
+
+
+# What stands in Table 1 of the paper
+
+
+def test_the_four_workloads_are_declared() -> None:
+    assert set(PAPER) <= set(workload_names())
+
+
+@pytest.mark.parametrize(
+    ("name", "bases", "minimum_length", "count", "read_length", "platform"),
+    [
+        ("HSILL", 16_000_000, 14, 500_000, 29, "Illumina"),
+        ("CBRIGG", 13_000_000, 100, 500_000, 700, "Sanger"),
+        ("LMONO", 2_944_528, 20, 1_000_000, 120, "454"),
+        ("SSUIS", 2_007_491, 10, 1_000_000, 36, "Illumina"),
+        ("HS100", 100_000_000, 31, 10_000_000, 150, "Illumina"),
+    ],
+)
+def test_sizes_are_the_documented_ones(
+    name: str, bases: int, minimum_length: int, count: int, read_length: int, platform: str
+) -> None:
+    workload = load_declaration(name)
+    assert workload.genome.length == bases
+    assert workload.minimum_length == minimum_length
+    assert workload.queries.count == count
+    assert workload.queries.length_mean == read_length
+    assert workload.queries.platform == platform
+
+
+# The same bytes for ever
+
+
+def test_the_bytes_are_those_of_the_first_release(made: WorkloadFiles) -> None:
+    digests = [
+        hashlib.sha256(path.read_bytes()).hexdigest() for path in (made.reference, made.queries)
+    ]
+    description = description_of(made)
+    assert digests == [description["reference"]["sha256"], description["reads"]["sha256"]]
+    assert tuple(digests) == GOLDEN[description["name"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "file", "digest"),
+    [
+        (
+            "HS100",
+            0.0001,
+            "reads.fa",
+            "e3dfb79362edff56250b3b9c858d1cdf219de5b9c579b9701ebe3d62530d02d8",
+        ),
+        (
+            "GENOMES",
+            1.0,
+            "copy.fa",
+            "b388182adb801795bd4dd79ec2bd4d60b20f0d6516f96367fe93d9ba0109f918",
+        ),
+    ],
+)
+def test_the_queries_at_scale_are_those_of_the_first_release(
+    name: str, scale: float, file: str, digest: str, tmp_path: Path
+) -> None:
+    source = generate("LMONO", tmp_path / "source", 0.00001).reference
+    files = generate(name, tmp_path / "made", scale, reference=source)
+    assert files.queries.name == file
+    assert hashlib.sha256(files.queries.read_bytes()).hexdigest() == digest
+    description = description_of(files)
+    assert description["copy" if file == "copy.fa" else "reads"]["sha256"] == digest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("HS100", "d8ebf6dd4115de9bcc7378c96283df5a6236d58992b32e0129a68355e9badcce"),
+        ("GENOMES", "21d841ab09540e9236608aa03ce14d75df24b7b459b28379ef804a32c164f869"),
+    ],
+)
+def test_the_genomes_at_scale_are_those_of_the_first_release(name: str, digest: str) -> None:
+    workload = load_declaration(name)
+    codes = synthesize(workload.genome, workload.seed, name)
+    starts, lengths = (np.array([number], dtype=np.int64) for number in (0, codes.size))
+    reference = Reference("made.fa", codes, starts, lengths, (name.encode(),))
+    made = hashlib.sha256()
+    for text in fasta_text(reference):
+        made.update(text)
+    assert made.hexdigest() == digest
+
+
+def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    one = generate("LMONO", tmp_path / "one", 0.0005)
+    monkeypatch.setattr(sequencing, "_BLOCK_BYTES", 5_000)
+    other = generate("LMONO", tmp_path / "other", 0.0005)
+    for left, right in zip(dataclasses.astuple(one), dataclasses.astuple(other), strict=True):
+        assert left.read_bytes() == right.read_bytes()
+
+
+def test_another_seed_makes_another_workload(tmp_path: Path) -> None:
+    one = generate("LMONO", tmp_path / "one", 0.0005)
+    other = generate("LMONO", tmp_path / "other", 0.0005, seed=1)
+    assert one.reference.read_bytes() != other.reference.read_bytes()
+    assert one.queries.read_bytes() != other.queries.read_bytes()
+    assert description_of(other)["seed"] == 1
+    positions = [
+        {read.position for read in parse(files.queries.read_bytes())} for files in (one, other)
+    ]
+    assert len(positions[0] & positions[1]) < 50
+
+
+def test_a_smaller_scale_makes_the_first_reads_of_the_same_genome(tmp_path: Path) -> None:
+    large = generate("SSUIS", tmp_path / "large", 0.001)
+    small = generate("ssuis", tmp_path / "small", 0.0001)
+    assert small.reference.read_bytes() == large.reference.read_bytes()
+    assert len(parse(small.queries.read_bytes())) == 100
+    assert large.queries.read_bytes().startswith(small.queries.read_bytes())
+
+
+# What is declared is what is made
+
+
+def test_counts_lengths_and_strands_are_the_declared_ones(made: WorkloadFiles) -> None:
+    description = description_of(made)
+    workload = load_declaration(description["name"])
+    reads = parse(made.queries.read_bytes())
+    assert len(reads) == description["reads"]["count"] == round(workload.queries.count * SCALE)
+    assert [read.name for read in reads] == [f"{workload.name}.{n + 1}" for n in range(len(reads))]
+    lengths = np.array([len(read.bases) for read in reads])
+    assert lengths.sum() == description["reads"]["bases"]
+    assert lengths.min() >= workload.queries.length_minimum
+    assert lengths.max() <= workload.queries.length_maximum
+    spread = workload.queries.length_deviation
+    assert abs(lengths.mean() - workload.queries.length_mean) <= 0.25 * spread
+    assert abs(lengths.std() - spread) <= 0.1 * spread
+    forward = sum(read.strand == "+" for read in reads)
+    assert forward == description["reads"]["forward_reads"]
+    assert 0.44 < forward / len(reads) < 0.56
+
+
+def test_error_rates_are_the_declared_ones(made: WorkloadFiles) -> None:
+    description = description_of(made)
+    declared = load_declaration(description["name"]).queries
+    for kind, key in [
+        ("substitution", "substitutions"),
+        ("insertion", "insertions"),
+        ("deletion", "deletions"),
+        ("unknown", "unknown_bases"),
+    ]:
+        if kind in ("insertion", "deletion") and declared.homopolymer:
+            continue  # Runs of equal bases add to these; they have a test of their own.
+        points = np.array(getattr(declared, kind))
+        rate = (np.diff(points[:, 0]) * (points[1:, 1] + points[:-1, 1]) / 2).sum()
+        expected = rate * description["reads"]["bases"]
+        assert abs(description["reads"][key] - expected) <= 5 * expected**0.5 + 0.03 * expected + 3
+
+
+def test_reads_are_found_where_they_say(made: WorkloadFiles) -> None:
+    records = read_fasta(made.reference)
+    reads = parse(made.queries.read_bytes())[: 60_000 // load_declaration_length(made)]
+    for read in reads:
+        source = fragment(records, read)
+        assert set(source) <= set("ACGT"), "a fragment holds an N of the reference"
+        # Far fewer errors than two unrelated sequences would show.
+        seeds = {source[i : i + 10] for i in range(len(source) - 9)}
+        found = sum(read.bases[i : i + 10] in seeds for i in range(len(read.bases) - 9))
+        assert found >= 1 or edit_distance(read.bases, source) <= len(source) // 3
+
+
+def load_declaration_length(files: WorkloadFiles) -> int:
+    return round(load_declaration(description_of(files)["name"]).queries.length_mean)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("LMONO", 0.0001), ("CBRIGG", 0.00001)])
+def test_edits_are_as_many_as_counted(name: str, scale: float, tmp_path: Path) -> None:
+    files = generate(name, tmp_path, scale)
+    counts = description_of(files)["reads"]
+    counted = sum(
+        counts[key] for key in ("substitutions", "insertions", "deletions", "unknown_bases")
+    )
+    records = read_fasta(files.reference)
+    reads = parse(files.queries.read_bytes())
+    distance = sum(edit_distance(read.bases, fragment(records, read)) for read in reads)
+    # The shortest explanation may need fewer edits than there were.
+    assert 0.85 * counted <= distance <= counted
+    net = sum(len(read.bases) - read.span for read in reads)
+    assert net == counts["insertions"] - counts["deletions"]
+    assert sum(read.bases.count("N") for read in reads) == counts["unknown_bases"]
+
+
+def test_illumina_errors_rise_to_the_end_and_qualities_fall(tmp_path: Path) -> None:
+    files = generate("SSUIS", tmp_path, 0.003)
+    records = read_fasta(files.reference)
+    wrong = np.zeros(36, dtype=int)
+    quality = np.zeros(36, dtype=int)
+    qualities_of_wrong = []
+    for read in parse(files.queries.read_bytes()):
+        assert len(read.quality) == len(read.bases) == 36
+        quality += [ord(letter) - 33 for letter in read.quality]
+        if read.span == 36:
+            pairs = zip(read.bases, fragment(records, read), strict=True)
+            differs = [base != true for base, true in pairs]
+            if sum(differs) < 8:
+                wrong += differs
+                qualities_of_wrong += [ord(read.quality[i]) - 33 for i in np.flatnonzero(differs)]
+    assert wrong[:12].sum() * 2 < wrong[24:].sum()
+    assert wrong[12:24].sum() < wrong[24:].sum()
+    assert quality[:12].sum() > quality[12:24].sum() > quality[24:].sum()
+    assert np.mean(qualities_of_wrong) < 0.7 * quality.sum() / quality.size / 3000
+
+
+def test_synthetic_genomes_have_the_declared_length_and_composition(made: WorkloadFiles) -> None:
+    description = description_of(made)
+    workload = load_declaration(description["name"])
+    (name, text), *others = read_fasta(made.reference).items()
+    assert (name, others) == (workload.name, [])
+    assert len(text) == workload.genome.length == description["reference"]["bases"]
+    unknown = text.count("N")
+    assert unknown == description["reference"]["unknown_bases"]
+    assert (unknown > 0) == bool(workload.genome.gaps)
+    gc = (text.count("G") + text.count("C")) / (len(text) - unknown)
+    assert gc == pytest.approx(workload.genome.gc, abs=0.006)
+    lines = made.reference.read_text().splitlines()
+    assert {len(line) for line in lines[1:-1]} == {60}
+
+
+def test_reads_without_qualities_are_fasta_with_their_names_alone(tmp_path: Path) -> None:
+    source = generate("LMONO", tmp_path / "source", 0.00001).reference
+    files = generate("HS100", tmp_path / "made", 0.0002, reference=source)
+    assert sorted(os.listdir(tmp_path / "made")) == ["reads.fa", "reference.fa", "workload.json"]
+    lines = files.queries.read_text().splitlines()
+    assert lines[::2] == [f">HS100.{n + 1}" for n in range(2_000)]
+    assert {len(bases) for bases in lines[1::2]} == {150}
+    (text,) = read_fasta(files.reference).values()
+    both = text + "N" + text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    counts = description_of(files)["reads"]
+    assert (counts["bases"], counts["insertions"], counts["deletions"]) == (300_000, 0, 0)
+    assert 1_300 < counts["substitutions"] < 1_700
+    # A read is found whole if none of its bases is wrong: 0.995 ** 150.
+    assert 0.4 < sum(bases in both for bases in lines[1:401:2]) / 200 < 0.55
+
+
+def test_a_copy_has_the_records_of_the_reference(tmp_path: Path) -> None:
+    given = tmp_path / "given.fa"
+    given.write_text(">one\n" + "ACGTTGCAAC" * 500 + "\n>two\n" + "GATTNACACCA" * 300 + "\n")
+    files = generate("GENOMES", tmp_path / "made", reference=given)
+    records = read_fasta(files.queries)
+    assert list(records) == ["one.copy", "two.copy"]
+    assert records["two.copy"].count("N") == 300
+    counts = description_of(files)["copy"]
+    assert counts["bases"] == sum(map(len, records.values()))
+    assert counts["bases"] == 8_300 + counts["insertions"] - counts["deletions"]
+    assert 40 < counts["substitutions"] < 110
+
+
+# A given reference
+
+
+def test_a_given_reference_is_written_anew(tmp_path: Path) -> None:
+    given = tmp_path / "given.fa"
+    long, short = "ACGTTGCAAC" * 50, "GATTACACCA" * 13
+    given.write_text(f">one and more\r\n{long.lower()}\r\n>two\n{short[:100]}\n{short[100:]}RYN\n")
+    files = generate("LMONO", tmp_path / "made", 0.0005, reference=given)
+    assert read_fasta(files.reference) == {"one": long, "two": short + "NNN"}
+    description = description_of(files)["reference"]
+    assert (description["source"], description["records"]) == ("given.fa", 2)
+    assert (description["bases"], description["unknown_bases"]) == (633, 3)
+    records = read_fasta(files.reference)
+    for read in parse(files.queries.read_bytes()):
+        assert set(fragment(records, read)) <= set("ACGT")
+
+
+def test_reads_of_a_real_genome(shared_data: Path, tmp_path: Path) -> None:
+    source = shared_data / "references" / "portiera.GCF_000292685.fna"
+    files = generate("SSUIS", tmp_path, 0.002, reference=source)
+    records = read_fasta(files.reference)
+    assert [len(text) for text in records.values()] == [358_242]
+    reads = parse(files.queries.read_bytes())
+    assert len(reads) == 2_000
+    same = sum(
+        sum(a != b for a, b in zip(read.bases, fragment(records, read), strict=True)) <= 4
+        for read in reads
+        if read.span == 36
+    )
+    assert same > 1_950
+
+
+# What users can do wrong
+
+
+def test_an_unknown_workload_is_told_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"no workload 'ECOLI' \(there are: CBRIGG, GENOMES, HS"):
+        generate("ECOLI", tmp_path)
+    with pytest.raises(OptionError):
+        generate("../LMONO", tmp_path)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), 1e-9, 1e9])
+def test_a_scale_without_reads_is_refused(scale: float, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--scale"):
+        generate("LMONO", tmp_path / "none", scale)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0, 0.0])
+def test_a_copy_cannot_be_scaled(scale: float, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--scale"):
+        generate("GENOMES", tmp_path / "none", scale)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_missing_reference_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"missing\.fa"):
+        generate("LMONO", tmp_path, 0.001, reference=tmp_path / "missing.fa")
+
+
+def test_a_reference_shorter_than_a_read_is_refused(tmp_path: Path) -> None:
+    short = tmp_path / "short.fa"
+    short.write_text(">short\nACGTACGTACNACGTAC\n")
+    with pytest.raises(InputError, match="no 40 bases in a row"):
+        generate("LMONO", tmp_path / "made", 0.001, reference=short)
+    assert not (tmp_path / "made" / "reads.fq").exists()
+    assert not (tmp_path / "made" / "workload.json").exists()
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        generate("LMONO", tmp_path / "file", 0.001)
+
+
+def test_an_older_workload_is_replaced(tmp_path: Path) -> None:
+    generate("LMONO", tmp_path, 0.0002)
+    files = generate("LMONO", tmp_path, 0.0001)
+    assert len(parse(files.queries.read_bytes())) == 100
+    assert sorted(os.listdir(tmp_path)) == ["reads.fq", "reference.fa", "workload.json"]

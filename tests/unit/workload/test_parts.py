@@ -1,0 +1,330 @@
+"""The parts of the workload generator: random bits, genomes, reads, declarations."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.truth import Read, fragment, parse
+
+from mummergpu.errors import InputError
+from mummergpu.input.reference import Reference
+from mummergpu.sequence.codes import BREAK, decode, encode
+from mummergpu.workload.declaration import (
+    Copy,
+    Gaps,
+    Genome,
+    Reads,
+    Repeats,
+    Tandems,
+    read_declaration,
+    workload_folder,
+)
+from mummergpu.workload.divergence import diverge
+from mummergpu.workload.error_profiles import error_table
+from mummergpu.workload.genome import synthesize
+from mummergpu.workload.read_simulator import Tally, sequence_reads
+from mummergpu.workload.splitmix import GAMMA, Stream, scramble
+
+
+def made_of(*records: str) -> Reference:
+    codes = encode("N".join(records).encode())
+    lengths = np.array([len(record) for record in records], dtype=np.int64)
+    starts = np.cumsum(np.append(0, lengths[:-1] + 1)).astype(np.int64)
+    names = tuple(f"record{number}".encode() for number in range(len(records)))
+    return Reference("made.fa", codes, starts, lengths, names)
+
+
+def exact(**changes: object) -> Reads:
+    """Reads of 50 bases without errors, but for the changes."""
+    flat = ((0.0, 0.0), (1.0, 0.0))
+    reads = Reads("test", 1000, 50, 0, 50, 50, flat, flat, flat, flat, ((0, 30), (1, 30)), ())
+    return dataclasses.replace(reads, **changes)
+
+
+def draw(reference: Reference, reads: Reads, count: int, seed: int = 1) -> tuple[list[Read], Tally]:
+    tally = Tally()
+    text = b"".join(bytes(t) for t in sequence_reads(reference, reads, count, "R", seed, tally))
+    return parse(text), tally
+
+
+def random_text(length: int, seed: int = 5) -> str:
+    return decode(synthesize(Genome(length, 0.5, (), (), ()), seed, "text")).decode()
+
+
+# Random bits
+
+
+def test_splitmix64_gives_its_published_numbers() -> None:
+    states = np.arange(1, 6, dtype=np.uint64) * GAMMA + np.uint64(1234567)
+    assert scramble(states).tolist() == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+
+
+def test_a_stream_does_not_depend_on_how_it_is_asked() -> None:
+    whole = Stream(7, "a").bits(10)
+    stream = Stream(7, "a")
+    assert np.concatenate([stream.bits(3), stream.bits(7)]).tolist() == whole.tolist()
+    assert Stream(7, "b").bits(10).tolist() != whole.tolist()
+    assert {Stream(seed, "a").between(3, 5) for seed in range(50)} == {3, 4, 5}
+
+
+# Reads
+
+
+def test_exact_reads_are_pieces_of_the_reference() -> None:
+    reference = made_of(random_text(3_000), random_text(900, seed=6))
+    texts = [decode(reference.codes[:3_000]).decode(), decode(reference.codes[3_001:]).decode()]
+    records = {f"record{n}": text for n, text in enumerate(texts)}
+    reads, tally = draw(reference, exact(), 30_000)
+    assert all(read.bases == fragment(records, read) for read in reads)
+    assert {read.record for read in reads} == set(records)
+    assert all(set(read.quality) <= set(map(chr, range(33 + 26, 33 + 34))) for read in reads)
+    counts = tally.as_dict()
+    assert counts.pop("forward_reads") + sum(read.strand == "-" for read in reads) == 30_000
+    assert counts.pop("bases") == 1_500_000
+    assert set(counts.values()) == {0}
+    # Every place of the reference is a place to start from.
+    assert {read.position for read in reads if read.record == "record1"} >= {1, 851}
+
+
+def test_reads_are_the_same_without_qualities() -> None:
+    reference = made_of(random_text(3_000), random_text(900, seed=6))
+    wrong = exact(substitution=((0.0, 0.1), (1.0, 0.1)), deletion=((0.0, 0.1), (1.0, 0.1)))
+    reads, tally = draw(reference, wrong, 500)
+    bare = dataclasses.replace(wrong, quality=())
+    other = Tally()
+    text = b"".join(bytes(t) for t in sequence_reads(reference, bare, 500, "R", 1, other))
+    assert text.decode() == "".join(f">{read.name}\n{read.bases}\n" for read in reads)
+    assert other.as_dict() == tally.as_dict()
+
+
+@pytest.mark.parametrize("kind", ["insertion", "deletion", "substitution", "unknown"])
+def test_one_kind_of_error_alone(kind: str) -> None:
+    text = random_text(5_000)
+    reads, tally = draw(made_of(text), exact(**{kind: ((0.0, 0.1), (1.0, 0.1))}), 1_000)
+    counts = tally.as_dict()
+    key = {"unknown": "unknown_bases"}.get(kind, kind + "s")
+    assert 4_000 < counts[key] < 6_500
+    del counts["bases"], counts["forward_reads"], counts[key]
+    assert set(counts.values()) == {0}
+    records = {"record0": text}
+    for read in reads[:50]:
+        source = fragment(records, read)
+        assert len(read.bases) == 50
+        if kind == "substitution":
+            assert "N" not in read.bases and len(source) == 50
+        elif kind == "unknown":
+            pairs = zip(read.bases, source, strict=True)
+            assert all(base in ("N", true) for base, true in pairs)
+        else:
+            longer, shorter = (read.bases, source) if kind == "insertion" else (source, read.bases)
+            letters = iter(longer)
+            assert all(letter in letters for letter in shorter), "not a subsequence"
+
+
+def test_substitutions_choose_among_the_three_other_bases() -> None:
+    reads, _ = draw(made_of("A" * 2_000), exact(substitution=((0.0, 0.2), (1.0, 0.2))), 2_000)
+    letters = [letter for read in reads if read.strand == "+" for letter in read.bases]
+    share = [letters.count(letter) / len(letters) for letter in "ACGT"]
+    assert share == pytest.approx([0.8, 0.2 / 3, 0.2 / 3, 0.2 / 3], abs=0.01)
+
+
+def test_homopolymers_are_called_too_long_or_too_short() -> None:
+    text = "ACGTTTTTCA" * 200
+    reads, tally = draw(made_of(text), exact(homopolymer=(0.0, 0.0, 0.0, 0.0, 0.4)), 2_000)
+    runs: dict[int, int] = {}
+    for read in reads:
+        letter = "T" if read.strand == "+" else "A"
+        for run in "".join(base if base == letter else " " for base in read.bases[8:-8]).split():
+            if len(run) > 3:
+                runs[len(run)] = runs.get(len(run), 0) + 1
+    assert set(runs) == {4, 5, 6}
+    total = sum(runs.values())
+    assert runs[5] / total == pytest.approx(0.6, abs=0.06)
+    assert runs[4] / total == pytest.approx(0.2, abs=0.06)
+    counts = tally.as_dict()
+    assert counts["substitutions"] == counts["unknown_bases"] == 0
+    assert counts["insertions"] > 500 and counts["deletions"] > 500
+
+
+def test_reads_keep_clear_of_gaps_and_of_records_that_are_too_short() -> None:
+    reference = made_of(random_text(60), "ACGT" * 12, random_text(70) + "N" * 40 + "ACG" * 30)
+    reads, _ = draw(reference, exact(length_minimum=50, length_maximum=80, length_mean=80), 500)
+    assert {read.record for read in reads} == {"record0", "record2"}
+    assert not any("N" in read.bases for read in reads)
+    assert all(50 <= len(read.bases) <= 80 for read in reads)
+    assert {len(read.bases) for read in reads if read.record == "record0"} <= set(range(50, 61))
+    assert {read.position for read in reads if read.record == "record2"} & set(range(111, 201))
+
+
+def test_deletions_never_leave_the_fragment() -> None:
+    text = random_text(50)
+    reads, _ = draw(made_of(text), exact(deletion=((0.0, 0.2), (1.0, 0.2))), 50)
+    assert {read.bases for read in reads if read.strand == "+"} == {text}
+
+
+def test_profiles_are_read_along_the_read() -> None:
+    table = error_table(
+        exact(
+            unknown=((0.0, 0.0), (0.5, 0.1), (1.0, 0.0)),
+            substitution=((0.0, 0.0), (1.0, 0.2)),
+            quality=((0.0, 40), (1.0, 8)),
+        )
+    )
+    unknown = table[:, 0] / 2**32
+    substitution = (table[:, 3] - table[:, 2]) / 2**32
+    middle = (np.arange(256) + 0.5) / 256
+    assert unknown == pytest.approx(0.1 - abs(middle - 0.5) * 0.2, abs=1e-6)
+    assert substitution == pytest.approx(middle * 0.2, abs=1e-6)
+    assert table[[0, 128, 255], 4].tolist() == [40, 24, 8]
+
+
+# Genomes
+
+
+def test_families_are_laid_in_both_orientations() -> None:
+    genome = Genome(100_000, 0.4, (Repeats(1, (400, 400), (30, 30), (0.0, 0.0)),), (), ())
+    codes = synthesize(genome, 3, "families")
+    assert codes.size == 100_000
+    text = decode(codes).decode()
+    reverse = text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    counts: dict[str, int] = {}
+    for i in range(len(text) - 19):
+        counts[text[i : i + 20]] = counts.get(text[i : i + 20], 0) + 1
+    word = max(counts, key=lambda key: counts[key])
+    assert counts[word] >= 8
+    assert reverse.count(word) >= 8
+    assert 20 <= counts[word] + reverse.count(word) <= 30
+
+
+def test_copies_diverge_as_declared() -> None:
+    def shared_words(divergence: float) -> int:
+        repeats = Repeats(1, (2_000, 2_000), (2, 2), (divergence, divergence))
+        text = decode(synthesize(Genome(50_000, 0.5, (repeats,), (), ()), 11, "two")).decode()
+        reverse = text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+        last = len(text) - 16
+        words = [min(text[i : i + 16], reverse[last - i :][:16]) for i in range(last + 1)]
+        return len(words) - len(set(words))
+
+    assert shared_words(0.0) >= 1_900
+    assert 200 < shared_words(0.05) < 1_000
+    assert shared_words(0.3) < 100
+
+
+def test_tandem_arrays_repeat_their_unit() -> None:
+    tandems = Tandems(1, (37, 37), (40, 40), (0.0, 0.0))
+    codes = synthesize(Genome(20_000, 0.5, (), (tandems,), ()), 3, "tandem")
+    equal = codes[37:] == codes[:-37]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], equal.astype(np.int8), [0]])))
+    longest = (edges[1::2] - edges[::2]).max()
+    assert 39 * 37 <= longest < 39 * 37 + 20
+
+
+def test_gaps_are_runs_of_n() -> None:
+    codes = synthesize(Genome(50_000, 0.5, (), (), (Gaps(2, (1_000, 1_200)),)), 3, "gaps")
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (codes == BREAK).astype(np.int8), [0]])))
+    lengths = edges[1::2] - edges[::2]
+    assert lengths.size == 2
+    assert lengths.min() >= 1_000 and lengths.max() <= 1_200
+
+
+# Copies
+
+
+def test_a_copy_without_differences_is_the_reference() -> None:
+    reference = made_of(random_text(300) + "NNN" + random_text(50, seed=6), "", "ACG")
+    copy, counts = diverge(reference, Copy(0, 0, 0), 1, "same")
+    assert np.array_equal(copy.codes, reference.codes)
+    assert np.array_equal(copy.record_starts, reference.record_starts)
+    assert np.array_equal(copy.record_lengths, reference.record_lengths)
+    assert copy.names == (b"record0.copy", b"record1.copy", b"record2.copy")
+    assert counts == {"bases": 356, "substitutions": 0, "insertions": 0, "deletions": 0}
+
+
+@pytest.mark.parametrize("kind", ["substitution", "insertion", "deletion"])
+def test_one_kind_of_difference_alone(kind: str) -> None:
+    text = random_text(20_000) + "N" * 10 + random_text(4_000, seed=6)
+    rates = {"substitution": 0.0, "insertion": 0.0, "deletion": 0.0} | {kind: 0.05}
+    copy, counts = diverge(made_of(text, "ACGT" * 100), Copy(**rates), 1, kind)
+    made = decode(copy.codes[: copy.record_lengths[0]]).decode()
+    assert made.count("N") == 10 and copy.codes[copy.record_starts[1] - 1] == BREAK
+    assert 1_050 < counts[kind + "s"] < 1_400
+    assert sum(counts.values()) == counts["bases"] + counts[kind + "s"]
+    if kind == "substitution":
+        differs = sum(a != b for a, b in zip(made, text, strict=True))
+        assert counts["substitutions"] - 60 < differs <= counts["substitutions"]
+    else:
+        longer, shorter = (made, text) if kind == "insertion" else (text, made)
+        assert abs(len(longer) - len(shorter) - 1_200) < 150
+        letters = iter(longer)
+        assert all(letter in letters for letter in shorter), "not a subsequence"
+
+
+def test_substitutions_of_a_copy_choose_among_the_three_other_bases() -> None:
+    copy, counts = diverge(made_of("A" * 30_000), Copy(0.9, 0, 0), 1, "three")
+    share = np.bincount(copy.codes, minlength=4) / copy.codes.size
+    assert share == pytest.approx([0.1, 0.3, 0.3, 0.3], abs=0.015)
+    assert counts["substitutions"] == np.count_nonzero(copy.codes)
+
+
+def test_everything_or_nothing_of_a_copy_may_differ() -> None:
+    text = random_text(500)
+    assert diverge(made_of(text), Copy(0, 0, 1), 1, "gone")[0].codes.size == 0
+    doubled, _ = diverge(made_of(text), Copy(0, 1, 0), 1, "doubled")
+    assert decode(doubled.codes[::2]).decode() == text
+    changed, _ = diverge(made_of(text), Copy(1, 0, 0), 1, "changed")
+    assert not (changed.codes == made_of(text).codes).any()
+
+
+# Declarations
+
+COPY = "[copy]\nsubstitution = 0.2\ninsertion = 0.1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("minimum_length = 20", "", "minimum_length is missing"),
+        ("minimum_length = 20", "minimum_length = 0", "minimum_length must be a whole number"),
+        ("minimum_length = 20", "minimum_length = true", "minimum_length must be a whole number"),
+        ("minimum_length = 20", "minimum_length = 2.5", "minimum_length must be a whole number"),
+        ("minimum_length = 20", "minimum_length = 20\nsed = 1", "sed is not a known key"),
+        ("minimum_length = 20", "minimum_length 20", "not a TOML file"),
+        ('name = "LMONO"', "name = 1", "name must be a line of text"),
+        ("gc = 0.38", "gc = 38", r"genome\.gc must be a number from 0 to 1, not 38"),
+        ("gc = 0.38", "gc = 0.38\ncg = 1", r"genome\.cg is not a known key"),
+        ("families = 6", "families = -1", r"genome\.repeats\[1\]\.families must be"),
+        ("copies = [3, 10]", "copies = [10, 3]", r"genome\.repeats\[1\]\.copies must not begin"),
+        ("copies = [3, 10]", "copies = 3", r"genome\.repeats\[1\]\.copies must be a list of 2"),
+        ("copies = [4, 12]", "copies = [4, 1_000_000]", "an array longer than the genome"),
+        ("length_minimum = 40", "length_minimum = 400", "must not be above length_maximum"),
+        ("[[0.0, 34], [0.6", "[[0.1, 34], [0.6", r"reads\.quality must have points that ascend"),
+        ("[0.6, 32]", "[1.0, 32]", r"reads\.quality must have points that ascend"),
+        ("[reads]", "[[reads]]", "reads must be a table"),
+        ("[reads]", "[copy]", r"copy\.substitution must be a number"),
+        ("[reads]", "[copies]", "reads is missing"),
+        ("[reads]", f"{COPY}deletion = 0.8\n[reads]", r"copy\.substitution must not be above 1"),
+        ("[reads]", f"{COPY}deletion = 0.1\n[reads]", "reads is not a known key"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = (workload_folder() / "LMONO.toml").read_text()
+    assert old in text
+    path = tmp_path / "wrong.toml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=message) as caught:
+        read_declaration(path)
+    assert caught.value.path == str(path)
+
+
+def test_a_missing_declaration_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_declaration(tmp_path / "missing.toml")
