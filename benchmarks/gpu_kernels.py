@@ -30,7 +30,7 @@ from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_pages
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.input.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference
@@ -70,7 +70,7 @@ class Workload:
         self.block = blocks[0]
         self._executor = executor
 
-    def build(self, layout: Layout) -> list[IndexedPage]:
+    def build(self, layout: Layout) -> list[TreePage]:
         """Build the trees of all pages."""
         overlap = self.minimum_length - 1
         pages = plan_pages(self.reference.codes.size, MAXIMUM_PAGE_BASES, overlap)
@@ -87,7 +87,7 @@ def by_layout(codes: Sequence[str]) -> Iterator[tuple[Layout, list[str]]]:
 
 
 def measure(
-    workload: Workload, pages: Sequence[IndexedPage], code: str, cache: KernelCache, runs: int
+    workload: Workload, pages: Sequence[TreePage], code: str, cache: KernelCache, runs: int
 ) -> dict[str, Any]:
     """Search the block several times; return medians of the device's times, and counts."""
     stats = Stats()
@@ -98,7 +98,7 @@ def measure(
     figures: list[dict[str, float]] = []
     mems = 0
     try:
-        backend.hold(pages, workload.minimum_length)
+        backend.load_pages(pages, workload.minimum_length)
         for turn in range(runs + 1):
             before = {name: kernel.milliseconds for name, kernel in stats.kernels.items()}
             found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
@@ -131,7 +131,7 @@ def measure(
 
 
 def node_visits(
-    workload: Workload, pages: Sequence[IndexedPage], code: str, cache: KernelCache
+    workload: Workload, pages: Sequence[TreePage], code: str, cache: KernelCache
 ) -> dict[str, int]:
     """Search the block once with kernels that count the nodes they come to."""
     stats = Stats()
@@ -145,7 +145,7 @@ def node_visits(
         most_block_bases=ONE_BLOCK,
     )
     try:
-        backend.hold(pages, workload.minimum_length)
+        backend.load_pages(pages, workload.minimum_length)
         backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
     finally:
         backend.close()

@@ -29,8 +29,8 @@ from measure import machine, save
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.kmer_page import (
-    SampledPage,
-    build_sampled_pages,
+    KmerPage,
+    build_kmer_page,
     choose_kmer_length,
     sampling_step,
 )
@@ -45,28 +45,22 @@ COPIED_BYTES = 1 << 28
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
 
 
-def build(workload: Workload, kmer_length: int, executor: ThreadPoolExecutor) -> list[SampledPage]:
+def build(workload: Workload, kmer_length: int, executor: ThreadPoolExecutor) -> list[KmerPage]:
     bases = workload.reference.codes.size
-    return build_sampled_pages(
-        workload.reference,
-        [Page(0, 0, bases, bases)],
-        kmer_length,
-        1 << 30,
-        Stats(),
-        executor.map,
-        lambda: None,
-    )
+    page = Page(0, 0, bases, bases)
+    reference = workload.reference
+    return [build_kmer_page(reference, page, kmer_length, 1 << 30, Stats(), executor.map)]
 
 
-def expected_mems(workload: Workload, pages: list[SampledPage]) -> MemColumns:
+def expected_mems(workload: Workload, pages: list[KmerPage]) -> MemColumns:
     backend = SampledCpuBackend(Stats())
-    backend.hold(pages, workload.minimum_length)
+    backend.load_pages(pages, workload.minimum_length)
     found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
     assert found is not None
     return found
 
 
-def gathers_of(workload: Workload, page: SampledPage) -> int:
+def gathers_of(workload: Workload, page: KmerPage) -> int:
     """Return how many random addresses the search of a page has to read at least."""
     table, block = page.table, workload.block
     step = sampling_step(workload.minimum_length, table.kmer_length)
@@ -111,7 +105,7 @@ def bus_rates(runs: int) -> dict[str, float]:
 
 
 def floor_of(
-    workload: Workload, page: SampledPage, mems: int, bus: dict[str, float], runs: int
+    workload: Workload, page: KmerPage, mems: int, bus: dict[str, float], runs: int
 ) -> dict[str, Any]:
     """Return what the search of a page cannot take less than, by what the device can do."""
     gathers = gathers_of(workload, page)
@@ -130,7 +124,7 @@ def floor_of(
 
 
 def measure(
-    workload: Workload, pages: list[SampledPage], cache: KernelCache, runs: int
+    workload: Workload, pages: list[KmerPage], cache: KernelCache, runs: int
 ) -> tuple[dict[str, Any], MemColumns]:
     """Search the block several times; return medians of the device's times, and the MEMs."""
     stats = Stats()
@@ -139,7 +133,7 @@ def measure(
     )
     figures: list[dict[str, float]] = []
     try:
-        backend.hold(pages, workload.minimum_length)
+        backend.load_pages(pages, workload.minimum_length)
         for turn in range(runs + 1):
             before = {name: kernel.milliseconds for name, kernel in stats.kernels.items()}
             found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)

@@ -18,7 +18,7 @@ STAGES = {
     "table_construction": "table",
     "trees_to_device": "to device",
     "queries_from_disk": "reading",
-    "sampled_kernel": "kernels",
+    "kmer_kernel": "kernels",
     "coords_to_buffers": "merging",
     "format": "text",
     "results_to_disk": "writing",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, find_place_for_compiled_code
-from mummergpu.cli.option_rules import page_size_of, policy_of, refuse_clashing_files, search_of
+from mummergpu.cli.option_rules import index_options, refuse_clashing_files
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS
 from mummergpu.errors import InputError
 from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
@@ -17,7 +17,7 @@ from mummergpu.index.tree.policy import LETTERS
 from mummergpu.input.files import reading
 
 if TYPE_CHECKING:
-    from mummergpu.matching.options import MatchOptions
+    from mummergpu.pipeline.options import BuildOptions
 
 _OF_THE_MAIN_JOB: Final = {
     option.name: option for options in SECTIONS.values() for option in options
@@ -27,9 +27,6 @@ _SHARED: Final = (
     *("search", "page_size", "address_bits", "builder", "max_memory", "threads"),
     *("policy", *LETTERS),
 )
-
-_OTHER_OUTPUTS: Final = ("profile", "stats", "dot", "dump_tree")
-"""What the main job can be asked for besides, and this command cannot."""
 
 
 @click.command(
@@ -62,7 +59,7 @@ def index(**given: Any) -> None:
 
     The index stands in for the reference: 'mummergpu INDEX QUERY...' takes as long as the
     queries, and processes that use it at the same time share its memory. With k-mers (--search
-    sampled, the default) it serves every -l that is not shorter than they are; with trees every
+    kmer, the default) it serves every -l that is not shorter than they are; with trees every
     -l, and those up to its own best. FILE is FASTA, or with --info and --check an index.
     """
     if given["verbose"] and given["quiet"]:
@@ -79,33 +76,16 @@ def index(**given: Any) -> None:
         return
     if given["output"] is None:
         raise click.UsageError("Missing option '-o' / '--output'")
-    given |= {"query": ()} | dict.fromkeys(_OTHER_OUTPUTS)
-    refuse_clashing_files(given)
-    _make(_options(given), given["verbose"], given["quiet"])
-
-
-def _options(given: dict[str, Any]) -> MatchOptions:
-    search = search_of(given)
-    policy = policy_of(given)
+    options = index_options(given)
+    refuse_clashing_files([given["reference"]], {"--output": given["output"]})
     find_place_for_compiled_code(os.environ)
-    from mummergpu.matching.options import MatchOptions
+    from mummergpu.pipeline.options import BuildOptions
 
-    return MatchOptions(
-        reference_path=given["reference"],
-        query_paths=(),
-        output_path=given["output"],
-        minimum_length=given["min_length"],
-        threads=given["threads"],
-        search=search,
-        page_size=page_size_of(given, search),
-        address_bits=int(given["address_bits"]) if given["address_bits"] else None,
-        builder=given["builder"] or "ukkonen",
-        policy=policy,
-        memory=given["max_memory"],
-    )
+    build = BuildOptions(given["reference"], given["output"], given["threads"], options)
+    _make(build, given["verbose"], given["quiet"])
 
 
-def _make(options: MatchOptions, verbose: bool, quiet: bool) -> None:
+def _make(options: BuildOptions, verbose: bool, quiet: bool) -> None:
     from mummergpu.pipeline.build_index import make_index
     from mummergpu.runtime.stats import Stats
 

@@ -19,20 +19,21 @@ from mummergpu.cli.cache_folders import (
     folder_of_kernels,
 )
 from mummergpu.cli.option_rules import (
-    page_size_of,
-    policy_of,
+    Given,
+    device_options,
+    index_options,
     refuse_clashing_files,
     refuse_combinations,
-    search_of,
-    take_from_index,
+    search_options,
+    text_style,
 )
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cuda.warm_up import ask_for_context
-from mummergpu.index.tree.policy import Policy
+from mummergpu.index.options import IndexOptions
 from mummergpu.runtime.output_file import OutputFile
 
 if TYPE_CHECKING:
-    from mummergpu.matching.options import MatchOptions
+    from mummergpu.pipeline.options import MatchOptions
     from mummergpu.runtime.progress import NullProgress
 
 
@@ -50,18 +51,23 @@ def run_match(**given: Any) -> None:
     assert session is not None
     session.verbose = given["verbose"]
     refuse_combinations(given)
-    take_from_index(given)
-    search = search_of(given)
-    policy = policy_of(given)
-    refuse_clashing_files(given)
-
+    index = index_options(given)
+    refuse_clashing_files(
+        [given["reference"], *given["query"]],
+        {
+            "--output": given["output"],
+            "--stats": given["stats"],
+            "--dot": given["dot"],
+            "--dump-tree": given["dump_tree"],
+        },
+    )
     if not given["cpu"] and given["backend"] != "cpu":
         ask_for_context(given["device"])
     find_place_for_compiled_code(os.environ)
     from mummergpu.pipeline import match as pipeline
     from mummergpu.runtime.stats import Stats
 
-    options = _match_options(given, search, policy)
+    options = _match_options(given, index)
     stats = Stats()
     stats.set(version=__version__, command=shlex.join([PROGRAM, *session.arguments]))
     if not given["quiet"]:
@@ -81,45 +87,19 @@ def run_match(**given: Any) -> None:
             report.write(stats.as_json())
 
 
-def _match_options(given: dict[str, Any], search: str, policy: Policy) -> MatchOptions:
-    from mummergpu.matching.options import MatchOptions, Uniqueness
-    from mummergpu.sequence.codes import Strand
+def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
+    from mummergpu.pipeline.options import MatchOptions
 
-    strands: tuple[Strand, ...] = (Strand.FORWARD,)
-    if given["reverse"]:
-        strands = (Strand.REVERSE,)
-    elif given["both"]:
-        strands = (Strand.FORWARD, Strand.REVERSE)
-    uniqueness = Uniqueness.ALL
-    if given["mumreference"]:
-        uniqueness = Uniqueness.IN_REFERENCE
-    elif given["mum"]:
-        uniqueness = Uniqueness.IN_BOTH
     kernel_folder = folder_of_kernels(os.environ)
     return MatchOptions(
         reference_path=given["reference"],
         query_paths=given["query"],
         output_path=given["output"],
-        minimum_length=given["min_length"],
-        strands=strands,
-        uniqueness=uniqueness,
-        forward_coordinates=given["forward_coordinates"],
-        four_columns=given["four_columns"],
-        show_query_lengths=given["show_lengths"],
-        show_sequences=given["show_sequences"],
         threads=given["threads"],
-        backend="cpu" if given["cpu"] else given["backend"],
-        search=search,
-        page_size=page_size_of(given, search),
-        address_bits=int(given["address_bits"]) if given["address_bits"] else None,
-        builder=given["builder"] or "ukkonen",
-        policy=policy,
-        block_size=given["block_size"],
-        memory=given["max_memory"],
-        device=given["device"],
-        gpu_memory=given["gpu_memory"],
-        profile=given["profile"],
-        kernel_folder=None if kernel_folder is None else str(kernel_folder),
+        index=index,
+        search=search_options(given),
+        device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
+        style=text_style(given),
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
     )

@@ -1,33 +1,44 @@
-"""What the options mean together: what is refused, and what one leaves to another."""
+"""What the options mean together: what is refused, and the typed options that they make."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mummergpu.cli.option_types import AUTO
 from mummergpu.errors import OptionError
-from mummergpu.index.format import is_index, read_header
+from mummergpu.index.format import IndexHeader, is_index, read_header
+from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS, Policy
 from mummergpu.input.files import reading
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
-PAGES_OF_TREES = 8 << 20
-"""The paper's pages: the most bases that its addresses of 24 bits allow."""
+if TYPE_CHECKING:
+    from mummergpu.matching.options import DeviceOptions, SearchOptions
+    from mummergpu.output.mummer import TextStyle
+
+Given = Mapping[str, Any]
+"""The options of a command line by their parameter names, as click hands them over."""
+
+_OF_TREES: Final = (
+    *("policy", *LETTERS, "address_bits", "builder"),
+    *("profile", "dot", "dump_tree"),
+)
 
 
-def refuse_combinations(given: dict[str, Any]) -> None:
+def refuse_combinations(given: Given) -> None:
     """Refuse what MUMmer refuses to take together, and our own options that clash.
 
     Parameters
     ----------
-    given : dict
-        The options by their parameter names.
+    given : mapping
+        The options.
 
     Raises
     ------
@@ -50,148 +61,90 @@ def refuse_combinations(given: dict[str, Any]) -> None:
         raise click.UsageError("-C and --backend cuda exclude each other")
 
 
-def take_from_index(given: dict[str, Any]) -> None:
-    """Where the reference is an index file, let it say what was not said; refuse the rest.
+def index_options(given: Given) -> IndexOptions:
+    """Return how the index of the reference is to be built, or what the index file is.
 
     Parameters
     ----------
-    given : dict
-        The options by their parameter names. Those that say how an index is built become what
-        the index has.
-
-    Raises
-    ------
-    OptionError
-        If an option asks for something else than the index has.
-    InputError
-        If the index cannot be read.
-    """
-    path = given["reference"]
-    if not is_index(path):
-        return
-    with reading(path), open(path, "rb", buffering=0) as file:
-        header = read_header(file, path)
-    if given["search"] not in (AUTO, header.search):
-        raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
-    if header.search == "sampled" and (told := options_of_trees(given)):
-        raise OptionError(told[0], f"speaks of trees, and the index '{path}' has none")
-    had: dict[str, Any] = {"page_size": header.page_size}
-    if header.search == "tree":
-        had |= {"address_bits": str(header.address_bits), "builder": header.builder}
-        built = Policy.from_code(header.policy)
-        policy = policy_of(given, built)
-        # Textures are no part of an index.
-        textures = ("query_texture", "reference_texture", "tree_texture")
-        if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
-            raise OptionError("--policy", f"the index '{path}' is laid out for '{built.code}'")
-        given.update(dict.fromkeys(LETTERS), policy=policy.code)
-    for name, value in had.items():
-        if given[name] not in (None, value):
-            option = "--" + name.replace("_", "-")
-            raise OptionError(option, f"the index '{path}' was built with {value}")
-    given.update(had, search=header.search)
-
-
-def options_of_trees(given: dict[str, Any]) -> list[str]:
-    """Return the options among those given that make sense with trees alone.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
+    given : mapping
+        The options. Where the reference is an index file, it says what they do not.
 
     Returns
     -------
-    list of str
-        As they are written on the command line.
-    """
-    of_trees = ("policy", *LETTERS, "address_bits", "builder", "profile", "dot", "dump_tree")
-    # A policy's flag that is switched off speaks of trees as well.
-    told = [name for name in of_trees if given[name] or (name in LETTERS and given[name] is False)]
-    return ["--" + name.replace("_", "-") for name in told]
-
-
-def search_of(given: dict[str, Any]) -> str:
-    """Return what is searched: ``tree`` or ``sampled``.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
-
-    Returns
-    -------
-    str
-        What ``--search`` says; for ``auto``, ``tree`` just if an option speaks of trees.
+    IndexOptions
+        With trees just if an option speaks of them, or the index file has them.
 
     Raises
     ------
     click.UsageError
         If an option of trees is given although none is built.
-    """
-    told = options_of_trees(given)
-    if given["search"] == "sampled" and told:
-        raise click.UsageError(f"{told[0]} speaks of trees, and --search sampled has none")
-    if given["search"] != AUTO:
-        return str(given["search"])
-    return "tree" if told or given["page_size"] is not None else "sampled"
-
-
-def page_size_of(given: dict[str, Any], search: str) -> int | None:
-    """Return the most bases of a page, or None for as many as memory allows.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
-    search : str
-        What is searched (`search_of`).
-
-    Returns
-    -------
-    int or None
-        What was asked for; else the paper's pages for trees, and the largest for tables.
-    """
-    size = given["page_size"]
-    if size is None:
-        return PAGES_OF_TREES if search == "tree" else None
-    return None if size == AUTO else int(size)
-
-
-def policy_of(given: dict[str, Any], default: Policy = DEFAULT_POLICY) -> Policy:
-    """Return the policy that the code and the flags make together.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
-    default : Policy
-        What there is without a code.
-
-    Returns
-    -------
-    Policy
-        The code's, overruled by the flags.
-
-    Raises
-    ------
     OptionError
-        If the code is not one.
+        If the policy is none, or an option asks for something else than the file has.
+    InputError
+        If the index file cannot be read.
     """
-    code = given["policy"]
-    policy = default if code is None else Policy.from_code(code)
-    flags = {name: getattr(policy, name) for name in LETTERS}
-    flags.update({name: given[name] for name in LETTERS if given[name] is not None})
-    return Policy(**flags)
+    path = given["reference"]
+    if is_index(path):
+        with reading(path), open(path, "rb", buffering=0) as file:
+            header = read_header(file, path)
+        kind = _kind_of_file(given, header)
+    else:
+        kind = _kind_to_build(given)
+    return IndexOptions(given["min_length"], kind, given["max_memory"])
 
 
-def refuse_clashing_files(given: dict[str, Any]) -> None:
+def search_options(given: Given) -> SearchOptions:
+    """Return which matches are searched for."""
+    from mummergpu.matching.options import SearchOptions, Uniqueness
+    from mummergpu.sequence.codes import Strand
+
+    strands: tuple[Strand, ...] = (Strand.FORWARD,)
+    if given["reverse"]:
+        strands = (Strand.REVERSE,)
+    elif given["both"]:
+        strands = (Strand.FORWARD, Strand.REVERSE)
+    uniqueness = Uniqueness.ALL
+    if given["mumreference"]:
+        uniqueness = Uniqueness.IN_REFERENCE
+    elif given["mum"]:
+        uniqueness = Uniqueness.IN_BOTH
+    return SearchOptions(given["min_length"], strands, uniqueness, given["block_size"])
+
+
+def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
+    """Return what the search runs on; compiled kernels are kept in the folder, if any."""
+    from mummergpu.matching.options import DeviceOptions
+
+    return DeviceOptions(
+        backend="cpu" if given["cpu"] else given["backend"],
+        number=given["device"],
+        memory=given["gpu_memory"],
+        profile=given["profile"],
+        kernel_folder=kernel_folder,
+    )
+
+
+def text_style(given: Given) -> TextStyle:
+    """Return how the matches are written."""
+    from mummergpu.output.mummer import TextStyle
+
+    return TextStyle(
+        forward_coordinates=given["forward_coordinates"],
+        four_columns=given["four_columns"],
+        show_query_lengths=given["show_lengths"],
+        show_sequences=given["show_sequences"],
+    )
+
+
+def refuse_clashing_files(inputs: Iterable[str], outputs: Mapping[str, str | None]) -> None:
     """Refuse to write over an input, or two outputs to the same place.
 
     Parameters
     ----------
-    given : dict
-        The options and files by their parameter names.
+    inputs : iterable of str
+        The files to read.
+    outputs : mapping of str to str or None
+        The file to write, by the option that names it; None where the option is not given.
 
     Raises
     ------
@@ -200,22 +153,88 @@ def refuse_clashing_files(given: dict[str, Any]) -> None:
     click.UsageError
         If standard input is named twice.
     """
-    inputs = [given["reference"], *given["query"]]
+    inputs = list(inputs)
     if inputs.count("-") > 1:
         raise click.UsageError("standard input ('-') can be read only once")
     read = {identity: path for path in inputs if (identity := _regular_file(path))}
     seen: set[str] = set()
-    for option in ("output", "stats", "dot", "dump_tree"):
-        path = given[option]
+    for option, path in outputs.items():
         if path is None:
             continue
-        name = "--" + option.replace("_", "-")
         if _regular_file(path) in read:
-            raise OptionError(name, f"'{path}' is also an input")
+            raise OptionError(option, f"'{path}' is also an input")
         place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
         if place in seen and place != os.devnull:
-            raise OptionError(name, f"'{path}' is also another output")
+            raise OptionError(option, f"'{path}' is also another output")
         seen.add(place)
+
+
+def _kind_to_build(given: Given) -> KmerOptions | TreeOptions:
+    of_trees = _told_of_trees(given)
+    if given["search"] == KmerOptions.search and of_trees:
+        raise click.UsageError(f"{of_trees[0]} speaks of trees, and --search kmer has none")
+    size = given["page_size"]
+    with_trees = bool(of_trees) or size is not None
+    if given["search"] != AUTO:
+        with_trees = given["search"] == TreeOptions.search
+    if not with_trees:
+        return KmerOptions(None if size == AUTO else size)
+    kind = TreeOptions(policy=_policy(given, DEFAULT_POLICY))
+    if size is not None:
+        kind = replace(kind, page_size=None if size == AUTO else size)
+    if given["address_bits"]:
+        kind = replace(kind, address_bits=int(given["address_bits"]))
+    return replace(kind, builder=given["builder"]) if given["builder"] else kind
+
+
+def _kind_of_file(given: Given, header: IndexHeader) -> KmerOptions | TreeOptions:
+    """Return what an index file says of itself; refuse options that say something else."""
+    path = given["reference"]
+    if given["search"] not in (AUTO, header.search):
+        raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
+    had: dict[str, Any] = {"page_size": header.page_size}
+    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size)
+    if header.search == KmerOptions.search:
+        if of_trees := _told_of_trees(given):
+            raise OptionError(of_trees[0], f"speaks of trees, and the index '{path}' has none")
+    else:
+        had |= {"address_bits": str(header.address_bits), "builder": header.builder}
+        built = Policy.from_code(header.policy)
+        policy = _policy(given, built)
+        # Textures are no part of an index.
+        textures = ("query_texture", "reference_texture", "tree_texture")
+        if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
+            raise OptionError("--policy", f"the index '{path}' is laid out for '{built.code}'")
+        kind = TreeOptions(header.page_size, header.address_bits, header.builder, policy)
+    for name, value in had.items():
+        if given[name] not in (None, value):
+            raise OptionError(_written(name), f"the index '{path}' was built with {value}")
+    return kind
+
+
+def _told_of_trees(given: Given) -> list[str]:
+    """Return the options among those given that make sense with trees alone, as written."""
+    # A policy's flag that is switched off speaks of trees as well.
+    told = [
+        name
+        for name in _OF_TREES
+        if given.get(name) or (name in LETTERS and given.get(name) is False)
+    ]
+    return [_written(name) for name in told]
+
+
+def _policy(given: Given, default: Policy) -> Policy:
+    """Return the policy of the code, or the default, overruled by the flags."""
+    code = given["policy"]
+    policy = default if code is None else Policy.from_code(code)
+    flags = {name: getattr(policy, name) for name in LETTERS}
+    flags.update({name: given[name] for name in LETTERS if given[name] is not None})
+    return Policy(**flags)
+
+
+def _written(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return "--" + name.replace("_", "-")
 
 
 def _regular_file(path: str) -> tuple[int, int] | None:

@@ -87,6 +87,11 @@ def _page_size(
     return text if text in (AUTO, None) else _size(context, parameter, text)
 
 
+def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    """Return the name of a search; ``sampled`` is a former one."""
+    return "kmer" if text == "sampled" else text
+
+
 def _version(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
     if given:
         click.echo(f"{PROGRAM} {__version__}")
@@ -154,11 +159,13 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         _flag("-C cpu", "The same as --backend cpu."),
         click.Option(
             ["--search"],
-            type=click.Choice([AUTO, "tree", "sampled"]),
+            type=click.Choice([AUTO, "tree", "kmer", "sampled"]),
+            callback=_search,
+            metavar="[auto|tree|kmer]",
             default=AUTO,
             show_default=True,
             help="What is searched: the paper's suffix trees, or tables of k-mers, in which just "
-            "some bases of a query are looked up. The matches are the same; 'auto' is 'sampled', "
+            "some bases of a query are looked up. The matches are the same; 'auto' is 'kmer', "
             "the faster, unless an option below or --page-size speaks of trees.",
         ),
         click.Option(
@@ -184,8 +191,8 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--max-memory"],
             callback=_optional_size,
             metavar="BYTES",
-            help="About the most memory for suffix trees or tables; pages that do not fit are "
-            "searched one group after the other.  [default: half of what is free]",
+            help="Most memory for the reference and its suffix trees or tables; pages that do not "
+            "fit are searched one group after the other.  [default: half of what is free]",
         ),
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
         click.Option(

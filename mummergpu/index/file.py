@@ -22,19 +22,17 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import PIECE_BYTES, checksum_of
-from mummergpu.index.format import PageEntry, Section, read_header
-from mummergpu.index.kmer_page import SampledPage
+from mummergpu.index.format import Section, read_header
 from mummergpu.index.kmer_table import KmerTable
+from mummergpu.index.page_groups import groups_within
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
-from mummergpu.index.tree.page import IndexedPage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.files import reading
 from mummergpu.input.reference import Reference
-from mummergpu.runtime.memory import free_memory
-from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.sequence.extension import MARGIN, MAXIMUM_KMER_LENGTH
+from mummergpu.runtime.memory import MemoryBudget, free_memory
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 if TYPE_CHECKING:
     from mummergpu.index.tree.flatten import FlatTree
@@ -73,7 +71,7 @@ class IndexFile:
     layout : Layout
         How trees lie in memory; without trees it has no meaning.
     padded_reference : ndarray, dtype=uint8
-        The codes of the whole reference with margins (`extension.with_margins`).
+        The codes of the whole reference with margins (`codes.with_margins`).
     reference : Reference
         The reference; its codes are those between the margins.
 
@@ -102,6 +100,7 @@ class IndexFile:
                 prot=mmap.PROT_READ | mmap.PROT_WRITE,
             )
         self._sections = {section.name: section for section in self.header.sections}
+        self._present: list[Page] = []
         header = self.header
         self.layout = Layout(False, False, False, False)
         if header.search == "tree":
@@ -126,47 +125,26 @@ class IndexFile:
         """Return the bytes of the arrays of a page."""
         return sum(section.byte_count for section in self._sections_of(number))
 
-    def load(
-        self, pages: Sequence[Page], stats: Stats, loaded: Callable[[], None]
-    ) -> list[IndexedPage] | list[SampledPage]:
-        """Return pages with their trees or tables.
+    def groups_within(self, budget: MemoryBudget) -> list[list[Page]]:
+        """Divide the pages into groups whose arrays fit the memory together.
 
         Parameters
         ----------
-        pages : sequence of Page
-            Some of `pages`.
-        stats : Stats
-            Takes the numbers of nodes and bytes.
-        loaded : callable
-            Called after each page.
+        budget : MemoryBudget
+            The user's limit counts, or the memory of a device; without either, all that is
+            free does, since the arrays are part of the file.
 
         Returns
         -------
-        list of IndexedPage, or list of SampledPage
-            In the order of `pages`.
-
-        Raises
-        ------
-        InputError
-            If the arrays of a page do not fit each other.
+        list of list of Page
+            At least one page each, in order.
         """
-        self._bring_in(pages)
-        if self.header.search == "sampled":
-            sampled = []
-            for page in pages:
-                table = self._table(page)
-                sampled.append(SampledPage(page, table, self.padded_reference))
-                stats.add_bytes(tables=table.byte_count)
-                loaded()
-            return sampled
-        indexed = []
-        for page in pages:
-            tree = self._tree(page, self.header.pages[page.index])
-            indexed.append(IndexedPage(page, tree, self.reference.codes))
-            stats.add(tree_nodes=tree.node_count, tree_leaves=tree.leaf_count)
-            stats.add_bytes(trees=tree.byte_count)
-            loaded()
-        return indexed
+        max_bytes = free_memory()
+        if budget.device is not None:
+            max_bytes = budget.device
+        elif budget.is_limit:
+            max_bytes = max(0, budget.host - self.padded_reference.nbytes)
+        return groups_within(self.pages, max_bytes, lambda page: self.page_bytes(page.index))
 
     def damaged_sections(self, spread: Callable[..., Iterable[bool]] = map) -> list[str]:
         """Return the names of the sections that are not as they were written.
@@ -185,11 +163,14 @@ class IndexFile:
         sound = spread(self._is_sound, sections)
         return [section.name for section, good in zip(sections, sound, strict=True) if not good]
 
-    def _bring_in(self, pages: Sequence[Page]) -> None:
+    def bring_in(self, pages: Sequence[Page]) -> None:
         """Have the system map what a search will touch, in a thread that need not end.
 
-        It would do so at the first touch of each piece, at ten times the cost.
+        It would do so at the first touch of each piece, at ten times the cost. What was brought
+        in for other pages before is given up.
         """
+        self._give_up(pages)
+        self._present = list(pages)
         sections = [self._sections["reference"]] if pages[0].index == 0 else []
         for page in pages:
             sections += self._sections_of(page.index)
@@ -199,6 +180,14 @@ class IndexFile:
         parts = [(address + section.offset, section.byte_count) for section in sections]
         thread = threading.Thread(target=_populate, args=(self._memory, parts), daemon=True)
         thread.start()
+
+    def _give_up(self, pages: Sequence[Page]) -> None:
+        """Let the system take back the memory of pages that are not needed any more."""
+        needed = {page.index for page in pages}
+        for page in self._present:
+            for section in self._sections_of(page.index) if page.index not in needed else ():
+                if section.byte_count:
+                    self._memory.madvise(mmap.MADV_DONTNEED, section.offset, section.byte_count)
 
     def _sections_of(self, page: int) -> list[Section]:
         prefix = section_name(page, "")
@@ -250,12 +239,13 @@ class IndexFile:
             starts,
             lengths,
             tuple(names[begin:end] for begin, end in pairwise(bounds)),
+            self.padded_reference,
         )
 
     def _check_pages(self) -> None:
         header = self.header
-        self._require(header.search in ("sampled", "tree") and bool(self.pages), "search")
-        if header.search == "sampled":
+        self._require(header.search in ("kmer", "tree") and bool(self.pages), "search")
+        if header.search == "kmer":
             self._require(1 <= header.kmer_length <= MAXIMUM_KMER_LENGTH, "k-mer length")
         else:
             self._require(header.kmer_length == 0 < header.search_length, "overlap")
@@ -263,15 +253,14 @@ class IndexFile:
         for page in self.pages:
             self._require(
                 page.begin == behind <= page.owned_end <= page.end <= self.reference.codes.size
-                and (
-                    header.search == "sampled" or page.end - page.begin <= self.layout.maximum_bases
-                ),
+                and (header.search == "kmer" or page.end - page.begin <= self.layout.maximum_bases),
                 f"page {page.index}",
             )
             behind = page.owned_end
         self._require(behind == self.reference.codes.size, "last page")
 
-    def _table(self, page: Page) -> KmerTable:
+    def table(self, page: Page) -> KmerTable:
+        """Return the table of a page; raise `InputError` if its arrays do not fit each other."""
         kmer_length = self.header.kmer_length
         offsets = self._array(section_name(page.index, "offsets"), "<u4")
         positions = self._array(section_name(page.index, "positions"), "<u4")
@@ -283,7 +272,9 @@ class IndexFile:
         )
         return KmerTable(kmer_length, offsets, positions)
 
-    def _tree(self, page: Page, entry: PageEntry) -> FlatTree:
+    def tree(self, page: Page) -> FlatTree:
+        """Return the tree of a page; raise `InputError` if its arrays do not fit each other."""
+        entry = self.header.pages[page.index]
         # A search of tables needs nothing of trees.
         from mummergpu.index.tree.flatten import FlatTree
 

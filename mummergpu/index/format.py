@@ -105,7 +105,7 @@ class IndexHeader:
     records, bases : int
         The records of the reference and their bases.
     search : str
-        ``sampled`` or ``tree``.
+        ``kmer`` or ``tree``.
     minimum_length : int
         The least match length that the index was made for.
     page_size : int
@@ -155,6 +155,9 @@ class IndexHeader:
         """
         try:
             fields: dict[str, Any] = json.loads(text)
+            # The first files were written before the k-mer search had its name.
+            if fields.get("search") == "sampled":
+                fields["search"] = "kmer"
             pages = tuple(_record(PageEntry, entry) for entry in fields.pop("pages"))
             sections = tuple(_record(Section, entry) for entry in fields.pop("sections"))
             header: IndexHeader = _record(cls, {**fields, "pages": pages, "sections": sections})

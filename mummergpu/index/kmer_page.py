@@ -1,8 +1,8 @@
-"""The index of the sampled search: a table of k-mers for each part of a reference."""
+"""A page with its table of k-mers, and how long k-mers are and how far samples lie apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,8 +10,8 @@ from mummergpu.index.kmer_table import KmerTable, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray
-from mummergpu.sequence.extension import MARGIN, MAXIMUM_KMER_LENGTH, with_margins
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 TABLE_BYTES_PER_BASE: Final = 12
 """The offsets of all k-mers take at most so many bytes for each base of the reference."""
@@ -24,8 +24,8 @@ MAXIMUM_STEP: Final = 1 << 20
 
 
 @dataclass(frozen=True)
-class SampledPage:
-    """A part of a reference and its k-mers: what a sampled search is given.
+class KmerPage:
+    """A part of a reference and its k-mers: what a k-mer search is given.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SampledPage:
     table : KmerTable
         Where the k-mers that begin in the part begin.
     padded_reference : ndarray, dtype=uint8
-        The codes of the whole reference with margins (`extension.with_margins`), shared.
+        The codes of the whole reference with margins (`codes.with_margins`), shared.
     """
 
     page: Page
@@ -49,7 +49,7 @@ class SampledPage:
 
 
 def choose_kmer_length(minimum_length: int, bases: int) -> int:
-    """Return the k-mer length that makes the sampled search of a reference fastest.
+    """Return the k-mer length that makes the k-mer search of a reference fastest.
 
     Parameters
     ----------
@@ -92,47 +92,39 @@ def sampling_step(minimum_length: int, kmer_length: int) -> int:
     return min(minimum_length - kmer_length + 1, MAXIMUM_STEP)
 
 
-def build_sampled_pages(
+def build_kmer_page(
     reference: Reference,
-    pages: Sequence[Page],
+    page: Page,
     kmer_length: int,
     scratch_bytes: int,
     stats: Stats,
-    spread: Callable[..., Iterable[object]],
-    built: Callable[[], None],
-) -> list[SampledPage]:
-    """Build the tables of some parts of a reference.
+    map_function: Callable[..., Iterable[object]] = map,
+) -> KmerPage:
+    """Build the table of a page.
 
     Parameters
     ----------
     reference : Reference
         The reference.
-    pages : sequence of Page
-        Its parts.
+    page : Page
+        One of its pages.
     kmer_length : int
         The bases of a k-mer.
     scratch_bytes : int
-        About how much memory to use besides the tables'.
+        About how much memory to use besides the table's.
     stats : Stats
-        Takes the time and the bytes.
-    spread : callable
-        A kind of map, for the tasks that a table is built by.
-    built : callable
-        Called after each page.
+        Takes the time.
+    map_function : callable
+        A kind of map, for the tasks that the table is built by.
 
     Returns
     -------
-    list of SampledPage
-        In the order of `pages`.
+    KmerPage
+        The page, ready to be searched.
     """
-    indexed = []
+    padded = reference.padded_codes
     with stats.stage("table_construction"):
-        padded = with_margins(reference.codes)
-        for page in pages:
-            table = build_kmer_table(
-                padded, page.begin, page.owned_end, kmer_length, spread, scratch_bytes
-            )
-            indexed.append(SampledPage(page, table, padded))
-            stats.add_bytes(tables=table.byte_count)
-            built()
-    return indexed
+        table = build_kmer_table(
+            padded, page.begin, page.owned_end, kmer_length, map_function, scratch_bytes
+        )
+    return KmerPage(page, table, padded)

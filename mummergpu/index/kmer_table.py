@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.runtime.jit import compiled_borrower, inlined_borrower
-from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.sequence.extension import MARGIN, MAXIMUM_KMER_LENGTH
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 PositionArray = npt.NDArray[np.uint32]
 CountArray = npt.NDArray[np.int64]
@@ -77,7 +77,7 @@ def build_kmer_table(
     Parameters
     ----------
     codes : ndarray, dtype=uint8
-        The codes of the whole reference, with margins (`extension.with_margins`).
+        The codes of the whole reference, with margins (`codes.with_margins`).
     begin, end : int
         The part, in bases of the reference, 0-based and half-open; at most
         `MAXIMUM_TABLE_BASES`. A k-mer may reach behind its end.

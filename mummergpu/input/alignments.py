@@ -15,7 +15,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.files import STANDARD_INPUT, Format, Input, open_binary, reading
 from mummergpu.input.records import Limits, Records
-from mummergpu.sequence.codes import encode
+from mummergpu.sequence.codes import MARGIN, encode, with_margins
 
 _NOT_PRIMARY: Final = 0x100 | 0x800
 _COPY_SIZE: Final = 1 << 20
@@ -109,11 +109,13 @@ class AlignmentReader:
                     break
         if len(offsets) == 1:
             return None
+        padded = with_margins(encode(bytes(bases)))
         return Records(
-            encode(bytes(bases)),
+            padded[MARGIN:-MARGIN],
             np.array(offsets, dtype=np.int64),
             np.frombuffer(bytes(names), dtype=np.uint8),
             np.array(name_offsets, dtype=np.int64),
+            padded,
         )
 
     @contextmanager

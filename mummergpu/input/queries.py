@@ -153,7 +153,13 @@ class QueryReader:
                 try:
                     while (records := reader.next_block()) is not None:
                         self.bytes_read = before + reader.bytes_read
-                        yield QueryBlock(index, *records)
+                        yield QueryBlock(
+                            index,
+                            records.codes,
+                            records.offsets,
+                            records.names,
+                            records.name_offsets,
+                        )
                         index += 1
                     self.bytes_read = before + reader.bytes_read
                 finally:

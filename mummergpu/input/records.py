@@ -11,7 +11,7 @@ from mummergpu.errors import InputError
 from mummergpu.input import fastx
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.files import Input
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
 CHUNK_SIZE: Final = 1 << 20
 """Bytes of text taken at once: they stay in the cache, and a Ctrl-C waits milliseconds."""
@@ -32,12 +32,15 @@ class Records(NamedTuple):
         The names, one behind the other.
     name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         Where in `names` each name begins, and where the last ends.
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The array that `codes` is the middle of; `codes.MARGIN` breaks lie before and behind.
     """
 
     codes: CodeArray
     offsets: npt.NDArray[np.int64]
     names: npt.NDArray[np.uint8]
     name_offsets: npt.NDArray[np.int64]
+    padded_codes: CodeArray
 
 
 class Limits(NamedTuple):
@@ -117,7 +120,7 @@ class RecordReader:
 
     def close(self) -> None:
         """Let go of the arrays of the last block."""
-        del self._codes, self._offsets, self._names, self._name_offsets
+        del self._padded, self._codes, self._offsets, self._names, self._name_offsets
 
     def next_block(self) -> Records | None:
         """Return the records of the next block, None behind the last.
@@ -143,7 +146,9 @@ class RecordReader:
 
     def _allocate(self) -> None:
         room = min(self._limits.bases, 16 * self._chunk_size) + self._chunk_size + 2 * STEP
-        self._codes: CodeArray = np.empty(max(room, self._expected_bases), dtype=np.uint8)
+        bases = max(room, self._expected_bases)
+        self._padded: CodeArray = np.empty(bases + 2 * MARGIN, dtype=np.uint8)
+        self._codes = self._padded[MARGIN:]
         self._names: Text = np.empty(room, dtype=np.uint8)
         records = min(self._limits.records, self._chunk_size) + 1
         self._offsets = np.empty(records, dtype=np.int64)
@@ -152,7 +157,8 @@ class RecordReader:
     def _make_room(self, text_bytes: int) -> None:
         """Make the arrays long enough for whatever so much text can hold."""
         state = self._state
-        _lengthen(self._codes, int(state[fastx.BASES]) + text_bytes + STEP)
+        _lengthen(self._padded, MARGIN + int(state[fastx.BASES]) + text_bytes + max(STEP, MARGIN))
+        self._codes = self._padded[MARGIN:]
         _lengthen(self._names, int(state[fastx.NAME_BYTES]) + text_bytes + STEP)
         records = int(state[fastx.RECORDS]) + text_bytes // 2 + 1
         records = min(records, self._limits.records) + 1
@@ -205,12 +211,15 @@ class RecordReader:
         self._offsets[records] = bases + self._gap
         self._name_offsets[records] = state[fastx.NAME_BYTES]
         if bases > 16 * self._chunk_size:  # It may have been lengthened too much.
-            self._codes.resize(bases, refcheck=False)
+            self._padded.resize(bases + 2 * MARGIN, refcheck=False)
+        padded = self._padded[: bases + 2 * MARGIN]
+        padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
         return Records(
-            self._codes[:bases],
+            padded[MARGIN:-MARGIN],
             self._offsets[: records + 1],
             self._names[: int(state[fastx.NAME_BYTES])],
             self._name_offsets[: records + 1],
+            padded,
         )
 
     def _check_end(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -12,9 +13,10 @@ import numpy.typing as npt
 from mummergpu.errors import InputError
 from mummergpu.input.files import Format, Input
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
-from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 
-_SEARCH_STEP: Final = 1 << 24
+_COUNT_STEP: Final = 1 << 18
+"""Codes that are looked at together: what is made of them stays in the caches."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Reference:
         The bases of each record; a record may be empty.
     names : tuple of bytes
         The names of the records, cut at the first white space.
+    padded : ndarray, dtype=uint8, shape=(codes.size + 2 * MARGIN,), or None
+        The array that `codes` is a part of, with breaks before and behind them, if there is one.
     """
 
     path: str
@@ -40,6 +44,20 @@ class Reference:
     record_starts: npt.NDArray[np.int64]
     record_lengths: npt.NDArray[np.int64]
     names: tuple[bytes, ...]
+    padded: CodeArray | None = None
+
+    @cached_property
+    def padded_codes(self) -> CodeArray:
+        """The codes with `codes.MARGIN` breaks before and behind them; never a second copy."""
+        return with_margins(self.codes) if self.padded is None else self.padded
+
+    @cached_property
+    def base_count(self) -> int:
+        """How many of the codes are A, C, G or T: no other can be part of a match."""
+        return sum(
+            int(np.count_nonzero(self.codes[begin : begin + _COUNT_STEP] != BREAK))
+            for begin in range(0, self.codes.size, _COUNT_STEP)
+        )
 
 
 def read_reference(path: str, chunk_size: int = CHUNK_SIZE) -> Reference:
@@ -73,22 +91,19 @@ def read_reference(path: str, chunk_size: int = CHUNK_SIZE) -> Reference:
         limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
         reader = RecordReader(file, False, limits, True, expected, chunk_size)
         records = reader.next_block()
-    if records is None or not _has_base(records.codes):
-        raise InputError("the reference holds no A, C, G or T", path)
+    no_base = InputError("the reference holds no A, C, G or T", path)
+    if records is None:
+        raise no_base
     text = records.names.tobytes()
     bounds = records.name_offsets.tolist()
-    return Reference(
+    reference = Reference(
         path,
         records.codes,
         records.offsets[:-1],
         np.diff(records.offsets) - 1,
         tuple(text[begin:end] for begin, end in pairwise(bounds)),
+        records.padded_codes,
     )
-
-
-def _has_base(codes: CodeArray) -> bool:
-    """Tell whether there is a code other than `BREAK`, without a copy of the genome."""
-    return any(
-        bool((codes[begin : begin + _SEARCH_STEP] != BREAK).any())
-        for begin in range(0, codes.size, _SEARCH_STEP)
-    )
+    if reference.base_count == 0:
+        raise no_base
+    return reference

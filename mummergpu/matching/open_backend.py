@@ -6,21 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 from mummergpu.errors import BackendError
+from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.options import MatchOptions
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.stats import Stats
 
 
-def choose_backend(
-    options: MatchOptions, stats: Stats, notice: Callable[[str], None]
+def open_backend(
+    kind: KmerOptions | TreeOptions,
+    device: DeviceOptions,
+    stats: Stats,
+    notice: Callable[[str], None],
 ) -> Backend[Any]:
     """Return the backend that the options name, or the best that there is.
 
     Parameters
     ----------
-    options : MatchOptions
-        Which backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it can be had; and
-        what it is to search.
+    kind : KmerOptions or TreeOptions
+        What is searched.
+    device : DeviceOptions
+        Which backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it can be had.
     stats : Stats
         Takes the times of the kernels.
     notice : callable
@@ -29,33 +34,35 @@ def choose_backend(
     Returns
     -------
     Backend
-        Ready to hold pages, and to be used by many threads.
+        Ready to load pages, and to be used by many threads.
 
     Raises
     ------
     BackendError
         If the backend that was asked for cannot be had.
     """
-    if options.backend == "cpu":
-        return cpu_backend(options, stats)
+    if device.backend == "cpu":
+        return open_cpu_backend(kind, stats)
     from mummergpu.matching.open_cuda import open_cuda_backend
 
     try:
-        return open_cuda_backend(options, stats, notice)
+        return open_cuda_backend(kind, device, stats, notice)
     except BackendError as error:
-        if options.backend == "cuda":
+        if device.backend == "cuda":
             raise
         notice(f"no cuda backend: {error.message}")
-        return cpu_backend(options, stats)
+        return open_cpu_backend(kind, stats)
 
 
-def likely_block_bases(options: MatchOptions) -> int:
+def likely_block_bases(kind: KmerOptions | TreeOptions, device: DeviceOptions) -> int:
     """Return how many bases a block will have that the backend likes, before there is one.
 
     Parameters
     ----------
-    options : MatchOptions
-        Which backend, and what it is to search.
+    kind : KmerOptions or TreeOptions
+        What is searched.
+    device : DeviceOptions
+        Which backend.
 
     Returns
     -------
@@ -63,18 +70,18 @@ def likely_block_bases(options: MatchOptions) -> int:
         What the backend tells when it is open, unless there is no device after all, or one
         with little memory.
     """
-    if options.backend != "cpu":
+    if device.backend != "cpu":
         from mummergpu.cuda.driver import ask_driver
         from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 
         if ask_driver(False).devices:
             return LARGEST_BLOCK
-    return cpu_backend(options, Stats()).sizes.block_bases
+    return open_cpu_backend(kind, Stats()).sizes.block_bases
 
 
-def cpu_backend(options: MatchOptions, stats: Stats) -> Backend[Any]:
-    """Return the backend that searches trees or tables on the processor."""
-    if options.search == "sampled":
+def open_cpu_backend(kind: KmerOptions | TreeOptions, stats: Stats) -> Backend[Any]:
+    """Return the backend that searches tables or trees on the processor."""
+    if isinstance(kind, KmerOptions):
         from mummergpu.matching.kmer.cpu import SampledCpuBackend
 
         return SampledCpuBackend(stats)

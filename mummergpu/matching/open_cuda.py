@@ -10,7 +10,8 @@ from mummergpu.cuda.driver import ask_driver
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 from mummergpu.errors import BackendError
-from mummergpu.matching.options import MatchOptions
+from mummergpu.index.options import KmerOptions, TreeOptions
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.stats import Stats
 
 if TYPE_CHECKING:
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
 
 
 def open_cuda_backend(
-    options: MatchOptions, stats: Stats, notice: Callable[[str], None]
+    kind: KmerOptions | TreeOptions,
+    device: DeviceOptions,
+    stats: Stats,
+    notice: Callable[[str], None],
 ) -> StreamingBackend[Any, Any]:
     """Return the backend on the device that the options name.
 
     Parameters
     ----------
-    options : MatchOptions
-        Device, memory, policy, and where compiled kernels are kept.
+    kind : KmerOptions or TreeOptions
+        What is searched, and under which policy.
+    device : DeviceOptions
+        Which device, how much of its memory, and where compiled kernels are kept.
     stats : Stats
         Takes what the backend tells of its work.
     notice : callable
@@ -34,7 +40,7 @@ def open_cuda_backend(
     Returns
     -------
     StreamingBackend
-        Ready to hold pages, with trees or with tables as the options say.
+        Ready to load pages, with trees or with tables as the options say.
 
     Raises
     ------
@@ -43,7 +49,7 @@ def open_cuda_backend(
     """
     # Without a driver nothing else is worth importing.
     driver = ask_driver(False)
-    if driver.cuda_version is None and options.backend == "auto":
+    if driver.cuda_version is None and device.backend == "auto":
         raise BackendError("cuda", driver.problem or "no driver")
     missing = obstacles(cuda_facts(False))
     if missing:
@@ -52,22 +58,14 @@ def open_cuda_backend(
     from mummergpu.matching.kmer.cuda import SampledCudaBackend
     from mummergpu.matching.tree.cuda import CudaBackend
 
-    folder = None if options.kernel_folder is None else Path(options.kernel_folder)
-    device = PycudaDevice(options.device)
+    folder = None if device.kernel_folder is None else Path(device.kernel_folder)
+    opened = PycudaDevice(device.number)
     cache = KernelCache(folder, notice)
     try:
-        if options.search == "sampled":
-            return SampledCudaBackend(device, cache, stats, notice, options.gpu_memory)
-        return CudaBackend(
-            device,
-            cache,
-            options.policy,
-            stats,
-            notice,
-            options.gpu_memory,
-            options.profile,
-        )
+        if isinstance(kind, KmerOptions):
+            return SampledCudaBackend(opened, cache, stats, notice, device.memory)
+        return CudaBackend(opened, cache, kind.policy, stats, notice, device.memory, device.profile)
     except BaseException:
         # Without a backend nobody else would.
-        device.close()
+        opened.close()
         raise

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mummergpu.errors import OptionError
 from mummergpu.index.tree.decode import NodeColumns, decode_nodes
 from mummergpu.index.tree.layout import NO_NODE, PRECEDING_BASE_MASK, ROOT
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.ukkonen import NumberArray
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.jit import compiled
@@ -85,12 +85,12 @@ def check_dot_size(reference: Reference) -> None:
         )
 
 
-def table_text(pages: Iterable[IndexedPage]) -> Iterator[bytes | TextArray]:
+def table_text(pages: Iterable[TreePage]) -> Iterator[bytes | TextArray]:
     """Yield the nodes of trees as a tab-separated table.
 
     Parameters
     ----------
-    pages : iterable of IndexedPage
+    pages : iterable of TreePage
         The trees, in the order of the text. A table may be made in several calls, for one
         group of pages after the other.
 
@@ -106,12 +106,12 @@ def table_text(pages: Iterable[IndexedPage]) -> Iterator[bytes | TextArray]:
         yield from page_rows(indexed)
 
 
-def page_rows(indexed: IndexedPage) -> Iterator[bytes | TextArray]:
+def page_rows(indexed: TreePage) -> Iterator[bytes | TextArray]:
     """Yield the nodes of one tree as rows of a table, one line a node.
 
     Parameters
     ----------
-    indexed : IndexedPage
+    indexed : TreePage
         The tree.
 
     Yields
@@ -190,7 +190,7 @@ def write_numbers(numbers: NumberArray, text: TextArray) -> int:
     return at
 
 
-def dot_text(pages: Iterable[IndexedPage]) -> Iterator[bytes]:
+def dot_text(pages: Iterable[TreePage]) -> Iterator[bytes]:
     """Yield the suffix trees of a small reference as one Graphviz graph.
 
     Inner nodes show their address and string depth, leaves their address and leaf id,
@@ -199,7 +199,7 @@ def dot_text(pages: Iterable[IndexedPage]) -> Iterator[bytes]:
 
     Parameters
     ----------
-    pages : iterable of IndexedPage
+    pages : iterable of TreePage
         The trees, drawn side by side.
 
     Yields
@@ -223,7 +223,7 @@ def dot_text(pages: Iterable[IndexedPage]) -> Iterator[bytes]:
     yield b"}\n"
 
 
-def _dot_lines(indexed: IndexedPage, columns: NodeColumns, number: int) -> bytes:
+def _dot_lines(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
     """Return the lines of one node: itself, and what leads to it and from it."""
     address = columns.addresses[number]
     node = b"p%d_n%d" % (indexed.page.index, address)
@@ -245,12 +245,12 @@ def _dot_lines(indexed: IndexedPage, columns: NodeColumns, number: int) -> bytes
     return b"".join(b"    %s\n" % line for line in lines)
 
 
-def edge_label(indexed: IndexedPage, columns: NodeColumns, number: int) -> bytes:
+def edge_label(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
     """Return the bases of the edge to a node, shortened in the middle if they are many.
 
     Parameters
     ----------
-    indexed : IndexedPage
+    indexed : TreePage
         The tree and its reference.
     columns : NodeColumns
         Its nodes.

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Raised when a key of the report changes its name or meaning."""
 
 STAGES: Final = (
@@ -29,7 +29,7 @@ STAGES: Final = (
     "queries_from_disk",
     "match_kernel",
     "print_kernel",
-    "sampled_kernel",
+    "kmer_kernel",
     "coords_to_buffers",
     "format",
     "results_to_disk",

@@ -27,6 +27,9 @@ BREAK: Final = 4
 STEP: Final = 32
 """Codes that are worked on together: one vector register on most machines."""
 
+MARGIN: Final = 64
+"""Breaks before and behind a sequence that is read in steps."""
+
 BASES: Final = b"ACGTN"
 """The letter of each code, for people to read."""
 
@@ -69,6 +72,26 @@ def encode(text: bytes) -> CodeArray:
     [0, 1, 2, 3, 4]
     """
     return CODE_OF_BYTE[np.frombuffer(text, dtype=np.uint8)]
+
+
+def with_margins(codes: CodeArray) -> CodeArray:
+    """Return a copy of a sequence with `MARGIN` breaks on both sides.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        Any codes.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        A new array.
+    """
+    copy = np.empty(codes.size + 2 * MARGIN, dtype=np.uint8)
+    copy[:MARGIN] = BREAK
+    copy[MARGIN : MARGIN + codes.size] = codes
+    copy[MARGIN + codes.size :] = BREAK
+    return copy
 
 
 def decode(codes: CodeArray) -> bytes:

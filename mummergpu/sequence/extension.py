@@ -21,9 +21,6 @@ from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 WORD_STEP: Final = 8
 """Bases of a word: what is compared where no more are asked about."""
 
-MARGIN: Final = 64
-"""Breaks before and behind a sequence that is read in steps."""
-
 MAXIMUM_KMER_LENGTH: Final = 15
 """K-mers of so many bases still are numbers of 32 bits, and their number as well."""
 
@@ -34,26 +31,6 @@ _BREAKS: Final = np.uint64(0x0404040404040404)
 _PAIRS: Final = np.uint64(0x000F000F000F000F)
 _FOURS: Final = np.uint64(0x000000FF000000FF)
 _EIGHTS: Final = np.uint64(0xFFFF)
-
-
-def with_margins(codes: CodeArray) -> CodeArray:
-    """Return a copy of a sequence with `MARGIN` breaks on both sides.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        Any codes.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        A new array.
-    """
-    copy = np.empty(codes.size + 2 * MARGIN, dtype=np.uint8)
-    copy[:MARGIN] = BREAK
-    copy[MARGIN : MARGIN + codes.size] = codes
-    copy[MARGIN + codes.size :] = BREAK
-    return copy
 
 
 def _difference(context: Any, builder: Any, signature: Any, arguments: Any, before: int) -> Any:

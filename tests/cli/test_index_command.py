@@ -126,7 +126,7 @@ def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--search tree sampled.mgi", "--search: the index 'sampled.mgi' is for 'sampled'"),
+        ("--search tree sampled.mgi", "--search: the index 'sampled.mgi' is for 'kmer'"),
         ("--search sampled tree.mgi", "--search: the index 'tree.mgi' is for 'tree'"),
         ("--policy m sampled.mgi", "--policy: speaks of trees, and the index 'sampled.mgi' has"),
         ("--no-merged-tree sampled.mgi", "--merged-tree: speaks of trees, and the index"),
@@ -165,7 +165,7 @@ def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixtu
     assert told["reference"] == str(made / "r.fa")
     assert (told["records"], told["bases"]) == ("4", "2,950")
     assert len(told["digest"]) == 64
-    assert told["search"] == "sampled"
+    assert told["search"] == "kmer"
     assert told["least-length"] == "12, which it was made for"
     assert told["pages"] == "4 of at most 900 bases"
     assert told["k-mer-length"].endswith(" and more")

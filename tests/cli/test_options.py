@@ -8,14 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.options import match_options, told_value
 
 import mummergpu
 from mummergpu.cli.main import main
-from mummergpu.cli.option_rules import PAGES_OF_TREES
+from mummergpu.index.options import PAPER_PAGE_BASES, TreeOptions
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES
-from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS, Policy
-from mummergpu.matching.options import MatchOptions, Uniqueness
+from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.matching.options import Uniqueness
 from mummergpu.pipeline import match as pipeline
+from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.codes import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
@@ -39,20 +41,17 @@ def options_of(told: list[MatchOptions], command_line: str) -> MatchOptions:
 def test_defaults(told: list[MatchOptions], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MUMMERGPU_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert options_of(told, "ref.fa reads.fq") == MatchOptions(
-        reference_path="ref.fa",
-        query_paths=("reads.fq",),
-        output_path="-",
+    assert options_of(told, "ref.fa reads.fq") == match_options(
+        "ref.fa",
+        ("reads.fq",),
+        "-",
         minimum_length=20,
         strands=(Strand.FORWARD,),
         uniqueness=Uniqueness.ALL,
         threads=len(os.sched_getaffinity(0)),
         backend="auto",
-        search="sampled",
+        search="kmer",
         page_size=None,
-        address_bits=None,
-        builder="ukkonen",
-        policy=DEFAULT_POLICY,
         block_size=None,
         device=0,
         gpu_memory=None,
@@ -128,17 +127,19 @@ def test_words_may_stand_anywhere(
     told: list[MatchOptions], place: str, words: str, field: str, value: object
 ) -> None:
     options = options_of(told, place.format(words))
-    assert getattr(options, field) == value
+    assert told_value(options, field) == value
     assert (options.reference_path, options.query_paths) == ("r", ("q",))
 
 
 @pytest.mark.parametrize("name", sorted(LETTERS))
 def test_policy_flags_overrule_the_code(told: list[MatchOptions], name: str) -> None:
     flag = name.replace("_", "-")
-    assert options_of(told, f"--{flag} --policy none r q").policy == Policy(**{name: True})
+    assert options_of(told, f"--{flag} --policy none r q").index.kind == TreeOptions(
+        policy=Policy(**{name: True})
+    )
     everything = {other: True for other in LETTERS}
     options = options_of(told, f"--policy QRTmrtn --no-{flag} r q")
-    assert options.policy == Policy(**{**everything, name: False})
+    assert told_value(options, "policy") == Policy(**{**everything, name: False})
 
 
 def test_files_may_begin_with_a_dash(told: list[MatchOptions]) -> None:
@@ -209,11 +210,11 @@ def test_nothing_heavy_is_imported_before_there_is_work() -> None:
 @pytest.mark.parametrize(
     ("words", "search", "page_size"),
     [
-        ("", "sampled", None),
-        ("--search auto", "sampled", None),
+        ("", "kmer", None),
+        ("--search auto", "kmer", None),
         ("--search tree", "tree", 8_388_608),
         ("--search tree --page-size auto", "tree", None),
-        ("--search sampled --page-size 1M", "sampled", 1 << 20),
+        ("--search sampled --page-size 1M", "kmer", 1 << 20),
         ("--page-size auto", "tree", None),
         ("--page-size 64k", "tree", 1 << 16),
         ("--policy Tn", "tree", 8_388_608),
@@ -230,14 +231,15 @@ def test_options_that_speak_of_trees_mean_a_search_of_trees(
     told: list[MatchOptions], words: str, search: str, page_size: int | None
 ) -> None:
     options = options_of(told, f"{words} ref.fa reads.fq")
-    assert (options.search, options.page_size) == (search, page_size)
+    kind = options.index.kind
+    assert (kind.search, kind.page_size) == (search, page_size)
 
 
 @pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--builder sa"])
-def test_a_sampled_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kmer_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(f"--search sampled {words} ref.fa reads.fq".split()) == 2
     assert f"{words.split()[0].replace('--no-', '--')} speaks of trees" in capsys.readouterr().err
 
 
 def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows() -> None:
-    assert PAGES_OF_TREES == MAXIMUM_PAGE_BASES
+    assert PAPER_PAGE_BASES == MAXIMUM_PAGE_BASES

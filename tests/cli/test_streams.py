@@ -68,8 +68,8 @@ def test_output_to_a_file_is_the_same(inside: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "search", "stages"),
     [
-        ([], "sampled", ["table_construction", "sampled_kernel"]),
-        (["--search", "sampled"], "sampled", ["table_construction", "sampled_kernel"]),
+        ([], "kmer", ["table_construction", "kmer_kernel"]),
+        (["--search", "sampled"], "kmer", ["table_construction", "kmer_kernel"]),
         (
             ["--search", "tree"],
             "tree",
@@ -85,7 +85,7 @@ def test_statistics_tell_stages_and_counts(
     given = ["r.fa", "q.fa", "-b", "-C", *words, "--stats", "stats.json"]
     assert run(*given).returncode == 0
     report = json.loads((inside / "stats.json").read_text())
-    assert report["schema_version"] == 1
+    assert report["schema_version"] == 2
     settings = report["settings"]
     assert settings["command"] == "mummergpu " + " ".join(given)
     assert (settings["search"], settings["backend"]) == (search, "cpu")
@@ -94,7 +94,7 @@ def test_statistics_tell_stages_and_counts(
         assert stage in used
         assert report["stages"][stage]["peak_memory_bytes"] > 0
     of_trees = {name for name in used if name.startswith(("tree_", "match_", "print_"))}
-    of_tables = {name for name in used if name.startswith(("table_", "sampled_"))}
+    of_tables = {name for name in used if name.startswith(("table_", "kmer_"))}
     counts = report["counts"]
     assert (counts["matches"], counts["queries"], counts["pages"]) == (1, 1, 1)
     if search == "tree":

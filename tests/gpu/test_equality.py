@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.index_pages import build_kmer_pages
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.index.kmer_page import build_sampled_pages
 from mummergpu.index.pages import plan_pages
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -98,11 +98,9 @@ def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> 
 def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) -> None:
     case = sampled_case(3, 14)
     bases = case.reference.codes.size
-    pages = build_sampled_pages(
-        case.reference, plan_pages(bases, bases, 0), 6, 1 << 24, Stats(), map, lambda: None
-    )
+    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), 6)
     backend = SampledCudaBackend(device, cache, Stats(), lambda _: None)
-    backend.hold(pages, case.minimum_length)
+    backend.load_pages(pages, case.minimum_length)
     expected = as_lists(backend.find_mems(case.block, case.block.codes, ANY))
     one, other = case.block.halves()
     halves = [as_lists(backend.find_mems(half, half.codes, ANY)) for half in (one, other)]

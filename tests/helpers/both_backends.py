@@ -9,13 +9,14 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from helpers.index_pages import build_kmer_pages
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.index.kmer_page import build_sampled_pages, choose_kmer_length
+from mummergpu.index.kmer_page import choose_kmer_length
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -82,7 +83,7 @@ def random_case(seed: int, bases: int = 3000, queries: int = 200) -> Case:
     return Case(joined, block, minimum_length, (bases, 700, 90)[seed % 3])
 
 
-def build(case: Case, layout: Layout) -> list[IndexedPage]:
+def build(case: Case, layout: Layout) -> list[TreePage]:
     count = case.reference.codes.size
     pages = plan_pages(count, case.page_size, case.minimum_length - 1)
     return [build_page(case.reference, page, layout, Stats()) for page in pages]
@@ -107,7 +108,7 @@ def differences(
     """Search a case under each policy; return where the backends differ."""
     found = []
     cpu = CpuBackend(Stats())
-    cpu.hold(build(case, Layout.of(Policy(), wide)), case.minimum_length)
+    cpu.load_pages(build(case, Layout.of(Policy(), wide)), case.minimum_length)
     reverse = reverse_complement_each(case.block.codes, case.block.offsets)
     strands = {"forward": case.block.codes, "reverse": reverse}
     expected = {
@@ -116,7 +117,7 @@ def differences(
     assert any(expected[name][1] for name in expected)
     for policy in policies:
         backend = CudaBackend(device, cache, policy, Stats(), lambda _: None)
-        backend.hold(build(case, Layout.of(policy, wide)), case.minimum_length)
+        backend.load_pages(build(case, Layout.of(policy, wide)), case.minimum_length)
         for name, codes in strands.items():
             if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
                 found.append(f"{policy.code} {'wide' if wide else 'paper'} {name}")
@@ -158,7 +159,7 @@ def sampled_differences(
     bases = case.reference.codes.size
     cpu = CpuBackend(Stats())
     whole = replace(case, page_size=bases)
-    cpu.hold(build(whole, Layout.of(Policy())), case.minimum_length)
+    cpu.load_pages(build(whole, Layout.of(Policy())), case.minimum_length)
     reverse = reverse_complement_each(case.block.codes, case.block.offsets)
     strands = {"forward": case.block.codes, "reverse": reverse}
     expected = {
@@ -168,13 +169,11 @@ def sampled_differences(
     for wanted in kmer_lengths:
         length = wanted or choose_kmer_length(case.minimum_length, case.page_size)
         plan = plan_pages(bases, case.page_size, 0)
-        pages = build_sampled_pages(
-            case.reference, plan, length, 1 << 24, Stats(), map, lambda: None
-        )
+        pages = build_kmer_pages(case.reference, plan, length)
         on_host = SampledCpuBackend(Stats())
         on_device = SampledCudaBackend(device, cache, Stats(), lambda _: None)
         for backend in (on_host, on_device):
-            backend.hold(pages, case.minimum_length)
+            backend.load_pages(pages, case.minimum_length)
             for name, codes in strands.items():
                 if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
                     found.append(f"{backend.name}, k={length}, {len(pages)} parts, {name}")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
 from helpers.trees import reference_of
-from mummergpu.index.kmer_page import SampledPage, build_sampled_pages
+from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.pages import plan_pages
-from mummergpu.runtime.stats import Stats
 
 
-def tables_of(case: SearchCase, kmer_length: int) -> list[SampledPage]:
+def tables_of(case: SearchCase, kmer_length: int) -> list[KmerPage]:
     """The tables of a case's reference, in parts of its page size."""
     reference = reference_of(list(case.records))
     pages = plan_pages(reference.codes.size, case.page_size, 0)
-    return build_sampled_pages(reference, pages, kmer_length, 1 << 20, Stats(), map, lambda: None)
+    return build_kmer_pages(reference, pages, kmer_length)
 
 
 def kmer_lengths(case: SearchCase) -> list[int]:

@@ -13,7 +13,7 @@ from helpers.trees import reference_of
 from mummergpu.index.pages import Page, plan_pages
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.stats import Stats
@@ -42,7 +42,7 @@ class SearchCase:
         bases = sum(map(len, self.records)) + len(self.records) - 1
         return plan_pages(bases, self.page_size, self.minimum_length - 1)
 
-    def pages(self, layout: Layout) -> list[IndexedPage]:
+    def pages(self, layout: Layout) -> list[TreePage]:
         reference = reference_of(list(self.records))
         stats = Stats()
         return [build_page(reference, page, layout, stats) for page in self.page_plan]

@@ -20,7 +20,7 @@ from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything
 from sanitized_search import ANY, PLENTY, ExactWorkspace
 
 from mummergpu.cuda import workspace
-from mummergpu.index.kmer_page import SampledPage, sampling_step
+from mummergpu.index.kmer_page import KmerPage, sampling_step
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.columns import MemColumns
@@ -52,13 +52,13 @@ def find(backend: SampledCudaBackend, block: QueryBlock, codes: CodeArray) -> Me
 
 
 def check(
-    case: SearchCase, pages: list[SampledPage], compiler: HostCompiler, blocks: int
+    case: SearchCase, pages: list[KmerPage], compiler: HostCompiler, blocks: int
 ) -> tuple[int, list[str]]:
     """Search both strands of a case, whole and in halves; return the matches and what is wrong."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, blocks)
     backend = SampledCudaBackend(device, compiler, Stats(), lambda line: None)
-    backend.hold(pages, case.minimum_length)
+    backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:
         columns = find(backend, block, codes_of(block, strand))

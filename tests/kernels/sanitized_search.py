@@ -27,7 +27,7 @@ from helpers.search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
 from mummergpu.cuda import workspace
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.tree.cuda import CudaBackend
@@ -80,7 +80,7 @@ def check_layout(name: str, compiler: HostCompiler) -> tuple[int, list[str]]:
     """Return how many matches were found in all cases, and what was wrong."""
     found, wrong = 0, []
     for case in cases_for(name):
-        pages: dict[Layout, list[IndexedPage]] = {}
+        pages: dict[Layout, list[TreePage]] = {}
         for number, policy in enumerate(policies_of(name)):
             layout = Layout.of(policy, "W" in name)
             if layout not in pages:
@@ -93,7 +93,7 @@ def check_layout(name: str, compiler: HostCompiler) -> tuple[int, list[str]]:
 
 def check(
     case: SearchCase,
-    pages: list[IndexedPage],
+    pages: list[TreePage],
     policy: Policy,
     compiler: HostCompiler,
     threads: int,
@@ -102,7 +102,7 @@ def check(
     found, wrong = 0, []
     device = HostDevice(PLENTY, threads)
     backend = CudaBackend(device, compiler, policy, Stats(), lambda line: None)
-    backend.hold(pages, case.minimum_length)
+    backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:
         columns = backend.find_mems(block, codes_of(block, strand), ANY)

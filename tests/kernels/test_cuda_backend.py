@@ -34,7 +34,7 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.tree import cuda_pages as resident
@@ -50,8 +50,8 @@ class Opened(OpenedBackend[CudaBackend]):
 
     policy: Policy
 
-    def hold(self, case: SearchCase, wide: bool = False) -> None:
-        self.backend.hold(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
+    def load_pages(self, case: SearchCase, wide: bool = False) -> None:
+        self.backend.load_pages(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
 
 
 Open = Callable[..., Opened]
@@ -85,7 +85,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
 
 def test_both_strands_are_searched(opened: Open) -> None:
     given = opened()
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     for strand in STRANDS:
         assert given.find(GENOME.block(), strand=strand) == GENOME.expected(strand)
     assert given.halved == []
@@ -95,14 +95,14 @@ def test_what_is_planned_is_told(opened: Open, small_blocks: int) -> None:
     given = opened(device=WatchedDevice(2 << 30), memory=small_blocks)
     assert given.notices == ["device host (sm_90), 2.0 GiB free; 3 blocks of 300 bases at once"]
     assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
-    assert given.backend.tree_memory == small_blocks // 2
+    assert given.backend.page_memory == small_blocks // 2
     assert given.stats.settings["device_memory"] == 2 << 30
 
 
 @pytest.mark.parametrize("who", ["the plan", "the device"])
 def test_blocks_that_do_not_fit_are_halved(opened: Open, small_blocks: int, who: str) -> None:
     given = opened("QRT", memory=small_blocks if who == "the plan" else None)
-    given.hold(REPEATS)
+    given.load_pages(REPEATS)
     if who == "the device":
         given.device.refuse = lambda number, size: size > 20_000
     assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
@@ -124,7 +124,7 @@ def test_a_single_query_that_does_not_fit_is_an_error(
     opened: Open, small_blocks: int, who: str
 ) -> None:
     given = opened(memory=small_blocks if who == "the plan" else None)
-    given.hold(REPEATS)
+    given.load_pages(REPEATS)
     if who == "the device":
         given.device.refuse = lambda number, size: size > 30_000
     block = block_of(("A" * 20, "A" * 2000, "A" * 30))
@@ -138,7 +138,7 @@ def test_a_single_query_that_does_not_fit_is_an_error(
 @pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])
 def test_any_request_may_be_refused_and_no_match_is_lost(opened: Open, code: str) -> None:
     given = opened(code)
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     block = GENOME.block()
     with refused(given.device, lambda number, size: False):
         assert given.find(block) == GENOME.expected(FORWARD)
@@ -162,7 +162,7 @@ def test_any_request_may_be_refused_and_no_match_is_lost(opened: Open, code: str
 def test_trees_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open, code: str) -> None:
     given = opened(code)
     with refused(given.device, lambda number, size: False):
-        given.hold(GENOME)
+        given.load_pages(GENOME)
         requests, held = given.device.requests, given.device.used
     assert requests > 8
     for wanted in range(1, requests + 1):
@@ -170,9 +170,9 @@ def test_trees_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open, code
             refused(given.device, lambda number, size, wanted=wanted: number == wanted),
             pytest.raises(BackendError, match="the trees do not fit the device's memory"),
         ):
-            given.hold(GENOME)
+            given.load_pages(GENOME)
         assert not given.device.buffers and not given.device.textures
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     assert given.device.used == held
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
 
@@ -184,7 +184,7 @@ def test_more_matches_than_there_may_be_are_none(
 ) -> None:
     case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
     given = opened("QRT", memory=small_blocks if halving else None)
-    given.hold(case)
+    given.load_pages(case)
     expected = REPEATS.expected(FORWARD)
     count = sum(map(len, expected))
     assert given.find(case.block(), count) == expected
@@ -194,7 +194,7 @@ def test_more_matches_than_there_may_be_are_none(
     assert bool(given.halved) == halving
 
 
-def groups_of(pages: Sequence[IndexedPage]) -> list[Sequence[IndexedPage]]:
+def groups_of(pages: Sequence[TreePage]) -> list[Sequence[TreePage]]:
     return [pages[:2], pages[2:3], pages[3:], pages[-1:], pages]
 
 
@@ -206,7 +206,7 @@ def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
     cpu = CpuBackend(Stats())
     held = []
     for group in groups_of(pages):
-        given.backend.hold(group, GENOME.minimum_length)
+        given.backend.load_pages(group, GENOME.minimum_length)
         held.append(given.device.used)
         # The tree and the bases of each page, and all bases where a match can go on.
         goes_on = group[0].page.end < pages[-1].page.end
@@ -214,10 +214,10 @@ def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
     assert held[-1] == max(held)
     for group, used in zip(groups_of(pages), held, strict=True):
         other = opened()
-        other.backend.hold(group, GENOME.minimum_length)
+        other.backend.load_pages(group, GENOME.minimum_length)
         assert other.device.used == used, "nothing is left of the groups before"
-        given.backend.hold(group, GENOME.minimum_length)
-        cpu.hold(group, GENOME.minimum_length)
+        given.backend.load_pages(group, GENOME.minimum_length)
+        cpu.load_pages(group, GENOME.minimum_length)
         expected = cpu.find_mems(block, block.codes, ANY)
         assert expected is not None and expected.count > 0
         assert given.find(block) == rows_of(expected)
@@ -228,7 +228,7 @@ def test_each_format_is_compiled_once(opened: Open, compiler: WatchedCompiler) -
     given = opened()
     before = len(compiler.asked)
     for wide in (False, True, False, True):
-        given.hold(GENOME, wide)
+        given.load_pages(GENOME, wide)
         assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
     wanted = [Specialisation.of(given.policy, wide, False) for wide in (False, True)]
     assert compiler.asked[before:] == wanted
@@ -239,7 +239,7 @@ def test_closing_gives_everything_back(opened: Open) -> None:
     for searches in range(3):
         given = opened("QRTmrt")
         for _ in range(searches):
-            given.hold(GENOME)
+            given.load_pages(GENOME)
             given.find(GENOME.block())
         given.backend.close()
         assert everything_given_back(given.device)
@@ -247,7 +247,7 @@ def test_closing_gives_everything_back(opened: Open) -> None:
 
 def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:
     given = opened()
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     begun, go_on = threading.Event(), threading.Event()
 
     def before_launch(kernel: str) -> None:
@@ -272,7 +272,7 @@ def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:
 def test_as_many_blocks_are_under_way_as_there_are_streams(opened: Open) -> None:
     given = opened("QRT")
     case = SearchCase("one page", GENOME.records, GENOME.queries, 6)
-    given.hold(case)
+    given.load_pages(case)
     meeting = threading.Barrier(STREAMS, timeout=60)
 
     def before_launch(kernel: str) -> None:
@@ -291,7 +291,7 @@ def test_as_many_blocks_are_under_way_as_there_are_streams(opened: Open) -> None
 
 def test_blocks_are_halved_beside_each_other(opened: Open, small_blocks: int) -> None:
     given = opened("QRT", memory=small_blocks)
-    given.hold(REPEATS)
+    given.load_pages(REPEATS)
     parts = [REPEATS.queries[: 1 + number % 8] for number in range(12)]
     with ThreadPoolExecutor(5) as pool:
         found = list(pool.map(lambda part: given.find(block_of(part)), parts))
@@ -307,7 +307,7 @@ def test_textures_are_made_for_what_the_policy_says(
     opened: Open, small_blocks: int, code: str, resident_textures: int, of_search: int
 ) -> None:
     given = opened(code, memory=small_blocks)
-    given.hold(REPEATS)
+    given.load_pages(REPEATS)
     held = list(given.device.textures)
     assert len(held) == given.device.textures_made == resident_textures
     for number in range(1, 4):
@@ -334,8 +334,8 @@ def test_trees_too_large_for_textures_are_an_error(
     with monkeypatch.context() as patched:
         patched.setattr(resident, limit, 31)
         with pytest.raises(BackendError, match=f"{message}; use a smaller --page-size"):
-            given.hold(GENOME)
-    given.hold(GENOME)
+            given.load_pages(GENOME)
+    given.load_pages(GENOME)
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
 
 
@@ -347,7 +347,7 @@ def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
     seen = []
     for resident_blocks in (1, 2, 50):
         given = opened("m", WatchedDevice(1 << 30, resident_blocks), profile=True)
-        given.hold(REPEATS)
+        given.load_pages(REPEATS)
         assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
         once = visits_of(given)
         counted = {name: visits for name, visits in once.items() if visits is not None}
@@ -363,7 +363,7 @@ def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
         grown = {name for name in counted if (visits_of(given)[name] or 0) > 2 * counted[name]}
         assert grown == {"match_kernel"}
         # Few matches of a candidate are kept: the third kernel does not search for them again.
-        given.hold(GENOME)
+        given.load_pages(GENOME)
         before = visits_of(given)
         given.find(GENOME.block())
         more = {name: (visits_of(given)[name] or 0) - (before[name] or 0) for name in counted}
@@ -374,7 +374,7 @@ def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
 
 def test_node_visits_are_not_counted_unasked(opened: Open) -> None:
     given = opened()
-    given.hold(REPEATS)
+    given.load_pages(REPEATS)
     given.find(REPEATS.block())
     assert set(visits_of(given)) >= set(KERNELS)
     assert set(visits_of(given).values()) == {None}
@@ -382,7 +382,7 @@ def test_node_visits_are_not_counted_unasked(opened: Open) -> None:
 
 def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
     given = opened()
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     trees = sum(page.tree.byte_count for page in GENOME.pages(Layout.of(given.policy)))
     assert given.stats.bytes == {"to_device": trees}
     block = GENOME.block()

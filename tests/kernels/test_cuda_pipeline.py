@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from helpers.host_device import everything_given_back
+from helpers.options import match_options
 from helpers.oracle import reverse_complement
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
@@ -30,8 +31,7 @@ from mummergpu.errors import BackendError
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching import open_cuda as opening
 from mummergpu.matching.backends import memory_plan as plan
-from mummergpu.matching.open_backend import choose_backend
-from mummergpu.matching.options import MatchOptions
+from mummergpu.matching.open_backend import open_backend
 from mummergpu.matching.tree.cpu import CpuBackend
 from mummergpu.matching.tree.cuda import CudaBackend
 from mummergpu.runtime.libraries import Library
@@ -309,7 +309,8 @@ def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(
 
 def chosen(notices: list[str], **told: Any) -> tuple[CpuBackend | CudaBackend, Stats]:
     stats = Stats()
-    backend = choose_backend(MatchOptions("r.fa", ("q.fa",), **told), stats, notices.append)
+    options = match_options("r.fa", ("q.fa",), **told)
+    backend = open_backend(options.index.kind, options.device, stats, notices.append)
     assert isinstance(backend, CpuBackend | CudaBackend)
     return backend, stats
 
@@ -330,7 +331,7 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
     assert (machine.numbers, machine.folders) == ([3], [Path("cubins")])
     assert stats.settings["device"] == "host"
     expected = plan.divide_memory(GIB, GIB // 4, 3)
-    assert backend.tree_memory == expected.tree_bytes
+    assert backend.page_memory == expected.tree_bytes
     assert backend.sizes.block_bases == expected.block_bases
     assert backend._profile
     assert [notice.split(" ")[0] for notice in notices] == ["device"]

@@ -26,7 +26,7 @@ from mummergpu.index.tree import layout
 from mummergpu.index.tree.decode import decode_fields
 from mummergpu.index.tree.flatten import FlatTree, empty_halves, lay_out_reference
 from mummergpu.index.tree.layout import Layout, length_in_strips, place_in_strips
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import device_codes
 from mummergpu.matching.backends.device_codes import ResidentCodes
@@ -308,7 +308,7 @@ def check_nodes(kernel: KernelHeaders, policy: Policy, wide: bool, slots: int) -
     """Read made nodes on a device as the kernels do, and as the package does."""
     tree = made_tree(Layout.of(policy, wide), slots, np.zeros(8, dtype=np.uint8))
     device = HostDevice(1 << 34)
-    page = ResidentPage(device, HostStream(device), IndexedPage(PAGE, tree, tree.reference), policy)
+    page = ResidentPage(device, HostStream(device), TreePage(PAGE, tree, tree.reference), policy)
     addresses, expected = nodes_of(tree)
     found = kernel.fields_of_nodes(page.tree_arguments, addresses)
     assert np.array_equal(found, expected)
@@ -359,7 +359,7 @@ def test_bases_are_read_where_they_were_laid(compiled: Compile, code: str) -> No
     codes = np.random.default_rng(1).integers(0, 5, strip + 70_000).astype(np.uint8)
     tree = made_tree(Layout.of(policy), 2, codes)
     device = HostDevice()
-    page = ResidentPage(device, HostStream(device), IndexedPage(PAGE, tree, codes), policy)
+    page = ResidentPage(device, HostStream(device), TreePage(PAGE, tree, codes), policy)
     found = compiled(code, False).codes_of_reference(page.reference_arguments, codes.size)
     assert np.array_equal(found, codes)
     page.free()

@@ -112,8 +112,8 @@ class Opened(OpenedBackend[SampledCudaBackend]):
 
     too_many = "(bytes|bases)"
 
-    def hold(self, case: SearchCase, kmer_length: int = 3) -> None:
-        self.backend.hold(tables_of(case, kmer_length), case.minimum_length)
+    def load_pages(self, case: SearchCase, kmer_length: int = 3) -> None:
+        self.backend.load_pages(tables_of(case, kmer_length), case.minimum_length)
 
 
 Open = Callable[..., Opened]
@@ -159,10 +159,10 @@ def test_larger_cases_give_what_the_cpu_backend_gives(opened: Open, seed: int) -
     case, kmer_length = large_case(seed)
     cpu = SampledCpuBackend(Stats())
     pages = tables_of(case, kmer_length)
-    cpu.hold(pages, case.minimum_length)
+    cpu.load_pages(pages, case.minimum_length)
     # A few blocks of threads, or more than there are items.
     given = opened(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
-    given.backend.hold(pages, case.minimum_length)
+    given.backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:
         codes = codes_of(block, strand)
@@ -193,8 +193,8 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     case = SearchCase("far", (record + "N" + copy,), queries, minimum_length)
     pages = tables_of(case, 8)
     given, cpu = opened(), SampledCpuBackend(Stats())
-    given.backend.hold(pages, minimum_length)
-    cpu.hold(pages, minimum_length)
+    given.backend.load_pages(pages, minimum_length)
+    cpu.load_pages(pages, minimum_length)
     block = case.block()
     expected, found = (one.find_mems(block, block.codes, ANY) for one in (cpu, given.backend))
     assert expected is not None and found is not None
@@ -209,7 +209,7 @@ def test_references_are_packed_a_stretch_at_a_time(
     for stretch in (32, 64, 416, 1 << 26):
         monkeypatch.setattr(sampled, "UPLOAD_BASES", stretch)
         given = opened()
-        given.hold(GENOME)
+        given.load_pages(GENOME)
         assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
         count = Counter(given.device.launches)["pack_codes"]
         assert count == 1 + -(-(sum(map(len, GENOME.records)) + 3) // stretch)
@@ -219,13 +219,13 @@ def test_what_is_planned_is_told(opened: Open, small_blocks: int) -> None:
     given = opened(WatchedDevice(2 << 30), small_blocks)
     assert given.notices == ["device host (sm_90), 2.0 GiB free; 3 blocks of 300 bases at once"]
     assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
-    assert given.backend.tree_memory == small_blocks // 2
+    assert given.backend.page_memory == small_blocks // 2
 
 
 @pytest.mark.parametrize("who", ["the plan", "the device"])
 def test_blocks_that_do_not_fit_are_halved(opened: Open, small_blocks: int, who: str) -> None:
     given = opened(memory=small_blocks if who == "the plan" else None)
-    given.hold(REPEATS)
+    given.load_pages(REPEATS)
     if who == "the device":
         given.device.refuse = lambda number, size: size > 20_000
     assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
@@ -243,7 +243,7 @@ def test_a_single_query_that_does_not_fit_is_an_error(
     opened: Open, small_blocks: int, who: str
 ) -> None:
     given = opened(memory=small_blocks if who == "the plan" else None)
-    given.hold(REPEATS)
+    given.load_pages(REPEATS)
     if who == "the device":
         given.device.refuse = lambda number, size: size > 20_000
     block = block_of(("A" * 20, "A" * 3000, "A" * 30))
@@ -256,7 +256,7 @@ def test_a_single_query_that_does_not_fit_is_an_error(
 
 def test_any_request_may_be_refused_and_no_match_is_lost(opened: Open) -> None:
     given = opened()
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     block = GENOME.block()
     with refused(given.device, lambda number, size: False):
         assert given.find(block) == GENOME.expected(FORWARD)
@@ -277,7 +277,7 @@ def test_any_request_may_be_refused_and_no_match_is_lost(opened: Open) -> None:
 def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open) -> None:
     given = opened()
     with refused(given.device, lambda number, size: False):
-        given.hold(GENOME)
+        given.load_pages(GENOME)
         requests, held = given.device.requests, given.device.used
     # The reference and its codes, which go when they are packed, and two arrays a part.
     assert requests == 2 + 2 * len(tables_of(GENOME, 3))
@@ -286,9 +286,9 @@ def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open) -> 
             refused(given.device, lambda number, size, wanted=wanted: number == wanted),
             pytest.raises(BackendError, match="the tables do not fit the device's memory"),
         ):
-            given.hold(GENOME)
+            given.load_pages(GENOME)
         assert not given.device.buffers
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     assert given.device.used == held
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
 
@@ -296,7 +296,7 @@ def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open) -> 
 def test_a_block_of_too_many_bases_is_halved(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "MOST_BASES", GENOME.block().base_count - 1)
     given = opened()
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
     assert given.halved == [13]
     with pytest.raises(DeviceMemoryError):
@@ -312,7 +312,7 @@ def test_more_matches_than_there_may_be_are_none(
 ) -> None:
     case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
     given = opened(memory=small_blocks if halving else None)
-    given.hold(case)
+    given.load_pages(case)
     expected = REPEATS.expected(FORWARD)
     count = sum(map(len, expected))
     assert given.find(case.block(), count) == expected
@@ -330,8 +330,8 @@ def test_groups_of_parts_take_each_others_place(opened: Open) -> None:
     block = GENOME.block()
     cpu = SampledCpuBackend(Stats())
     for group in (pages[:2], pages[2:3], pages[3:], pages[-1:], pages):
-        given.backend.hold(group, GENOME.minimum_length)
-        cpu.hold(group, GENOME.minimum_length)
+        given.backend.load_pages(group, GENOME.minimum_length)
+        cpu.load_pages(group, GENOME.minimum_length)
         # Two arrays a part, and the whole reference.
         assert len(given.device.buffers) == 2 * len(group) + 1
         tables = sum(page.table.byte_count for page in group)
@@ -349,7 +349,7 @@ def test_the_kernels_are_compiled_once(opened: Open, compiler: WatchedCompiler) 
     given = opened()
     before = len(compiler.asked)
     for case, kmer_length in ((GENOME, 3), (far_case(0), 5), (dense_case(0), 1), (GENOME, 6)):
-        given.hold(case, kmer_length)
+        given.load_pages(case, kmer_length)
         assert given.find(case.block()) == case.expected(FORWARD)
     assert compiler.asked[before:] == [Specialisation.of_sampled_search()]
     assert given.stats.stages["kernels_compiled"].count == 1
@@ -357,7 +357,7 @@ def test_the_kernels_are_compiled_once(opened: Open, compiler: WatchedCompiler) 
 
 def test_many_threads_search_at_once(opened: Open) -> None:
     given = opened()
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     meeting = threading.Barrier(STREAMS, timeout=60)
 
     def before_launch(kernel: str) -> None:
@@ -374,7 +374,7 @@ def test_many_threads_search_at_once(opened: Open) -> None:
 
 def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
     given = opened()
-    given.hold(GENOME)
+    given.load_pages(GENOME)
     pages = tables_of(GENOME, 3)
     held = sum(page.table.byte_count for page in pages) + pages[0].joined_reference.size
     assert given.stats.bytes == {"to_device": held}
@@ -388,7 +388,7 @@ def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
     assert Counter(given.device.launches) == used
     assert set(KERNELS) <= set(used)
     assert used["count_sampled"] == len(pages)
-    stage = given.stats.stages["sampled_kernel"]
+    stage = given.stats.stages["kmer_kernel"]
     assert stage.count == sum(used.values())
     assert stage.seconds == pytest.approx(stage.count / 1000)
     rows = sum(map(len, found))

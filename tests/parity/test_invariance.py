@@ -15,12 +15,14 @@ from helpers.mummer_comparison import (
     our_text,
     record_names,
 )
+from helpers.options import match_options
 from helpers.trees import LAYOUTS, layout_id
 
+from mummergpu.index.kmer_index import LEAST_SCRATCH_BYTES
 from mummergpu.index.kmer_page import choose_kmer_length
 from mummergpu.index.kmer_table import table_bytes
 from mummergpu.index.tree.layout import Layout
-from mummergpu.matching.options import MatchOptions, Uniqueness
+from mummergpu.matching.options import Uniqueness
 from mummergpu.pipeline.match import run
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
@@ -110,7 +112,7 @@ def test_pages_of_a_bacterial_genome(real: RealData, mummer_binary: str, tmp_pat
 @pytest.mark.parametrize("memory", ["much", "some", "none"])
 @pytest.mark.parametrize(
     ("search", "from_standard_input"),
-    [("tree", False), ("tree", True), ("sampled", True)],
+    [("tree", False), ("tree", True), ("kmer", True)],
     ids=["trees, file", "trees, stdin", "tables, stdin"],
 )
 def test_groups_of_pages(
@@ -130,7 +132,7 @@ def test_groups_of_pages(
         monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
         paths = ["-"]
     stats = Stats()
-    options = MatchOptions(
+    options = match_options(
         real.reference(PORTIERA),
         tuple(paths),
         str(tmp_path / "found.txt"),
@@ -142,7 +144,7 @@ def test_groups_of_pages(
         block_size=50_000,
         memory={
             "much": None,
-            "some": 18_000_000 if search == "tree" else 3 * TABLE,
+            "some": 18_000_000 if search == "tree" else LEAST_SCRATCH_BYTES + 3 * TABLE,
             "none": 1,
         }[memory],
         search=search,

@@ -6,8 +6,8 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from helpers.options import match_options
 
-from mummergpu.matching.options import MatchOptions
 from mummergpu.pipeline.match import run
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
@@ -34,11 +34,11 @@ def test_one_large_page_gives_the_bytes_of_two_of_the_papers(tmp_path: Path) -> 
     for search, page_size, pages, address_bits in (
         ("tree", 16 << 20, 1, 32),
         ("tree", BORDER, 2, 24),
-        ("sampled", 16 << 20, 1, None),
-        ("sampled", BORDER, 2, None),
+        ("kmer", 16 << 20, 1, None),
+        ("kmer", BORDER, 2, None),
     ):
         stats = Stats()
-        options = MatchOptions(
+        options = match_options(
             str(reference),
             (str(queries),),
             str(tmp_path / "found.txt"),

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from helpers.options import match_options
 from helpers.oracle import mummer_text
 from helpers.strategies import queries, references, satellites, sequences
 from helpers.trees import LAYOUTS, flags_of
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.kmer import cpu as sampled
-from mummergpu.matching.options import MatchOptions, Uniqueness
+from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline import plan as planning
 from mummergpu.pipeline.match import run
@@ -79,11 +80,11 @@ def found_text(
     """Return what the main job writes."""
     told["strands"] = STRANDS[told.get("strands", "forward")]
     told["uniqueness"] = Uniqueness(told.get("uniqueness", "maxmatch"))
-    options = MatchOptions(
+    options = match_options(
         write_fasta(folder / "reference.fa", "r", records),
         (write_fasta(folder / "queries.fa", "q", reads),),
         str(folder / "found.txt"),
-        minimum_length,
+        minimum_length=minimum_length,
         threads=setting.threads,
         backend="cpu",
         search=setting.search,
@@ -95,7 +96,7 @@ def found_text(
         **told,
     )
     sizes = replace(
-        sampled.SIZES if setting.search == "sampled" else trees.SIZES,
+        sampled.SIZES if setting.search == "kmer" else trees.SIZES,
         piece_bases=setting.piece_bases,
         long_query=2 * setting.piece_bases,
         part_bases=4 * setting.piece_bases,
@@ -103,7 +104,7 @@ def found_text(
     )
     kmer_length = setting.kmer_length or 2
     with (
-        patch.object(sampled if setting.search == "sampled" else trees, "SIZES", sizes),
+        patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
         patch.object(planning, "choose_kmer_length", lambda length, _: min(length, kmer_length))
         if setting.kmer_length
         else nullcontext(),
@@ -143,7 +144,7 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         memory=st.sampled_from([None, None, 1, 20_000]),
         piece_bases=st.sampled_from([trees.SIZES.piece_bases, 1, 2, 9, 20]),
         address_bits=st.sampled_from([None, 24, 32]),
-        search=st.sampled_from(["tree", "sampled"]),
+        search=st.sampled_from(["tree", "kmer"]),
         kmer_length=st.sampled_from([None, 1, 2, 3, 5, 8, 9]),
     ).map(without_waste)
 
@@ -202,7 +203,7 @@ def test_diverged_tandem_repeats_against_themselves(
 ) -> None:
     """MUMmer 4 reports matches here that are none."""
     several = [Setting(), Setting("r", minimum_length + 7, 2, 1)]
-    several += [Setting(search="sampled", kmer_length=k) for k in (1, 4, min(minimum_length, 9))]
+    several += [Setting(search="kmer", kmer_length=k) for k in (1, 4, min(minimum_length, 9))]
     check(folder, [array], [array, array[shift:]], minimum_length, several, EVERYTHING)
 
 
@@ -232,7 +233,7 @@ def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject)
     minimum_length = data.draw(st.integers(1, 5), "minimum length")
     length = sum(map(len, records)) + len(records)
     sizes = range(1, length + 2)
-    several = [Setting(page_size=size, search=s) for size in sizes for s in ("tree", "sampled")]
+    several = [Setting(page_size=size, search=s) for size in sizes for s in ("tree", "kmer")]
     check(folder, records, reads, minimum_length, several, EVERYTHING)
 
 
@@ -287,11 +288,11 @@ def test_awkward_cases(
         Setting("mr", minimum_length + 3, threads=2, block_size=40, address_bits=32),
         Setting("tn", address_bits=32),
         Setting("m", 50, threads=2, memory=1, piece_bases=3),
-        Setting(search="sampled"),
-        Setting(search="sampled", kmer_length=min(minimum_length, 4), page_size=7, memory=1),
-        Setting(search="sampled", kmer_length=minimum_length, page_size=80),
-        Setting(search="sampled", kmer_length=1, page_size=20, threads=2, block_size=30),
-        Setting(search="sampled", kmer_length=2, piece_bases=3),
+        Setting(search="kmer"),
+        Setting(search="kmer", kmer_length=min(minimum_length, 4), page_size=7, memory=1),
+        Setting(search="kmer", kmer_length=minimum_length, page_size=80),
+        Setting(search="kmer", kmer_length=1, page_size=20, threads=2, block_size=30),
+        Setting(search="kmer", kmer_length=2, piece_bases=3),
     ]
     told = {**EVERYTHING, "uniqueness": uniqueness}
     check(folder, records, reads, minimum_length, several, told)

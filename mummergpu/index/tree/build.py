@@ -15,7 +15,7 @@ from mummergpu.index.pages import Page
 from mummergpu.index.tree.flatten import flatten_tree
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.node_order import order_nodes
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.suffix_array import grow_sorted_tree
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.input.reference import Reference
@@ -49,7 +49,7 @@ def page_codes(reference: Reference, page: Page) -> CodeArray:
 
 def build_page(
     reference: Reference, page: Page, layout: Layout, stats: Stats, builder: str = "ukkonen"
-) -> IndexedPage:
+) -> TreePage:
     """Grow, order and flatten the suffix tree of one page.
 
     Parameters
@@ -67,7 +67,7 @@ def build_page(
 
     Returns
     -------
-    IndexedPage
+    TreePage
         The page, ready to be searched.
 
     Raises
@@ -83,7 +83,7 @@ def build_page(
     base_before = int(reference.codes[page.begin - 1]) if page.begin > 0 else BREAK
     with stats.stage("tree_flatten"):
         tree = flatten_tree(grown, order, layout, base_before)
-    return IndexedPage(page, tree, reference.codes)
+    return TreePage(page, tree, reference.codes)
 
 
 def build_pages(
@@ -94,7 +94,7 @@ def build_pages(
     executor: Executor,
     built: Callable[[], None],
     builder: str = "ukkonen",
-) -> list[IndexedPage]:
+) -> list[TreePage]:
     """Build the trees of several pages side by side.
 
     Parameters
@@ -116,7 +116,7 @@ def build_pages(
 
     Returns
     -------
-    list of IndexedPage
+    list of TreePage
         In the order of `pages`.
     """
     futures = [

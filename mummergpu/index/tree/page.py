@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IndexedPage:
+class TreePage:
     """A page of a reference and its tree: what a backend is given to search.
 
     Attributes

@@ -49,7 +49,7 @@ class Backend(Protocol[IndexedPart]):
         As in ``--backend``.
     sizes : WorkSizes
         How much work it likes to be given at once.
-    tree_memory : int or None
+    page_memory : int or None
         The most bytes of trees that it can hold at once besides the memory of the host;
         None if that is all there is.
     """
@@ -61,18 +61,22 @@ class Backend(Protocol[IndexedPart]):
     def sizes(self) -> WorkSizes: ...  # noqa: D102
 
     @property
-    def tree_memory(self) -> int | None: ...  # noqa: D102
+    def page_memory(self) -> int | None: ...  # noqa: D102
 
-    def hold(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
+    def load_pages(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
         """Take the pages to search, in place of those before; no search may be under way.
 
         Parameters
         ----------
-        pages : sequence of page.IndexedPage or of kmer_page.SampledPage
+        pages : sequence of page.TreePage or of kmer_page.KmerPage
             At least one, in the order of the reference.
         minimum_length : int
             The fewest bases of a MEM.
         """
+        ...
+
+    def release_pages(self) -> None:
+        """Forget the pages, so that their memory can be used again; no search may be under way."""
         ...
 
     def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:

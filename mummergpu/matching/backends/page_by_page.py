@@ -28,7 +28,7 @@ class PageByPageBackend(ABC, Generic[PageType]):
     """
 
     name = "cpu"
-    tree_memory = None
+    page_memory = None
 
     def __init__(self, stats: Stats, sizes: WorkSizes) -> None:
         self.stats = stats
@@ -36,12 +36,12 @@ class PageByPageBackend(ABC, Generic[PageType]):
         self.minimum_length = 0
         self._pages: list[PageType] = []
 
-    def hold(self, pages: Sequence[PageType], minimum_length: int) -> None:
+    def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
         """Take the pages to search, in place of those before.
 
         Parameters
         ----------
-        pages : sequence of page.IndexedPage or of kmer_page.SampledPage
+        pages : sequence of page.TreePage or of kmer_page.KmerPage
             At least one, in the order of the reference.
         minimum_length : int
             The fewest bases of a MEM.
@@ -49,9 +49,13 @@ class PageByPageBackend(ABC, Generic[PageType]):
         self.minimum_length = minimum_length
         self._pages = list(pages)
 
+    def release_pages(self) -> None:
+        """Forget the pages, so that their memory can be used again."""
+        self._pages = []
+
     def close(self) -> None:
         """Forget the pages."""
-        self._pages = []
+        self.release_pages()
 
     def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
         """Return the MEMs between the held pages and a block of queries on one strand.

@@ -98,7 +98,7 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
             min(PART_BASES, plan.block_bases),
             MOST_ROWS,
         )
-        self.tree_memory = plan.tree_bytes
+        self.page_memory = plan.tree_bytes
         stats.set(device=device.name, architecture=device.architecture, device_memory=total)
         notice(
             f"device {device.name} ({device.architecture}), {free / 2**30:.1f} GiB free; "
@@ -106,7 +106,7 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
         )
 
     @abstractmethod
-    def hold(self, pages: Sequence[PageType], minimum_length: int) -> None:
+    def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
         """Take a group of pages to the device, in place of the last one."""
 
     @abstractmethod
@@ -142,6 +142,11 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
                 return self._find_in_halves(searcher, block, codes, most)
         finally:
             self._idle.put(searcher)
+
+    def release_pages(self) -> None:
+        """Give back the pages, so that their memory can be used again."""
+        with self._device.current():
+            self._let_go()
 
     def close(self) -> None:
         """Wait for the searches that are under way, and give the device back."""

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.index.kmer_page import MAXIMUM_STEP, SampledPage, sampling_step
+from mummergpu.index.kmer_page import MAXIMUM_STEP, KmerPage, sampling_step
 from mummergpu.index.kmer_table import PositionArray
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
@@ -31,15 +31,13 @@ from mummergpu.runtime.jit import (
     widened,
 )
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray, with_margins
 from mummergpu.sequence.extension import (
-    MARGIN,
     WORD_STEP,
     equal_ahead,
     equal_behind,
     equal_word_behind,
     kmer_at,
-    with_margins,
 )
 
 BATCH: Final = 64
@@ -78,7 +76,7 @@ QUERY, SAMPLE, FILLED = 0, 1, 2
 _RowArrays = tuple[ColumnArray, ColumnArray, ColumnArray]
 
 
-class SampledCpuBackend(PageByPageBackend[SampledPage]):
+class SampledCpuBackend(PageByPageBackend[KmerPage]):
     """Searches tables of k-mers (`page_by_page.PageByPageBackend`).
 
     Parameters
@@ -95,13 +93,13 @@ class SampledCpuBackend(PageByPageBackend[SampledPage]):
         return with_margins(codes)
 
     def _search_page(
-        self, indexed: SampledPage, block: QueryBlock, codes: CodeArray, most: int
+        self, indexed: KmerPage, block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
-        with self.stats.stage("sampled_kernel"):
+        with self.stats.stage("kmer_kernel"):
             return self._search_part(indexed, block, codes, most)
 
     def _search_part(
-        self, indexed: SampledPage, block: QueryBlock, padded: CodeArray, most: int
+        self, indexed: KmerPage, block: QueryBlock, padded: CodeArray, most: int
     ) -> MemColumns | None:
         """Return the MEMs whose first sample begins in one part."""
         table = indexed.table
@@ -111,7 +109,7 @@ class SampledCpuBackend(PageByPageBackend[SampledPage]):
         # Somewhat more than the last block had; a wrong guess costs a copy of the rows.
         room = LEAST_ROOM + int(1.25 * self._rows_per_base * block.base_count)
         rows = new_columns(min(room, most))
-        while not sampled_kernel(
+        while not kmer_kernel(
             table.offsets,
             table.positions,
             table.kmer_length,
@@ -141,7 +139,7 @@ class SampledCpuBackend(PageByPageBackend[SampledPage]):
 
 
 @compiled_borrower
-def sampled_kernel(
+def kmer_kernel(
     table_offsets: PositionArray,
     positions: PositionArray,
     kmer_length: int,

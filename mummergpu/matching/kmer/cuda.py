@@ -10,7 +10,7 @@ import numpy as np
 
 from mummergpu.cuda.device import Argument, Buffer, DeviceMemoryError, Program
 from mummergpu.errors import BackendError
-from mummergpu.index.kmer_page import SampledPage, sampling_step
+from mummergpu.index.kmer_page import KmerPage, sampling_step
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher
@@ -132,7 +132,7 @@ class PackedQueries:
 class SampledSearcher(StreamSearcher[SampledJob]):
     """Searches tables of k-mers (`stream_searcher.StreamSearcher`)."""
 
-    stage = "sampled_kernel"
+    stage = "kmer_kernel"
 
     def find_mems(
         self, job: SampledJob, block: QueryBlock, codes: CodeArray, most: int
@@ -229,7 +229,7 @@ class SampledSearcher(StreamSearcher[SampledJob]):
         return self._download(queries.count, query_offsets, columns, found)
 
 
-class SampledCudaBackend(StreamingBackend[SampledPage, SampledJob]):
+class SampledCudaBackend(StreamingBackend[KmerPage, SampledJob]):
     """Searches blocks of queries in tables of k-mers on a GPU (`streaming.StreamingBackend`)."""
 
     kernels = KERNELS
@@ -237,12 +237,12 @@ class SampledCudaBackend(StreamingBackend[SampledPage, SampledJob]):
     piece_bases = PIECE_BASES
     long_query = LONG_QUERY
 
-    def hold(self, pages: Sequence[SampledPage], minimum_length: int) -> None:
+    def load_pages(self, pages: Sequence[KmerPage], minimum_length: int) -> None:
         """Take the tables of a group of parts to the device, and the whole reference.
 
         Parameters
         ----------
-        pages : sequence of SampledPage
+        pages : sequence of KmerPage
             At least one, in the order of the reference.
         minimum_length : int
             The fewest bases of a MEM.
@@ -279,7 +279,7 @@ class SampledCudaBackend(StreamingBackend[SampledPage, SampledJob]):
         self._buffers.append(buffer)
         return buffer
 
-    def _place_table(self, page: SampledPage) -> ResidentTable:
+    def _place_table(self, page: KmerPage) -> ResidentTable:
         table = page.table
         offsets = self._allocate(table.offsets.nbytes)
         positions = self._allocate(max(1, table.positions.nbytes))

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
@@ -27,7 +27,7 @@ SIZES: Final = WorkSizes(
 threads to have some."""
 
 
-class CpuBackend(PageByPageBackend[IndexedPage]):
+class CpuBackend(PageByPageBackend[TreePage]):
     """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`).
 
     Parameters
@@ -40,7 +40,7 @@ class CpuBackend(PageByPageBackend[IndexedPage]):
         super().__init__(stats, SIZES)
 
     def _search_page(
-        self, indexed: IndexedPage, block: QueryBlock, codes: CodeArray, most: int
+        self, indexed: TreePage, block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
         """Return the MEMs on one page, or None if there are too many."""
         tree, page = indexed.tree, indexed.page

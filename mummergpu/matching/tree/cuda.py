@@ -8,7 +8,7 @@ from typing import Final
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.errors import BackendError
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
@@ -29,7 +29,7 @@ PIECE_BASES: Final = 1 << 10
 LONG_QUERY: Final = 1 << 12
 
 
-class CudaBackend(StreamingBackend[IndexedPage, Job]):
+class CudaBackend(StreamingBackend[TreePage, Job]):
     """Matches blocks of queries against suffix trees on a GPU.
 
     Parameters
@@ -79,12 +79,12 @@ class CudaBackend(StreamingBackend[IndexedPage, Job]):
         self._joined: ResidentCodes | None = None
         super().__init__(device, cache, stats, notice, memory, most_block_bases)
 
-    def hold(self, pages: Sequence[IndexedPage], minimum_length: int) -> None:
+    def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
         """Take a group of pages to the device, in place of the last one.
 
         Parameters
         ----------
-        pages : sequence of IndexedPage
+        pages : sequence of TreePage
             At least one; their trees have the policy's layout.
         minimum_length : int
             The fewest bases of a MEM.

@@ -8,7 +8,7 @@ from mummergpu.cuda.device import AnyArray, Buffer, Device, Stream, Texture
 from mummergpu.errors import BackendError
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.device_codes import ResidentCodes
 
@@ -30,7 +30,7 @@ class ResidentPage:
         Where it goes; the calling thread's.
     stream : Stream
         Copies it, and is waited for.
-    indexed : IndexedPage
+    indexed : TreePage
         The page and its tree.
     policy : Policy
         What is read through textures. The layout of the tree must be that of the policy.
@@ -54,9 +54,7 @@ class ResidentPage:
         If it is too large for a texture.
     """
 
-    def __init__(
-        self, device: Device, stream: Stream, indexed: IndexedPage, policy: Policy
-    ) -> None:
+    def __init__(self, device: Device, stream: Stream, indexed: TreePage, policy: Policy) -> None:
         tree = indexed.tree
         self.page: Page = indexed.page
         self.base_count = tree.base_count
@@ -76,7 +74,7 @@ class ResidentPage:
         while self._owned:
             self._owned.pop().free()
 
-    def _place_reference(self, indexed: IndexedPage, policy: Policy) -> tuple[int, int]:
+    def _place_reference(self, indexed: TreePage, policy: Policy) -> tuple[int, int]:
         reference = indexed.tree.reference
         if policy.two_dimensional_reference and policy.reference_texture:
             texture = self._device.array_texture(reference, 1 << REFERENCE_WIDTH_BITS, 1)
@@ -86,7 +84,7 @@ class ResidentPage:
         self._owned.append(codes)
         return codes.arguments
 
-    def _place_tree(self, indexed: IndexedPage, policy: Policy) -> tuple[int, ...]:
+    def _place_tree(self, indexed: TreePage, policy: Policy) -> tuple[int, ...]:
         tree = indexed.tree
         layout = tree.layout
         texel_bytes = 8 if layout.wide else 16

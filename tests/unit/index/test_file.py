@@ -16,33 +16,34 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.index_pages import build_kmer_pages, load_pages
+from helpers.options import build_options, index_options
 
 from mummergpu.errors import InputError, MummergpuError, OptionError
-from mummergpu.index import checksums, writer
+from mummergpu.index import checksums, kmer_page, writer
+from mummergpu.index import file as index_file
 from mummergpu.index.checksums import digest_of
 from mummergpu.index.file import RECORD_SECTIONS, IndexFile
 from mummergpu.index.format import IndexHeader, PageEntry, is_index, start_of
-from mummergpu.index.kmer_page import SampledPage, build_sampled_pages
+from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import read_reference
-from mummergpu.matching.kmer.cpu import SampledCpuBackend, sampled_kernel
-from mummergpu.matching.options import MatchOptions
+from mummergpu.matching.kmer.cpu import SampledCpuBackend, kmer_kernel
 from mummergpu.matching.tree.cpu import CpuBackend
 from mummergpu.matching.tree.cpu_match import match_kernel
 from mummergpu.matching.tree.cpu_print import print_kernel
 from mummergpu.pipeline import build_index as indexing
-from mummergpu.pipeline import plan as planning
 from mummergpu.pipeline.build_index import make_index
-from mummergpu.pipeline.plan import plan_of_index, require_index
+from mummergpu.pipeline.plan import plan_index
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import encode
 
-SAMPLED = {"search": "sampled", "page_size": None}
-SAMPLED_PAGES = {"search": "sampled", "page_size": 700}
+SAMPLED = {"search": "kmer", "page_size": None}
+SAMPLED_PAGES = {"search": "kmer", "page_size": 700}
 TREE = {"search": "tree"}
 TREE_PAGES = {"search": "tree", "page_size": 700, "policy": Policy.from_code("Tn")}
 WIDE_PAGES = {"search": "tree", "page_size": 900, "address_bits": 32}
@@ -66,7 +67,7 @@ def fasta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def index_of(fasta: Path, folder: Path, name: str = "ref.mgi", **told: Any) -> Path:
     path = folder / name
-    options = MatchOptions(str(fasta), (), str(path), minimum_length=12, threads=2, **told)
+    options = build_options(str(fasta), str(path), 2, minimum_length=12, **told)
     make_index(options, Stats(), lambda _line: None)
     return path
 
@@ -97,15 +98,13 @@ def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path:
     assert index.header.digest == digest_of(reference) == digest_of(index.reference)
     assert (len(index.pages) > 2) == (told.get("page_size") is not None)
     counted: list[None] = []
-    loaded = index.load(index.pages, Stats(), lambda: counted.append(None))
+    loaded = load_pages(index, lambda: counted.append(None))
     assert len(counted) == len(index.pages)
-    if told["search"] == "sampled":
+    if told["search"] == "kmer":
         length = index.header.kmer_length
-        built: Any = build_sampled_pages(
-            reference, index.pages, length, 1 << 20, Stats(), map, lambda: None
-        )
+        built: Any = build_kmer_pages(reference, index.pages, length)
         for one, other in zip(built, loaded, strict=True):
-            assert isinstance(other, SampledPage)
+            assert isinstance(other, KmerPage)
             assert_same(one, replace(other, table=one.table))
             assert_same(one.table, other.table)
             assert_same(other, replace(other, padded_reference=index.padded_reference))
@@ -113,7 +112,7 @@ def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path:
     layout = Layout.of(told.get("policy", Policy.from_code("m")), told.get("address_bits") == 32)
     assert layout == index.layout
     for other in loaded:
-        assert isinstance(other, IndexedPage)
+        assert isinstance(other, TreePage)
         one = build_page(reference, other.page, layout, Stats())
         assert_same(one, replace(other, tree=one.tree))
         assert_same(one.tree, other.tree)
@@ -134,10 +133,10 @@ def test_a_table_without_kmers_comes_back(tmp_path: Path) -> None:
     """A part of unknown bases alone has an empty list of positions."""
     path = tmp_path / "n.fa"
     path.write_text(">n\n" + "N" * 900 + "ACGTTGCATCGATCGGATCA\n")
-    made = index_of(path, tmp_path, search="sampled", page_size=300)
+    made = index_of(path, tmp_path, search="kmer", page_size=300)
     index = IndexFile(str(made))
-    pages = index.load(index.pages, Stats(), lambda: None)
-    sizes = [page.table.positions.size for page in pages if isinstance(page, SampledPage)]
+    pages = load_pages(index)
+    sizes = [page.table.positions.size for page in pages if isinstance(page, KmerPage)]
     assert sizes[:3] == [0, 0, 0] and sizes[3] > 0
     assert index.damaged_sections() == []
 
@@ -152,21 +151,19 @@ def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Pat
         np.array([0, 1]),
     )
     reference = read_reference(str(fasta))
-    compiled: Any = (sampled_kernel, match_kernel, print_kernel)
+    compiled: Any = (kmer_kernel, match_kernel, print_kernel)
     backend: Any
     for told, backend in ((SAMPLED, SampledCpuBackend), (TREE, CpuBackend)):
         index = IndexFile(str(index_of(fasta, tmp_path, **told)))
         if told is SAMPLED:
-            built: Any = build_sampled_pages(
-                reference, index.pages, index.header.kmer_length, 1, Stats(), map, lambda: None
-            )
+            built: Any = build_kmer_pages(reference, index.pages, index.header.kmer_length)
         else:
             built = [build_page(reference, index.pages[0], index.layout, Stats())]
         found = []
         signatures = []
-        for pages in (built, index.load(index.pages, Stats(), lambda: None)):
+        for pages in (built, load_pages(index)):
             searching = backend(Stats())
-            searching.hold(pages, 20)
+            searching.load_pages(pages, 20)
             found.append(searching.find_mems(block, block.codes, 1000))
             signatures.append([len(kernel.signatures) for kernel in compiled])
         assert found[0].count == found[1].count > 0
@@ -314,19 +311,19 @@ OF_TREES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["sampled", "tree"])
+@pytest.mark.parametrize("kind", ["kmer", "tree"])
 def test_parts_that_do_not_fit_each_other_are_refused(
     kind: str, fasta: Path, tmp_path: Path
 ) -> None:
-    told = SAMPLED_PAGES if kind == "sampled" else TREE_PAGES
+    told = SAMPLED_PAGES if kind == "kmer" else TREE_PAGES
     sound = index_of(fasta, tmp_path, **told).read_bytes()
     path = tmp_path / "changed.mgi"
-    for change in OF_BOTH + (OF_TABLES if kind == "sampled" else OF_TREES):
+    for change in OF_BOTH + (OF_TABLES if kind == "kmer" else OF_TREES):
         path.write_bytes(sound)
         rewritten(path, change)
         with pytest.raises(InputError, match=r"changed\.mgi: the "):
             index = IndexFile(str(path))
-            index.load(index.pages, Stats(), lambda: None)
+            load_pages(index)
     path.write_bytes(sound)
     rewritten(path, with_fields(program="another"))
     assert IndexFile(str(path)).header.program == "another"
@@ -340,7 +337,7 @@ def test_offsets_end_where_positions_do(fasta: Path, tmp_path: Path) -> None:
         file.write(b"\xff\xff\xff\x7f")
     index = IndexFile(str(path))
     with pytest.raises(InputError, match="its table of page 0 cannot be"):
-        index.load(index.pages, Stats(), lambda: None)
+        load_pages(index)
 
 
 def test_the_margins_are_breaks(fasta: Path, tmp_path: Path) -> None:
@@ -356,8 +353,7 @@ def test_the_margins_are_breaks(fasta: Path, tmp_path: Path) -> None:
 
 def plan(path: Path, most_device_bytes: int | None = None, **told: Any) -> Any:
     index = IndexFile(str(path))
-    options = MatchOptions(str(path), ("q.fa",), search=index.header.search, **told)
-    return plan_of_index(options, index, most_device_bytes)
+    return plan_index(index, index_options(index.header.search, **told), 2, most_device_bytes)
 
 
 def test_all_pages_are_one_group_if_there_is_room(
@@ -371,7 +367,7 @@ def test_all_pages_are_one_group_if_there_is_room(
     assert [len(group) for group in plan(path, memory=1).groups] == [1] * count
     assert len(plan(path, 2 * largest).groups[0]) == 2
     assert [len(group) for group in plan(path, 1 << 40, memory=1).groups] == [count]
-    monkeypatch.setattr(planning, "free_memory", lambda: 1)
+    monkeypatch.setattr(index_file, "free_memory", lambda: 1)
     assert [len(group) for group in plan(path).groups] == [1] * count
 
 
@@ -399,13 +395,13 @@ def test_trees_are_searched_for_what_their_pages_overlap_for(fasta: Path, tmp_pa
 
 
 def test_options_that_an_index_cannot_serve_are_refused(fasta: Path, tmp_path: Path) -> None:
-    index = IndexFile(str(index_of(fasta, tmp_path, **TREE_PAGES)))
-    options = MatchOptions("r", (), search="tree", policy=Policy.from_code("QRTn"))
-    require_index(options, index)
+    path = index_of(fasta, tmp_path, **TREE_PAGES)
+    index = IndexFile(str(path))
+    plan_index(index, index_options("tree", policy=Policy.from_code("QRTn")), 2)
     with pytest.raises(OptionError, match=r"--search: the index '.*' is for 'tree'"):
-        require_index(replace(options, search="sampled"), index)
+        plan_index(index, index_options("kmer"), 2)
     with pytest.raises(OptionError, match=r"--policy: the index '.*' is laid out for 'Tn'"):
-        require_index(replace(options, policy=Policy.from_code("Tmn")), index)
+        plan_index(index, index_options("tree", policy=Policy.from_code("Tmn")), 2)
 
 
 class _StoppedError(Exception):
@@ -419,7 +415,8 @@ def test_a_build_that_fails_leaves_nothing(
     def fail(*_: Any) -> None:
         raise _StoppedError
 
-    monkeypatch.setattr(writer if step == "start_of" else indexing, step, fail)
+    places = {"build_kmer_table": kmer_page, "digest_of": indexing, "start_of": writer}
+    monkeypatch.setattr(places[step], step, fail)
     (tmp_path / "ref.mgi").write_text("older")
     with pytest.raises(_StoppedError):
         index_of(fasta, tmp_path, **SAMPLED)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.index import kmer_page as sampled_index
+from mummergpu.index import kmer_page
 from mummergpu.index.kmer_page import (
     LEAST_TABLE_BYTES,
     MAXIMUM_STEP,
     TABLE_BYTES_PER_BASE,
-    build_sampled_pages,
+    build_kmer_page,
     choose_kmer_length,
     sampling_step,
 )
@@ -71,8 +71,8 @@ def test_larger_references_have_no_shorter_kmers(
 def test_known_choices(
     minimum_length: int, bases: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampled_index, "TABLE_BYTES_PER_BASE", 24)
-    monkeypatch.setattr(sampled_index, "LEAST_TABLE_BYTES", 1 << 20)
+    monkeypatch.setattr(kmer_page, "TABLE_BYTES_PER_BASE", 24)
+    monkeypatch.setattr(kmer_page, "LEAST_TABLE_BYTES", 1 << 20)
     assert choose_kmer_length(minimum_length, bases) == expected
 
 
@@ -98,19 +98,16 @@ def test_samples_are_never_too_far_apart() -> None:
     assert MAXIMUM_STEP <= 1 << LEFT_BITS
 
 
-def test_each_part_gets_a_table_of_its_own_and_all_share_the_reference() -> None:
+def test_each_page_gets_a_table_of_its_own_and_all_share_the_reference() -> None:
     codes = np.random.default_rng(1).integers(0, 5, 1000).astype(np.uint8)
     reference = Reference("made.fa", codes, np.array([0]), np.array([1000]), (b"r",))
     pages = plan_pages(1000, 300, 0)
-    stats, built = Stats(), list[int]()
-    found = build_sampled_pages(reference, pages, 4, 1 << 20, stats, map, lambda: built.append(1))
-    assert [one.page for one in found] == pages
-    assert len(built) == 4
+    stats = Stats()
+    found = [build_kmer_page(reference, page, 4, 1 << 20, stats) for page in pages]
     for one in found:
         expected = build_kmer_table(one.padded_reference, one.page.begin, one.page.owned_end, 4)
         assert np.array_equal(one.table.offsets, expected.offsets)
         assert np.array_equal(one.table.positions, expected.positions)
         assert one.padded_reference is found[0].padded_reference
         assert np.array_equal(one.joined_reference, codes)
-    assert stats.bytes["tables"] == sum(one.table.byte_count for one in found)
-    assert stats.stages["table_construction"].count == 1
+    assert stats.stages["table_construction"].count == len(pages)

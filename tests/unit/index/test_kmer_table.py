@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from mummergpu.index import kmer_table
 from mummergpu.index.kmer_table import KmerTable, build_kmer_table, table_bytes
-from mummergpu.sequence.codes import BREAK
-from mummergpu.sequence.extension import with_margins
+from mummergpu.sequence.codes import BREAK, with_margins
 
 
 def lists_of(codes: list[int], begin: int, end: int, length: int) -> dict[int, list[int]]:

@@ -17,6 +17,7 @@ from mummergpu.input import fastx
 from mummergpu.input.files import TextStream
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader, printable
 from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.sequence.codes import BREAK, MARGIN
 
 CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
 NO_LIMITS = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
@@ -233,7 +234,13 @@ def test_blocks_own_their_arrays() -> None:
     first, second = blocks[0].codes, blocks[1].codes
     assert not np.shares_memory(first, second)
     assert all(array.flags.c_contiguous for block in blocks for array in block)
-    assert [array.dtype for array in blocks[0]] == [np.uint8, np.int64, np.uint8, np.int64]
+    assert [array.dtype for array in blocks[0]] == [
+        *(np.uint8, np.int64, np.uint8, np.int64, np.uint8)
+    ]
+    for block in blocks:
+        padded = block.padded_codes
+        assert (padded[:MARGIN] == BREAK).all() and (padded[-MARGIN:] == BREAK).all()
+        assert np.shares_memory(padded[MARGIN:-MARGIN], block.codes) or block.codes.size == 0
 
 
 def test_a_gap_lies_between_records() -> None:

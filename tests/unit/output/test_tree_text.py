@@ -14,7 +14,7 @@ from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.decode import decode_nodes
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import IndexedPage
+from mummergpu.index.tree.page import TreePage
 from mummergpu.output.tree_text import (
     COLUMNS,
     MAXIMUM_DOT_BASES,
@@ -31,7 +31,7 @@ from mummergpu.runtime.stats import Stats
 RECORDS = ["ACGTACGG", "ACGT", "NNACGTTT"]
 
 
-def pages_of(records: list[str], layout: Layout, page_size: int = 1000) -> list[IndexedPage]:
+def pages_of(records: list[str], layout: Layout, page_size: int = 1000) -> list[TreePage]:
     reference = reference_of(records)
     pages = plan_pages(reference.codes.size, page_size, 3)
     return [build_page(reference, page, layout, Stats()) for page in pages]

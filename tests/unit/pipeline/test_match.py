@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.options import match_options
 
-from mummergpu.matching.options import MatchOptions
 from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline import match as pipeline
+from mummergpu.pipeline import passes
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -32,7 +33,7 @@ def output_of(files: tuple[str, str], folder: Path, **told: object) -> tuple[byt
     stats = Stats()
     path = folder / "matches.txt"
     reference, queries = files
-    options = MatchOptions(
+    options = match_options(
         reference,
         (queries,),
         str(path),
@@ -62,7 +63,7 @@ def test_earlier_matches_are_merged_when_their_files_become_many(
     files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_files: int
 ) -> None:
     whole, _ = output_of(files, tmp_path)
-    monkeypatch.setattr(pipeline, "MOST_SPILL_FILES", most_files)
+    monkeypatch.setattr(passes, "MOST_SPILL_FILES", most_files)
     in_groups, stats = output_of(files, tmp_path, page_size=600, memory=1)
     assert stats.settings["page_groups"] > 8
     assert in_groups == whole

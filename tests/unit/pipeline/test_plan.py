@@ -2,50 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.options import index_options
 
 from mummergpu.errors import OptionError
-from mummergpu.index.kmer_page import choose_kmer_length
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
-from mummergpu.index.tree.layout import Layout
-from mummergpu.input.reference import Reference
-from mummergpu.matching.options import MatchOptions
-from mummergpu.pipeline import plan as planning
-from mummergpu.pipeline.plan import (
-    LEAST_PART_BASES,
+from mummergpu.index import kmer_index
+from mummergpu.index.kmer_index import (
+    LEAST_PAGE_BASES,
     LEAST_SCRATCH_BYTES,
     MOST_SCRATCH_BYTES,
-    Plan,
-    choose_block_size,
-    describe_plan,
-    make_plan,
-    search_length,
+    SCRATCH_BYTES_PER_BASE,
+    KmerIndex,
 )
+from mummergpu.index.kmer_page import choose_kmer_length
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
+from mummergpu.index.options import KmerOptions
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.policy import DEFAULT_POLICY
+from mummergpu.index.tree_index import TreeIndex, search_length
+from mummergpu.input.reference import Reference
+from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
+from mummergpu.runtime import memory as runtime_memory
+from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK, MARGIN
 
 PAPERS = 8_388_608
 TREE, BUILDING = 97, 65
 """Bytes a base of a wide page: of its tree, and of what building it takes besides."""
 
 
-def reference_of_size(bases: int) -> Reference:
-    """A reference of so many bases that takes no memory."""
+def reference_of_size(bases: int, base_count: int | None = None) -> Reference:
+    """A reference of so many bases that takes no memory, some of which can match."""
     codes = np.broadcast_to(np.uint8(0), bases)
+    padded = np.broadcast_to(np.uint8(BREAK), bases + 2 * MARGIN)
     starts, lengths = np.zeros(1, dtype=np.int64), np.array([bases], dtype=np.int64)
-    return Reference("made.fa", codes, starts, lengths, (b"r",))
+    reference = Reference("made.fa", codes, starts, lengths, (b"r",), padded)
+    # It would take seconds to count them.
+    vars(reference)["base_count"] = bases if base_count is None else base_count
+    return reference
 
 
-def plan_of(bases: int, most_tree_bytes: int | None = None, **told: Any) -> Plan:
-    options = MatchOptions("r.fa", ("q.fa",), **told)
-    return make_plan(options, reference_of_size(bases), most_tree_bytes)
+def plan_of(
+    bases: int,
+    most_tree_bytes: int | None = None,
+    base_count: int | None = None,
+    threads: int = 1,
+    **told: Any,
+) -> Any:
+    """The index of a reference as it is planned, whether or not it keeps to a limit."""
+    reference = reference_of_size(bases, base_count)
+    options = index_options(**told)
+    budget = MemoryBudget.of(options.memory, most_tree_bytes)
+    if isinstance(options.kind, KmerOptions):
+        return KmerIndex.plan(reference, options.kind, options.minimum_length, budget)
+    return TreeIndex.plan(reference, options.kind, options.minimum_length, budget, threads)
 
 
-def sizes_of(plan: Plan) -> list[int]:
+def padded_bytes(bases: int) -> int:
+    """What the reference itself takes."""
+    return bases + 2 * MARGIN
+
+
+def sizes_of(plan: Any) -> list[int]:
     return [page.end - page.begin for page in plan.pages]
 
 
@@ -54,7 +77,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Sets how much memory is free."""
 
     def set_free(size: int) -> None:
-        monkeypatch.setattr(planning, "free_memory", lambda: size)
+        monkeypatch.setattr(runtime_memory, "free_memory", lambda: size)
 
     return set_free
 
@@ -80,8 +103,7 @@ def test_the_format_is_the_papers_while_its_addresses_reach(
     bases: int, told: dict[str, Any], wide: bool, free: Any
 ) -> None:
     free(1 << 40)
-    options = MatchOptions("r.fa", ("q.fa",))
-    assert plan_of(bases, **told).layout == Layout.of(options.policy, wide)
+    assert plan_of(bases, **told).layout == Layout.of(DEFAULT_POLICY, wide)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +129,7 @@ def test_a_reference_that_fits_one_page_is_one(bases: int, free: Any) -> None:
 
 def test_the_whole_reference_is_one_page_if_it_fits_the_memory(free: Any) -> None:
     bases = 250_000_000
-    needed = bases * (TREE + BUILDING)
+    needed = bases * (TREE + BUILDING) + padded_bytes(bases)
     free(2 * needed)
     assert sizes_of(plan_of(bases, page_size=None)) == [bases]
     free(2 * needed - 2)
@@ -122,7 +144,7 @@ def test_the_whole_reference_is_one_page_if_it_fits_the_memory(free: Any) -> Non
 def test_pages_are_equal_and_as_few_as_fit(share: float, minimum_length: int) -> None:
     bases = 250_000_000
     fitting = int(bases / share)
-    memory = fitting * (TREE + BUILDING)
+    memory = fitting * (TREE + BUILDING) + padded_bytes(bases)
     plan = plan_of(bases, page_size=None, memory=memory, minimum_length=minimum_length)
     sizes = sizes_of(plan)
     assert max(sizes) <= fitting
@@ -168,7 +190,7 @@ def test_pages_overlap_by_less_than_half(
     page_size: int | None, minimum_length: int, expected: int
 ) -> None:
     told = {"page_size": page_size, "minimum_length": minimum_length}
-    assert search_length(MatchOptions("r.fa", ("q.fa",), **told)) == expected
+    assert search_length(page_size, minimum_length) == expected
     assert plan_of(1000, **told).search_length == expected
 
 
@@ -181,25 +203,23 @@ def test_matches_longer_than_the_papers_page_are_planned_for() -> None:
 
 def test_the_report_tells_the_plan() -> None:
     stats, lines = Stats(), list[str]()
-    options = MatchOptions("r.fa", ("q.fa",), page_size=30, address_bits=32, memory=1)
-    reference = reference_of_size(100)
-    plan = make_plan(options, reference)
-    describe_plan(plan, options, reference, "cpu", stats, lines.append)
+    told = {"page_size": 30, "memory": 1}
+    plan = plan_of(100, address_bits=32, **told)
+    describe_plan(plan, 20, 1, "cpu", stats, lines.append)
     assert stats.settings["page_size"] == 30
     assert stats.settings["address_bits"] == 32
     assert stats.settings["page_groups"] == stats.counts["pages"] == len(plan.pages)
     (line,) = lines
     assert f"{len(plan.pages)} pages in {len(plan.groups)} groups; " in line
     assert "32-bit addresses" in line
-    plan = make_plan(replace(options, address_bits=None), reference)
-    describe_plan(plan, options, reference, "cpu", stats, lines.append)
+    describe_plan(plan_of(100, **told), 20, 1, "cpu", stats, lines.append)
     assert "24-bit addresses" in lines[-1]
 
 
-def tables_of(bases: int, most_device_bytes: int | None = None, **told: Any) -> Plan:
-    """Plan a sampled search, and check what holds of each."""
+def tables_of(bases: int, most_device_bytes: int | None = None, **told: Any) -> Any:
+    """Plan a k-mer search, and check what holds of each."""
     told = {"page_size": None, **told}
-    plan = plan_of(bases, most_device_bytes, search="sampled", **told)
+    plan = plan_of(bases, most_device_bytes, search="kmer", **told)
     assert [page for group in plan.groups for page in group] == plan.pages
     assert all(plan.groups)
     # Parts do not overlap: matches are extended in the whole reference.
@@ -211,7 +231,7 @@ def tables_of(bases: int, most_device_bytes: int | None = None, **told: Any) -> 
     return plan
 
 
-def table_bytes_of(plan: Plan) -> list[int]:
+def table_bytes_of(plan: Any) -> list[int]:
     """What the tables of each group take together."""
     return [
         sum(table_bytes(page.end - page.begin, plan.kmer_length) for page in group)
@@ -219,9 +239,18 @@ def table_bytes_of(plan: Plan) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("bases", [1, 1000, LEAST_PART_BASES, 50_000_000, 3_100_000_000])
+def needed_bytes(bases: int) -> int:
+    """The least memory with which a reference has one table."""
+    tables = table_bytes(bases, choose_kmer_length(20, bases))
+    # A quarter of what the reference leaves is for the construction, within bounds.
+    most_scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * bases)
+    scratch = min(max(-(-tables // 3), LEAST_SCRATCH_BYTES), most_scratch)
+    return padded_bytes(bases) + tables + scratch
+
+
+@pytest.mark.parametrize("bases", [1, 1000, LEAST_PAGE_BASES, 50_000_000, 3_100_000_000])
 def test_a_reference_has_one_table_if_it_fits_the_memory(bases: int, free: Any) -> None:
-    needed = table_bytes(bases, choose_kmer_length(20, bases))
+    needed = needed_bytes(bases) + 4
     free(2 * needed)
     assert sizes_of(tables_of(bases)) == [bases]
     free(1)
@@ -235,7 +264,8 @@ def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> Non
     bases = 250_000_000
     most = int(table_bytes(bases, choose_kmer_length(20, bases)) / share)
     if most_of == "the host":
-        plan = tables_of(bases, memory=most)
+        memory = padded_bytes(bases) + most + min(most // 3, MOST_SCRATCH_BYTES)
+        plan = tables_of(bases, memory=memory)
     else:
         plan = tables_of(bases, most, memory=1 << 40)
     assert max(table_bytes_of(plan)) <= most
@@ -244,11 +274,24 @@ def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> Non
     assert sizes[:-1] == [plan.page_size] * (len(sizes) - 1)
 
 
+def test_unknown_bases_need_no_memory_but_their_own() -> None:
+    bases, known = 1_000_000_000, 1_000_000
+    memory = padded_bytes(bases) + (100 << 20)
+    plan = plan_of(bases, base_count=known, search="kmer", memory=memory)
+    assert sizes_of(plan) == [bases]
+    assert plan.kmer_length == choose_kmer_length(20, known)
+    assert plan.peak_bytes(plan.pages, 1) < 100 << 20
+    # Of a tree they have no node.
+    plan = plan_of(bases, base_count=known, page_size=None, memory=20 * bases)
+    assert len(plan.pages) == 1
+    assert plan.peak_bytes(plan.pages, 1) < 20 * bases
+
+
 def test_parts_are_not_made_smaller_for_ever() -> None:
-    for bases in (1000, LEAST_PART_BASES, 10_000_000):
+    for bases in (1000, LEAST_PAGE_BASES, 10_000_000):
         plan = tables_of(bases, memory=1)
-        assert plan.page_size >= min(bases, LEAST_PART_BASES // 2)
-        assert plan.page_size <= LEAST_PART_BASES
+        assert plan.page_size >= min(bases, LEAST_PAGE_BASES // 2)
+        assert plan.page_size <= LEAST_PAGE_BASES
         assert [len(group) for group in plan.groups] == [1] * len(plan.pages)
 
 
@@ -264,9 +307,10 @@ def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
     assert len(plan.groups) == 1
     assert plan.kmer_length == choose_kmer_length(20, 300)
     two = 2 * table_bytes(300, plan.kmer_length)
+    besides = padded_bytes(1000) + LEAST_SCRATCH_BYTES
     # The last part is smaller, and may go with the one before it.
     for memory, expected in ((two, [2, 2]), (two - 1, [1, 1, 2]), (1, [1, 1, 1, 1])):
-        plan = tables_of(1000, page_size=300, memory=memory)
+        plan = tables_of(1000, page_size=300, memory=besides + memory)
         assert [len(group) for group in plan.groups] == expected
         plan = tables_of(1000, memory, page_size=300, memory=1 << 30)
         assert [len(group) for group in plan.groups] == expected
@@ -284,25 +328,40 @@ def test_matches_may_be_longer_than_a_part(minimum_length: int) -> None:
 def test_scratch_memory_is_a_part_of_the_memory() -> None:
     for memory, expected in (
         (1, LEAST_SCRATCH_BYTES),
-        (4 * LEAST_SCRATCH_BYTES + 400, LEAST_SCRATCH_BYTES + 100),
+        (padded_bytes(1000) + 4 * LEAST_SCRATCH_BYTES + 400, LEAST_SCRATCH_BYTES + 100),
         (1 << 50, MOST_SCRATCH_BYTES),
     ):
         assert tables_of(1000, memory=memory).scratch_bytes == expected
 
 
-def test_the_report_tells_the_plan_of_a_sampled_search() -> None:
+def test_the_report_tells_the_plan_of_a_kmer_search() -> None:
     stats, lines = Stats(), list[str]()
-    options = MatchOptions("r.fa", ("q.fa",), search="sampled", page_size=300, memory=1)
-    reference = reference_of_size(1000)
-    plan = make_plan(options, reference)
-    describe_plan(plan, options, reference, "cpu", stats, lines.append)
-    assert stats.settings["search"] == "sampled"
+    plan = plan_of(1000, search="kmer", page_size=300, memory=1)
+    describe_plan(plan, 20, 1, "cpu", stats, lines.append)
+    assert stats.settings["search"] == "kmer"
     assert stats.settings["kmer_length"] == plan.kmer_length > 0
     assert stats.settings["page_groups"] == stats.counts["pages"] == 4
     # Nothing that is said of trees alone.
     assert not {"policy", "address_bits", "builder"} & set(stats.settings)
     (line,) = lines
-    assert f"4 pages in 4 groups; backend cpu, sampled search of {plan.kmer_length}-mers" in line
+    assert f"4 pages in 4 groups; backend cpu, k-mer search of {plan.kmer_length}-mers" in line
+
+
+def test_a_limit_that_nothing_keeps_to_is_refused() -> None:
+    bases = 100_000_000
+    for told, least in (({"search": "kmer"}, 100 << 20), ({"page_size": None}, 800 << 20)):
+        reference = reference_of_size(bases)
+        with pytest.raises(OptionError, match="this reference needs at least") as caught:
+            plan_index(reference, index_options(memory=1 << 20, **told), 2)
+        assert caught.value.option == "--max-memory"
+        asked = int(caught.value.message.split("at least ")[1].split("M ")[0]) << 20
+        assert least < asked < 4 * least
+        plan_index(reference, index_options(memory=asked, **told), 2)
+        with pytest.raises(OptionError):
+            plan_index(reference, index_options(memory=asked - (80 << 20), **told), 2)
+    # What is negligible is no reason to refuse.
+    for told in ({"search": "kmer"}, {"page_size": 300}):
+        assert plan_index(reference_of_size(1000), index_options(memory=1, **told), 2).groups
 
 
 @pytest.mark.parametrize(
@@ -320,20 +379,17 @@ def test_blocks_are_small_where_queries_are_few(
 ) -> None:
     half = tmp_path / "half.fa"
     half.write_bytes(b"A" * (file_bytes // 2))
-    options = MatchOptions("r.fa", (str(half), str(half)), threads=threads, block_size=asked)
-    assert choose_block_size(options, 8_000) == expected
+    assert choose_block_size(asked, (str(half), str(half)), threads, 8_000) == expected
 
 
 def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size() -> None:
-    options = MatchOptions("r.fa", ("-",), threads=2)
-    assert choose_block_size(options, 8_000) == 8_000
+    assert choose_block_size(None, ("-",), 2, 8_000) == 8_000
 
 
 @pytest.mark.parametrize("page_size", [None, 101, 1 << 40])
 def test_no_part_is_larger_than_a_table_can_be(
     page_size: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "MAXIMUM_TABLE_BASES", 100)
-    options = MatchOptions("r.fa", ("q.fa",), search="sampled", page_size=page_size)
-    plan = make_plan(options, reference_of_size(250))
+    monkeypatch.setattr(kmer_index, "MAXIMUM_TABLE_BASES", 100)
+    plan = plan_of(250, search="kmer", page_size=page_size)
     assert [(page.begin, page.end) for page in plan.pages] == [(0, 100), (100, 200), (200, 250)]

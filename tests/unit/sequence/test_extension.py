@@ -7,15 +7,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 from mummergpu.sequence.extension import (
-    MARGIN,
     MAXIMUM_KMER_LENGTH,
     STEP,
     equal_ahead,
     equal_behind,
     kmer_at,
-    with_margins,
 )
 
 ANY = 1 << 40

@@ -41,7 +41,7 @@ def columns_of(
     stats = Stats()
     block = block_of(queries)
     backend = CpuBackend(stats)
-    backend.hold([build_page(reference, page, layout, stats)], minimum_length)
+    backend.load_pages([build_page(reference, page, layout, stats)], minimum_length)
     columns = backend.find_mems(block, block.codes, ANY)
     assert columns is not None
     return columns
@@ -189,7 +189,7 @@ def test_more_rows_than_there_is_room_for_are_not_made(page_size: int) -> None:
     pages = plan_pages(50, page_size, 4)
     block = block_of(["A" * 20])
     backend = CpuBackend(stats)
-    backend.hold([build_page(reference, page, PLAIN, stats) for page in pages], 5)
+    backend.load_pages([build_page(reference, page, PLAIN, stats) for page in pages], 5)
     rows = len(expected(["A" * 50], ["A" * 20], 5)[0])
     assert backend.find_mems(block, block.codes, rows - 1) is None
     columns = backend.find_mems(block, block.codes, rows)
@@ -207,7 +207,7 @@ def test_the_pages_that_are_held_last_are_searched() -> None:
     backend = CpuBackend(stats)
     found: list[Rows] = [[] for _ in QUERIES]
     for group in ([indexed[0]], indexed[1:4], indexed[4:]):
-        backend.hold(group, 5)
+        backend.load_pages(group, 5)
         columns = backend.find_mems(block, block.codes, ANY)
         assert columns is not None
         for query, rows in enumerate(rows_of(columns)):

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id, reference_of
 
+from mummergpu.index.page_groups import groups_built_within
 from mummergpu.index.pages import Page, plan_pages
 from mummergpu.index.tree.build import build_page, build_pages, page_codes
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
-from mummergpu.pipeline.page_groups import BUILD_BYTES_PER_BASE, group_pages
-from mummergpu.runtime.memory import free_memory
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, decode
+
+BUILD_BYTES_PER_BASE = 65
 
 REFERENCE = reference_of(["ACGTACGTTTGACNNACG", "", "GATTACA", "A" * 20, "ACGTACGTTTGAC"])
 
@@ -119,15 +120,18 @@ def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
         on_device = device_memory is None or trees <= device_memory
         return trees + building <= memory and on_device
 
-    groups = group_pages(pages, memory, threads, layout, device_memory)
+    groups = groups_built_within(
+        pages,
+        memory,
+        threads,
+        lambda page: (page.end - page.begin) * layout.most_bytes_per_base,
+        lambda page: (page.end - page.begin) * BUILD_BYTES_PER_BASE,
+        device_memory,
+    )
     assert [page for group in groups for page in group] == pages
     assert all(group and (len(group) == 1 or fits(group)) for group in groups)
     for group, following in pairwise(groups):
         assert not fits([*group, following[0]]), "another page would have fitted"
-
-
-def test_pages_that_fit_the_memory_stand_in_it_together() -> None:
-    assert len(group_pages(plan_pages(10_000, 500, 19), 1 << 30, 2, PLAIN)) == 1
 
 
 def test_a_tree_takes_no_more_than_is_planned_for() -> None:
@@ -137,7 +141,3 @@ def test_a_tree_takes_no_more_than_is_planned_for() -> None:
         (page,) = plan_pages(codes.size, 1 << 20, 3)
         tree = build_page(reference, page, layout, Stats()).tree
         assert tree.byte_count <= codes.size * layout.most_bytes_per_base + 1
-
-
-def test_free_memory_is_some_of_the_memory() -> None:
-    assert 1 << 20 < free_memory() < 1 << 50

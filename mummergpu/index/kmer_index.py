@@ -1,0 +1,234 @@
+"""The index of the k-mer search: how it is planned, built, written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+from mummergpu.errors import OptionError
+from mummergpu.index.file import IndexFile, section_name
+from mummergpu.index.format import IndexHeader, PageEntry
+from mummergpu.index.kmer_page import KmerPage, build_kmer_page, choose_kmer_length
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
+from mummergpu.index.options import KmerOptions
+from mummergpu.index.page_groups import groups_within
+from mummergpu.index.pages import Page, plan_pages
+from mummergpu.index.reference_index import BuildFacts, BuildWork, ReferenceIndex
+from mummergpu.index.writer import SectionWriter
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.memory import MemoryBudget
+
+LEAST_PAGE_BASES: Final = 1 << 20
+"""A page with a table of its own is not made smaller for want of memory."""
+
+LEAST_SCRATCH_BYTES: Final = 1 << 24
+MOST_SCRATCH_BYTES: Final = 1 << 28
+SCRATCH_BYTES_PER_BASE: Final = 2
+"""Bounds of the memory that building a table may take besides the table's own; the upper one is
+the larger of two. An entry has 8 bytes, so a large reference is passed over four times."""
+
+
+class KmerIndex(ReferenceIndex[KmerPage]):
+    """Pages with tables of k-mers (`reference_index.ReferenceIndex`).
+
+    Pages do not overlap: matches are extended in the whole reference.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    groups : list of list of Page
+        All its pages, in groups.
+    page_size : int
+        The most bases of a page.
+    search_length : int
+        The fewest bases of the matches that pages are searched for.
+    kmer_length : int
+        The bases of a k-mer.
+    scratch_bytes : int
+        About how many bytes the construction of a table may take besides the table.
+    file : IndexFile or None
+        The file that holds the tables; None to build them.
+    """
+
+    search: ClassVar[str] = KmerOptions.search
+
+    def __init__(
+        self,
+        reference: Reference,
+        groups: list[list[Page]],
+        page_size: int,
+        search_length: int,
+        kmer_length: int,
+        scratch_bytes: int,
+        file: IndexFile | None = None,
+    ) -> None:
+        super().__init__(reference, groups, page_size, search_length, file)
+        self.kmer_length = kmer_length
+        self.scratch_bytes = scratch_bytes
+
+    @classmethod
+    def plan(
+        cls,
+        reference: Reference,
+        options: KmerOptions,
+        minimum_length: int,
+        budget: MemoryBudget,
+    ) -> KmerIndex:
+        """Divide a reference into pages, as few as memory allows, and into groups of them.
+
+        Parameters
+        ----------
+        reference : Reference
+            The reference.
+        options : KmerOptions
+            How tables are built.
+        minimum_length : int
+            The fewest bases of a match.
+        budget : MemoryBudget
+            What the reference, the tables and their construction may take.
+
+        Returns
+        -------
+        KmerIndex
+            The same for the same arguments. Nothing is built yet.
+        """
+        bases = reference.codes.size
+        # Only positions of bases that can match stand in a table.
+        most_positions = reference.base_count
+        page_size = min(options.page_size or bases, MAXIMUM_TABLE_BASES)
+        room = max(0, budget.host - reference.padded_codes.nbytes)
+        scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * min(page_size, most_positions))
+        scratch = min(max(room // 4, LEAST_SCRATCH_BYTES), scratch)
+        most = max(0, room - scratch)
+        if budget.device is not None:
+            most = min(most, budget.device)
+
+        def bytes_of(page_bases: int) -> int:
+            positions = min(page_bases, most_positions)
+            return table_bytes(positions, choose_kmer_length(minimum_length, positions))
+
+        if options.page_size is None:
+            while bytes_of(page_size) > most and page_size > LEAST_PAGE_BASES:
+                page_size = -(-page_size // 2)
+        kmer_length = choose_kmer_length(minimum_length, min(page_size, bases, most_positions))
+        pages = plan_pages(bases, page_size, 0)
+        groups = groups_within(
+            pages, most, lambda page: _table_bytes(page, most_positions, kmer_length)
+        )
+        return cls(reference, groups, page_size, minimum_length, kmer_length, scratch)
+
+    @classmethod
+    def from_file(cls, file: IndexFile, minimum_length: int, budget: MemoryBudget) -> KmerIndex:
+        """Divide the pages of an index file into groups.
+
+        Parameters
+        ----------
+        file : IndexFile
+            A file with tables.
+        minimum_length : int
+            The fewest bases of a match.
+        budget : MemoryBudget
+            What the pages that are searched together may take.
+
+        Returns
+        -------
+        KmerIndex
+            All pages in one group, unless memory is too little for that.
+
+        Raises
+        ------
+        OptionError
+            If the matches are shorter than the k-mers of the file.
+        """
+        header = file.header
+        if minimum_length < header.kmer_length:
+            raise OptionError(
+                "-l",
+                f"the index '{file.path}' has {header.kmer_length}-mers and finds no shorter "
+                f"matches; make one with 'mummergpu index -l {minimum_length}'",
+            )
+        return cls(
+            file.reference,
+            file.groups_within(budget),
+            header.page_size,
+            minimum_length,
+            header.kmer_length,
+            0,
+            file,
+        )
+
+    def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[KmerPage]:
+        """Return pages with their tables (`reference_index.ReferenceIndex.load_pages`)."""
+        if self.file is not None:
+            self.file.bring_in(group)
+        loaded = []
+        for page in group:
+            loaded.append(self._load_page(page, work))
+            work.page_is_ready()
+        return loaded
+
+    def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
+        """Build the tables one after the other, and write each as soon as it is built."""
+        for page in self.pages:
+            table = self._load_page(page, work).table
+            with work.stats.stage("results_to_disk"):
+                writer.write(section_name(page.index, "offsets"), table.offsets)
+                writer.write(section_name(page.index, "positions"), table.positions)
+            yield PageEntry(page.begin, page.end, page.owned_end)
+
+    def header(self, build: BuildFacts) -> IndexHeader:
+        """Return the header of a file that holds the index."""
+        return IndexHeader(
+            program=build.program,
+            reference_path=self.reference.path,
+            digest=build.digest,
+            records=len(self.reference.names),
+            bases=int(self.reference.record_lengths.sum()),
+            search=self.search,
+            minimum_length=build.minimum_length,
+            page_size=self.page_size,
+            search_length=0,
+            kmer_length=self.kmer_length,
+            policy="",
+            address_bits=0,
+            builder="",
+            pages=build.pages,
+            sections=build.sections,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the report says of the index."""
+        return {"kmer_length": self.kmer_length}
+
+    def describe(self) -> str:
+        """Return how the index is searched, for people."""
+        return f"k-mer search of {self.kmer_length}-mers"
+
+    def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
+        """Return the most bytes that the tables of a group and their construction take."""
+        if self.file is not None:
+            return sum(self.file.page_bytes(page.index) for page in group)
+        positions = self.reference.base_count
+        tables = sum(_table_bytes(page, positions, self.kmer_length) for page in group)
+        return tables + self.scratch_bytes
+
+    def _load_page(self, page: Page, work: BuildWork) -> KmerPage:
+        if self.file is None:
+            loaded = build_kmer_page(
+                self.reference,
+                page,
+                self.kmer_length,
+                self.scratch_bytes,
+                work.stats,
+                work.executor.map,
+            )
+        else:
+            loaded = KmerPage(page, self.file.table(page), self.reference.padded_codes)
+        work.stats.add_bytes(tables=loaded.table.byte_count)
+        return loaded
+
+
+def _table_bytes(page: Page, most_positions: int, kmer_length: int) -> int:
+    """Return the most bytes of the table of a page."""
+    return table_bytes(min(page.end - page.begin, most_positions), kmer_length)

@@ -1,0 +1,82 @@
+"""Pages divided into groups that fit the memory together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mummergpu.index.pages import Page
+
+
+def groups_within(
+    pages: Sequence[Page], max_bytes: int, bytes_of: Callable[[Page], int]
+) -> list[list[Page]]:
+    """Divide pages into groups of at most so many bytes, or of one page.
+
+    Parameters
+    ----------
+    pages : sequence of Page
+        In the order of the reference.
+    max_bytes : int
+        The most bytes of a group of several pages.
+    bytes_of : callable
+        Returns the bytes of a page.
+
+    Returns
+    -------
+    list of list of Page
+        At least one page each, in the same order.
+    """
+    groups: list[list[Page]] = []
+    taken = 0
+    for page in pages:
+        size = bytes_of(page)
+        if not groups or taken + size > max_bytes:
+            groups.append([])
+            taken = 0
+        groups[-1].append(page)
+        taken += size
+    return groups
+
+
+def groups_built_within(
+    pages: Sequence[Page],
+    max_bytes: int,
+    threads: int,
+    tree_bytes: Callable[[Page], int],
+    build_bytes: Callable[[Page], int],
+    max_device_bytes: int | None = None,
+) -> list[list[Page]]:
+    """Divide pages into groups whose trees, and the construction of them, fit the memory.
+
+    Parameters
+    ----------
+    pages : sequence of Page
+        In the order of the reference.
+    max_bytes : int
+        The most bytes that the trees of a group and their construction may take.
+    threads : int
+        How many pages are built at the same time.
+    tree_bytes, build_bytes : callable
+        Return the bytes of a page's tree, and what building it takes besides.
+    max_device_bytes : int or None
+        The most bytes of the trees of a group on a device, where they are not built; None
+        without a device.
+
+    Returns
+    -------
+    list of list of Page
+        At least one page each, in the same order.
+    """
+    max_tree_bytes = max_bytes if max_device_bytes is None else max_device_bytes
+    groups: list[list[Page]] = []
+    trees = building = 0
+    for page in pages:
+        tree = tree_bytes(page)
+        trees += tree
+        if groups and len(groups[-1]) < threads:
+            building += build_bytes(page)
+        if not groups or trees > max_tree_bytes or trees + building > max_bytes:
+            groups.append([])
+            trees, building = tree, build_bytes(page)
+        groups[-1].append(page)
+    return groups

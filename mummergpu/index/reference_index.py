@@ -1,0 +1,187 @@
+"""What both kinds of index are: a reference in pages, built or read from a file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from mummergpu.errors import OptionError
+from mummergpu.index.file import IndexFile
+from mummergpu.index.format import IndexHeader, PageEntry, Section
+from mummergpu.index.pages import Page
+from mummergpu.index.writer import SectionWriter
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.memory import (
+    PROCESS_BYTES,
+    PROCESS_BYTES_PER_THREAD,
+    MemoryBudget,
+)
+from mummergpu.runtime.stats import Stats
+
+PageType = TypeVar("PageType")
+
+NEGLIGIBLE_BYTES = 64 << 20
+"""By so much a run may exceed its limit: it is part of what `PROCESS_BYTES` states."""
+
+
+@dataclass(frozen=True)
+class BuildWork:
+    """What the construction of pages works with.
+
+    Attributes
+    ----------
+    executor : concurrent.futures.ThreadPoolExecutor
+        Runs the tasks.
+    threads : int
+        How many of them at the same time.
+    stats : Stats
+        Takes the times, and the numbers of nodes and bytes.
+    page_is_ready : callable
+        Called after each page.
+    """
+
+    executor: ThreadPoolExecutor
+    threads: int
+    stats: Stats
+    page_is_ready: Callable[[], None]
+
+
+class ReferenceIndex(ABC, Generic[PageType]):
+    """A reference cut into pages, and how each gets what a search needs.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    groups : list of list of Page
+        All its pages in order; those of a group stand in memory together.
+    page_size : int
+        The most bases of a page.
+    search_length : int
+        The fewest bases of the matches that pages are searched for.
+    file : IndexFile or None
+        The file that holds the pages; None to build them.
+    """
+
+    search: ClassVar[str]
+    """The name of the kind, as in ``--search``."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        groups: list[list[Page]],
+        page_size: int,
+        search_length: int,
+        file: IndexFile | None = None,
+    ) -> None:
+        self.reference = reference
+        self.groups = groups
+        self.pages = [page for group in groups for page in group]
+        self.page_size = page_size
+        self.search_length = search_length
+        self.file = file
+
+    @abstractmethod
+    def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[PageType]:
+        """Return some pages with all that a search needs: built, or from the file.
+
+        Parameters
+        ----------
+        group : sequence of Page
+            Some of `pages`, in their order.
+        work : BuildWork
+            What to work with.
+
+        Returns
+        -------
+        list
+            In the order of `group`.
+
+        Raises
+        ------
+        MummergpuError
+            If a page cannot be built, or its arrays in the file do not fit each other.
+        """
+
+    @abstractmethod
+    def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
+        """Build the pages one after the other, and write each as soon as it is built."""
+
+    @abstractmethod
+    def header(self, build: BuildFacts) -> IndexHeader:
+        """Return the header of a file that holds the index."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return what the report says of the index, by the names of the report."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return a few words for people: how it is searched, and what was chosen."""
+
+    @abstractmethod
+    def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
+        """Return the most bytes that the pages of a group and their construction take."""
+
+    def check_memory(self, budget: MemoryBudget, threads: int) -> None:
+        """Refuse a limit of memory that no division into groups keeps to.
+
+        Parameters
+        ----------
+        budget : MemoryBudget
+            What the index may take.
+        threads : int
+            How many pages are built at the same time.
+
+        Raises
+        ------
+        OptionError
+            If the user has set a limit, and it is too low; the message says what would do.
+
+        Notes
+        -----
+        Resident memory stays within the limit and `memory.PROCESS_BYTES`, and
+        `memory.PROCESS_BYTES_PER_THREAD` for each thread.
+        """
+        if not budget.is_limit:
+            return
+        needed = self.reference.padded_codes.nbytes
+        needed += max(self.peak_bytes(group, threads) for group in self.groups)
+        if needed > budget.host + NEGLIGIBLE_BYTES:
+            besides = (PROCESS_BYTES + threads * PROCESS_BYTES_PER_THREAD) >> 20
+            hint = "a smaller --page-size may need less"
+            if self.file is not None:
+                hint = "an index that was made with a smaller --page-size may need less"
+            raise OptionError(
+                "--max-memory",
+                f"this reference needs at least {-(-needed >> 20)}M (besides {besides}M for the "
+                f"program itself) in pages of this size; {hint}",
+            )
+
+
+@dataclass(frozen=True)
+class BuildFacts:
+    """What a header says of how its file came to be.
+
+    Attributes
+    ----------
+    program : str
+        What writes the file.
+    digest : str
+        Tells references apart (`checksums.digest_of`).
+    minimum_length : int
+        The fewest bases of the matches that the index is meant for.
+    pages : tuple of PageEntry
+        The pages as they were written.
+    sections : tuple of Section
+        The arrays as they were written.
+    """
+
+    program: str
+    digest: str
+    minimum_length: int
+    pages: tuple[PageEntry, ...]
+    sections: tuple[Section, ...]

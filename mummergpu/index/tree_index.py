@@ -1,0 +1,377 @@
+"""The index of the tree search: how it is planned, built, written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+from mummergpu.errors import OptionError
+from mummergpu.index.file import IndexFile, section_name
+from mummergpu.index.format import IndexHeader, PageEntry
+from mummergpu.index.options import TreeOptions
+from mummergpu.index.page_groups import groups_built_within
+from mummergpu.index.pages import Page, plan_pages
+from mummergpu.index.reference_index import BuildFacts, BuildWork, ReferenceIndex
+from mummergpu.index.tree.build import build_pages
+from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout
+from mummergpu.index.tree.page import TreePage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.index.writer import SectionWriter
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.memory import MemoryBudget
+
+BUILD_BYTES_PER_BASE: Final = 16
+BUILD_BYTES_PER_LEAF: Final = 49
+"""What the construction of a tree takes besides the flat tree: for each base of the page, and
+for each of them that can match, which has a leaf."""
+
+
+class TreeIndex(ReferenceIndex[TreePage]):
+    """Pages with suffix trees (`reference_index.ReferenceIndex`).
+
+    Pages overlap by one base less than what they are searched for.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    groups : list of list of Page
+        All its pages, in groups.
+    page_size : int
+        The most bases of a page.
+    search_length : int
+        The fewest bases of the matches that pages are searched for.
+    layout : Layout
+        How the trees lie in memory.
+    policy : Policy
+        The data policies.
+    builder : str
+        What grows the trees.
+    file : IndexFile or None
+        The file that holds the trees; None to build them.
+    """
+
+    search: ClassVar[str] = TreeOptions.search
+
+    def __init__(
+        self,
+        reference: Reference,
+        groups: list[list[Page]],
+        page_size: int,
+        search_length: int,
+        layout: Layout,
+        policy: Policy,
+        builder: str,
+        file: IndexFile | None = None,
+    ) -> None:
+        super().__init__(reference, groups, page_size, search_length, file)
+        self.layout = layout
+        self.policy = policy
+        self.builder = builder
+
+    @classmethod
+    def plan(
+        cls,
+        reference: Reference,
+        options: TreeOptions,
+        minimum_length: int,
+        budget: MemoryBudget,
+        threads: int,
+    ) -> TreeIndex:
+        """Divide a reference into pages, and the pages into groups.
+
+        Parameters
+        ----------
+        reference : Reference
+            The reference.
+        options : TreeOptions
+            How trees are built.
+        minimum_length : int
+            The fewest bases of a match.
+        budget : MemoryBudget
+            What the reference, the trees and their construction may take.
+        threads : int
+            How many pages are built at the same time.
+
+        Returns
+        -------
+        TreeIndex
+            The same for the same arguments. Nothing is built yet.
+
+        Raises
+        ------
+        OptionError
+            If pages cannot be as large as was asked for.
+        """
+        check_page_size(options)
+        length = search_length(options.page_size, minimum_length)
+        bases = reference.codes.size
+        leaves = reference.base_count
+        room = max(0, budget.host - reference.padded_codes.nbytes)
+        page_size = options.page_size
+        if page_size is None:
+            page_size = largest_pages(options, bases, leaves, length - 1, room, budget.device)
+        wide = options.address_bits == 32 or min(page_size, bases) > MAXIMUM_PAGE_BASES
+        layout = Layout.of(options.policy, wide)
+        groups = groups_built_within(
+            plan_pages(bases, page_size, length - 1),
+            room,
+            threads,
+            lambda page: tree_bytes(page.end - page.begin, leaves, layout),
+            lambda page: build_bytes(page.end - page.begin, leaves),
+            budget.device,
+        )
+        return cls(reference, groups, page_size, length, layout, options.policy, options.builder)
+
+    @classmethod
+    def from_file(
+        cls, file: IndexFile, policy: Policy, minimum_length: int, budget: MemoryBudget
+    ) -> TreeIndex:
+        """Divide the pages of an index file into groups.
+
+        Parameters
+        ----------
+        file : IndexFile
+            A file with trees.
+        policy : Policy
+            The data policies of the search; but for textures they are those of the file.
+        minimum_length : int
+            The fewest bases of a match.
+        budget : MemoryBudget
+            What the pages that are searched together may take.
+
+        Returns
+        -------
+        TreeIndex
+            All pages in one group, unless memory is too little for that.
+
+        Raises
+        ------
+        OptionError
+            If the policy asks for another layout.
+        """
+        header = file.header
+        if Layout.of(policy, file.layout.wide) != file.layout:
+            raise OptionError(
+                "--policy", f"the index '{file.path}' is laid out for '{header.policy}'"
+            )
+        if len(file.pages) > 1:
+            # Longer matches are among those for which the pages overlap.
+            minimum_length = min(minimum_length, header.search_length)
+        return cls(
+            file.reference,
+            file.groups_within(budget),
+            header.page_size,
+            minimum_length,
+            file.layout,
+            policy,
+            header.builder,
+            file,
+        )
+
+    def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[TreePage]:
+        """Return pages with their trees (`reference_index.ReferenceIndex.load_pages`)."""
+        if self.file is None:
+            return build_pages(
+                self.reference,
+                group,
+                self.layout,
+                work.stats,
+                work.executor,
+                work.page_is_ready,
+                self.builder,
+            )
+        self.file.bring_in(group)
+        loaded = []
+        for page in group:
+            tree = self.file.tree(page)
+            loaded.append(TreePage(page, tree, self.reference.codes))
+            work.stats.add(tree_nodes=tree.node_count, tree_leaves=tree.leaf_count)
+            work.stats.add_bytes(trees=tree.byte_count)
+            work.page_is_ready()
+        return loaded
+
+    def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
+        """Build as many trees at a time as there are threads, and write them."""
+        for group in self.groups:
+            for first in range(0, len(group), work.threads):
+                loaded = self.load_pages(group[first : first + work.threads], work)
+                while loaded:
+                    yield self._write_page(writer, loaded.pop(0), work)
+
+    def _write_page(self, writer: SectionWriter, loaded: TreePage, work: BuildWork) -> PageEntry:
+        page, tree = loaded.page, loaded.tree
+        with work.stats.stage("results_to_disk"):
+            writer.write(section_name(page.index, "nodes"), tree.nodes)
+            if not self.layout.merged_tree:
+                writer.write(section_name(page.index, "children"), tree.children)
+            writer.write(section_name(page.index, "reference"), tree.reference)
+        return PageEntry(page.begin, page.end, page.owned_end, tree.node_count, tree.leaf_count)
+
+    def header(self, build: BuildFacts) -> IndexHeader:
+        """Return the header of a file that holds the index."""
+        return IndexHeader(
+            program=build.program,
+            reference_path=self.reference.path,
+            digest=build.digest,
+            records=len(self.reference.names),
+            bases=int(self.reference.record_lengths.sum()),
+            search=self.search,
+            minimum_length=build.minimum_length,
+            page_size=self.page_size,
+            search_length=self.search_length,
+            kmer_length=0,
+            policy=self.policy.code,
+            address_bits=self.layout.address_bits,
+            builder=self.builder,
+            pages=build.pages,
+            sections=build.sections,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the report says of the index."""
+        return {
+            "policy": self.policy.code,
+            "address_bits": self.layout.address_bits,
+            "builder": self.builder,
+        }
+
+    def describe(self) -> str:
+        """Return how the index is searched, for people."""
+        bits = self.layout.address_bits
+        return f"tree search, policy {self.policy.code}, {bits}-bit addresses"
+
+    def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
+        """Return the most bytes that the trees of a group and their construction take."""
+        if self.file is not None:
+            return sum(self.file.page_bytes(page.index) for page in group)
+        leaves = self.reference.base_count
+        sizes = [page.end - page.begin for page in group]
+        building = sorted((build_bytes(size, leaves) for size in sizes), reverse=True)
+        trees = sum(tree_bytes(size, leaves, self.layout) for size in sizes)
+        return trees + sum(building[:threads])
+
+
+def tree_bytes(bases: int, leaves: int, layout: Layout) -> int:
+    """Return the most bytes of the flat tree of a page.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the page.
+    leaves : int
+        The bases of the whole reference that can match; others have no leaf.
+    layout : Layout
+        How the tree lies in memory.
+
+    Returns
+    -------
+    int
+        Two nodes for each leaf, and the bases themselves.
+    """
+    return min(bases, leaves) * (layout.most_bytes_per_base - 1) + bases
+
+
+def build_bytes(bases: int, leaves: int) -> int:
+    """Return what the construction of a page's tree takes besides the flat tree, in bytes."""
+    return bases * BUILD_BYTES_PER_BASE + min(bases, leaves) * BUILD_BYTES_PER_LEAF
+
+
+def search_length(page_size: int | None, minimum_length: int) -> int:
+    """Return the fewest bases of the matches that pages are searched for.
+
+    Parameters
+    ----------
+    page_size : int or None
+        The most bases of a page; None for as many as memory allows.
+    minimum_length : int
+        The fewest bases of a match.
+
+    Returns
+    -------
+    int
+        The minimum length, or about half a page if that is less: matches are followed over
+        the ends of pages, so they can be longer than a page; but pages overlap by one base
+        less than what is searched for.
+    """
+    page_size = MAXIMUM_PAGE_BASES if page_size is None else page_size
+    return min(minimum_length, (page_size + 1) // 2)
+
+
+def check_page_size(options: TreeOptions) -> None:
+    """Refuse pages that no format, or not the chosen one, has addresses for.
+
+    Parameters
+    ----------
+    options : TreeOptions
+        How trees are built.
+
+    Raises
+    ------
+    OptionError
+        Names the option that is wrong.
+    """
+    if options.page_size is None:
+        return
+    if options.page_size > MAXIMUM_WIDE_PAGE_BASES:
+        raise OptionError(
+            "--page-size", f"a page can have at most {MAXIMUM_WIDE_PAGE_BASES} bases (1G)"
+        )
+    if options.address_bits == 24 and options.page_size > MAXIMUM_PAGE_BASES:
+        raise OptionError(
+            "--address-bits", f"24 allow pages of at most {MAXIMUM_PAGE_BASES} bases (8M)"
+        )
+
+
+def largest_pages(
+    options: TreeOptions,
+    bases: int,
+    leaves: int,
+    overlap: int,
+    memory: int,
+    device_memory: int | None = None,
+) -> int:
+    """Return the page size that cuts a reference into as few pages as memory allows.
+
+    Parameters
+    ----------
+    options : TreeOptions
+        How trees are built; the page size does not count.
+    bases : int
+        The length of the joined reference.
+    leaves : int
+        The bases of the reference that can match.
+    overlap : int
+        The bases that two neighbours share.
+    memory : int
+        How many bytes a tree and its construction may take.
+    device_memory : int or None
+        How many bytes a tree may take on a device; None without a device.
+
+    Returns
+    -------
+    int
+        The most bases of a page. No page is smaller than the paper's for want of memory;
+        larger ones are all about as large, so that no memory is left idle.
+    """
+    if bases <= MAXIMUM_PAGE_BASES or options.address_bits == 24:
+        return MAXIMUM_PAGE_BASES
+    layout = Layout.of(options.policy, wide=True)
+
+    def fits(page_bases: int) -> bool:
+        tree = tree_bytes(page_bases, leaves, layout)
+        if device_memory is not None and tree > device_memory:
+            return False
+        return tree + build_bytes(page_bases, leaves) <= memory
+
+    fitting = min(bases, layout.maximum_bases)
+    if not fits(fitting):
+        low, high = MAXIMUM_PAGE_BASES, fitting
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        fitting = low
+    if fitting == MAXIMUM_PAGE_BASES:
+        return fitting
+    count = -(-(bases - overlap) // (fitting - overlap))
+    return -(-(bases - overlap) // count) + overlap

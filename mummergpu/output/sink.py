@@ -1,0 +1,69 @@
+"""Where matches go: made into text by any thread, written by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.columns import MemColumns
+from mummergpu.output.mummer import MummerFormatter
+from mummergpu.output.number_text import TextArray
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+
+class TextSink:
+    """Turns the matches of blocks into MUMmer's text, and writes it.
+
+    Parameters
+    ----------
+    formatter : MummerFormatter
+        Makes the text.
+    output : OutputFile
+        Takes it.
+    stats : Stats
+        Takes the number of matches, the bytes and the times.
+    most_rows : int
+        A block with more matches than this is made into text only while it is written, so
+        that its text never stands in memory as a whole.
+    """
+
+    def __init__(
+        self, formatter: MummerFormatter, output: OutputFile, stats: Stats, most_rows: int
+    ) -> None:
+        self._formatter = formatter
+        self._output = output
+        self._stats = stats
+        self._most_rows = most_rows
+
+    def prepare(self, block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> Iterator[TextArray]:
+        """Return the text of a block's matches; may be called by any thread.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        mems : mapping of Strand to MemColumns
+            Their matches.
+
+        Returns
+        -------
+        iterator of ndarray, dtype=uint8
+            What `write` takes.
+        """
+        matches = sum(columns.count for columns in mems.values())
+        self._stats.add(matches=matches)
+        text = self._formatter.format_block(block, mems)
+        if matches > self._most_rows:
+            return text
+        with self._stats.stage("format"):
+            return iter(list(text))
+
+    def write(self, text: Iterator[TextArray]) -> None:
+        """Write what `prepare` has returned; blocks come in their order, from one thread."""
+        for piece in text:
+            with self._stats.stage("results_to_disk"):
+                self._output.write(piece)
+            self._stats.add_bytes(output=piece.size)
+            self._formatter.take_back(piece)

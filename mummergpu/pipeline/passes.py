@@ -1,0 +1,185 @@
+"""Passing the queries over one group of pages after the other (paper, section 2.2).
+
+As many pages stand in memory as fit. If not all do, the queries pass over each group, and the
+matches on all groups but the last wait in temporary files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
+from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
+from mummergpu.runtime.ordered_map import work_in_order
+from mummergpu.runtime.stats import Stats
+
+TASKS_AHEAD: Final = 2
+"""How many blocks more than there are threads are under way at once."""
+
+MOST_SPILL_FILES: Final = 16
+"""The most files of earlier matches that are open at once; then they are merged into one."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A block, and its matches on groups of pages that have been searched.
+
+    Attributes
+    ----------
+    block : QueryBlock
+        The queries.
+    groups : list of BlockMems
+        Matches in the order of the groups.
+    searched : bool
+        Whether those on the group that is searched now are among them.
+    """
+
+    block: QueryBlock
+    groups: list[BlockMems]
+    searched: bool = False
+
+
+class GroupPasses:
+    """Passes blocks of queries over groups of pages.
+
+    Parameters
+    ----------
+    search : BlockSearch
+        Searches a block on the group that is loaded.
+    executor : concurrent.futures.ThreadPoolExecutor
+        Runs the searches.
+    threads : int
+        Its threads.
+    stats : Stats
+        Takes the time that merging takes.
+    """
+
+    def __init__(
+        self, search: BlockSearch, executor: ThreadPoolExecutor, threads: int, stats: Stats
+    ) -> None:
+        self._search = search
+        self._executor = executor
+        self._window = threads + TASKS_AHEAD
+        self._stats = stats
+
+    def run(
+        self,
+        group_count: int,
+        load_group: Callable[[int], None],
+        blocks: Iterator[QueryBlock],
+        prepare: Callable[[QueryBlock, BlockMems], Result],
+        write: Callable[[Result], None],
+    ) -> None:
+        """Search all blocks on all groups of pages.
+
+        Parameters
+        ----------
+        group_count : int
+            The number of groups, at least 1.
+        load_group : callable
+            Has the backend load the group of a number, in place of the one before.
+        blocks : iterator of QueryBlock
+            The queries; drawn from once.
+        prepare : callable
+            Takes a block and all its matches, by a thread of the pool.
+        write : callable
+            Takes what `prepare` returns, by the calling thread, in the order of the blocks.
+        """
+        queries: SpilledQueries | None = None
+        spilled: list[SpilledMems] = []
+        with ExitStack() as stack:
+            for number in range(group_count):
+                load_group(number)
+                read = blocks if queries is None else queries.read_blocks()
+                if number == group_count - 1:
+                    self._search_last(read, spilled, prepare, write)
+                    return
+                if queries is None:
+                    queries = stack.enter_context(SpilledQueries())
+                    read = _keep_copies(read, queries)
+                earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
+                file = stack.enter_context(SpilledMems())
+                self._search_and_spill(read, earlier, file)
+                for merged in earlier:
+                    merged.close()
+                spilled = [*([] if earlier else spilled), file]
+
+    def _tasks(
+        self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems]
+    ) -> Iterator[Task]:
+        """Yield each block with its matches from the files.
+
+        Blocks that one thread would be busy with for long are searched here, by the main
+        thread with the help of the whole pool: a task of the pool must not wait for another.
+        """
+        strands = self._search.strands
+        for block in blocks:
+            groups = [{s: file.read_columns() for s in strands} for file in spilled]
+            searched = self._search.needs_all_threads(block)
+            if searched:
+                mems = self._search.find_mems(block, UNBOUNDED, self._executor.map)
+                assert mems is not None
+                groups.append(mems)
+            yield Task(block, groups, searched)
+
+    def _search_and_spill(
+        self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems], file: SpilledMems
+    ) -> None:
+        """Search all blocks on one group of pages, and keep the matches for later."""
+
+        def search(task: Task) -> BlockMems | None:
+            if task.searched:
+                return self._merge(task.groups)
+            mems = self._search.find_mems(task.block)
+            return None if mems is None else self._merge([*task.groups, mems])
+
+        def keep(mems: BlockMems) -> None:
+            for strand in self._search.strands:
+                file.write_columns(mems[strand])
+
+        work_in_order(self._executor, self._window, self._tasks(blocks, spilled), search, keep)
+        file.rewind()
+
+    def _search_last(
+        self,
+        blocks: Iterator[QueryBlock],
+        spilled: Sequence[SpilledMems],
+        prepare: Callable[[QueryBlock, BlockMems], Result],
+        write: Callable[[Result], None],
+    ) -> None:
+        """Search all blocks on the last group, and add the earlier matches."""
+
+        def search(task: Task) -> Result | None:
+            if task.searched:
+                return prepare(task.block, self._merge(task.groups))
+            # Matches that have waited in a file belong to the whole block.
+            whole = bool(task.groups) or task.block.query_count == 1
+            max_rows = UNBOUNDED if whole else self._search.sizes.most_rows
+            mems = self._search.find_mems(task.block, max_rows)
+            if mems is None:
+                return None
+            return prepare(task.block, self._merge([*task.groups, mems]))
+
+        def halves(task: Task) -> list[Task]:
+            return [Task(half, []) for half in task.block.halves()]
+
+        tasks = self._tasks(blocks, spilled)
+        work_in_order(self._executor, self._window, tasks, search, write, halves)
+
+    def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
+        with self._stats.stage("coords_to_buffers"):
+            return self._search.merge_groups(groups)
+
+
+def _keep_copies(blocks: Iterator[QueryBlock], queries: SpilledQueries) -> Iterator[QueryBlock]:
+    """Pass blocks on, keeping a copy of each for the next pass."""
+    for block in blocks:
+        queries.write_block(block)
+        yield block

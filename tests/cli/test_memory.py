@@ -1,0 +1,98 @@
+"""How much memory a run takes: within its limit, and no more than its bases need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD
+
+THREADS = 2
+MIB = 1 << 20
+LINE = 100
+
+
+def write_fasta(path: Path, bases: int, unknown: int = 0) -> None:
+    """Write a record of random bases, with so many that are unknown behind them."""
+    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
+    text = letters[np.random.default_rng(bases).integers(0, 4, bases, dtype=np.uint8)]
+    text = np.concatenate((text, np.full(unknown, ord("N"), dtype=np.uint8)))
+    lines = np.full((text.size // LINE, LINE + 1), ord("\n"), dtype=np.uint8)
+    lines[:, :LINE] = text.reshape(-1, LINE)
+    path.write_bytes(b">r\n" + lines.tobytes())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 Mbp, and reads of them."""
+    folder = tmp_path_factory.mktemp("memory")
+    write_fasta(folder / "ref.fa", 24_000_000)
+    text = (folder / "ref.fa").read_bytes().split(b"\n")
+    with (folder / "reads.fa").open("wb") as file:
+        for number in range(1000):
+            file.write(b">q%d\n%s\n" % (number, text[1 + 97 * number]))
+    return folder
+
+
+def run(folder: Path, *words: str) -> tuple[int, int, bytes]:
+    """Return the peak of resident memory, the groups of pages, and the output."""
+    command = [sys.executable, "-m", "mummergpu", "-C", "-q", "-t", str(THREADS), *words]
+    files = ["-o", str(folder / "out.txt"), "--stats", str(folder / "stats.json")]
+    subprocess.run([*command, *files], check=True, timeout=250)
+    report = json.loads((folder / "stats.json").read_text())
+    groups = report["settings"]["page_groups"]
+    return report["peak_memory_bytes"], groups, (folder / "out.txt").read_bytes()
+
+
+def test_a_run_keeps_to_its_limit(folder: Path) -> None:
+    files = [str(folder / "ref.fa"), str(folder / "reads.fa"), "-b"]
+    whole, groups, expected = run(folder, *files)
+    assert groups == 1 and expected.count(b"\n") >= 3000
+    for limit in (150, 60):
+        peak, groups, found = run(folder, *files, "--max-memory", f"{limit}M")
+        assert found == expected
+        assert groups > 1
+        assert peak < limit * MIB + PROCESS_BYTES + THREADS * PROCESS_BYTES_PER_THREAD
+        # What a run takes besides is far less here, so that the limit is felt.
+        assert peak < whole - 30 * MIB
+
+
+def test_an_index_file_is_let_go_group_by_group(folder: Path) -> None:
+    files = [str(folder / "reads.fa"), "-b"]
+    index = str(folder / "ref.mgi")
+    command = [sys.executable, "-m", "mummergpu", "index", str(folder / "ref.fa")]
+    words = ["--search", "kmer", "--page-size", "3M", "-q", "-o", index]
+    subprocess.run([*command, *words], check=True, timeout=250)
+    whole, groups, expected = run(folder, index, *files)
+    assert groups == 1
+    peak, groups, found = run(folder, index, *files, "--max-memory", "110M")
+    assert found == expected and groups == 8
+    assert peak < whole - 200 * MIB
+
+
+def test_a_limit_that_is_too_low_is_an_error(folder: Path) -> None:
+    words = ["-C", "--search", "tree", "--max-memory", "300M"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mummergpu", *words, folder / "ref.fa", folder / "reads.fa"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("mummergpu: error: --max-memory: this reference needs at least ")
+    assert "a smaller --page-size may need less" in line
+
+
+def test_unknown_bases_take_the_memory_of_their_codes_only(tmp_path: Path) -> None:
+    write_fasta(tmp_path / "few.fa", 10_000)
+    few, _, expected = run(tmp_path, str(tmp_path / "few.fa"), str(tmp_path / "few.fa"))
+    write_fasta(tmp_path / "many.fa", 10_000, unknown=80_000_000)
+    many, groups, found = run(tmp_path, str(tmp_path / "many.fa"), str(tmp_path / "few.fa"))
+    assert found == expected and groups == 1
+    assert many < few + 80_000_000 + 60 * MIB

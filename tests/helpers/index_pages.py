@@ -1,0 +1,38 @@
+"""Pages with their tables or trees: built, or loaded from an index file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from mummergpu.index.file import IndexFile
+from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.index.kmer_page import KmerPage, build_kmer_page
+from mummergpu.index.pages import Page
+from mummergpu.index.reference_index import BuildWork
+from mummergpu.index.tree.policy import Policy
+from mummergpu.index.tree_index import TreeIndex
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.memory import MemoryBudget
+from mummergpu.runtime.stats import Stats
+
+
+def build_kmer_pages(
+    reference: Reference, pages: Sequence[Page], kmer_length: int
+) -> list[KmerPage]:
+    return [build_kmer_page(reference, page, kmer_length, 1 << 20, Stats()) for page in pages]
+
+
+def load_pages(file: IndexFile, page_is_ready: Callable[[], None] = lambda: None) -> list[Any]:
+    """All pages of an index file."""
+    index: KmerIndex | TreeIndex
+    header = file.header
+    budget = MemoryBudget(1 << 40)
+    if header.search == "kmer":
+        index = KmerIndex.from_file(file, header.minimum_length, budget)
+    else:
+        policy = Policy.from_code(header.policy)
+        index = TreeIndex.from_file(file, policy, header.minimum_length, budget)
+    with ThreadPoolExecutor(1) as executor:
+        return index.load_pages(index.pages, BuildWork(executor, 1, Stats(), page_is_ready))

@@ -1,0 +1,73 @@
+"""The options of a run, given flat: tests name only what matters to them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
+from mummergpu.matching.options import DeviceOptions, SearchOptions
+from mummergpu.output.mummer import TextStyle
+from mummergpu.pipeline.options import BuildOptions, MatchOptions
+
+KINDS: dict[str, type[KmerOptions] | type[TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
+OF_TREES_ALONE = ("address_bits", "builder", "policy")
+DEVICE_NAMES = {"device": "number", "gpu_memory": "memory"}
+"""Options of a device that need another name among all others."""
+
+
+def take(told: dict[str, Any], kind: type[Any], *left_out: str) -> dict[str, Any]:
+    """Take out what is told of the fields of a class."""
+    names = {field.name for field in fields(kind)} - set(left_out)
+    return {name: told.pop(name) for name in names if name in told}
+
+
+def index_options(search: str = "tree", **told: Any) -> IndexOptions:
+    """How an index is built, by the fields of the options of its kind and of all kinds."""
+    common = take(told, IndexOptions)
+    if search == "kmer":
+        for name in OF_TREES_ALONE:
+            told.pop(name, None)
+    return IndexOptions(kind=KINDS[search](**told), **common)
+
+
+def device_options(told: dict[str, Any]) -> DeviceOptions:
+    """What a search runs on; takes what is told of it."""
+    found = {own: told.pop(name) for name, own in DEVICE_NAMES.items() if name in told}
+    return DeviceOptions(**found, **take(told, DeviceOptions, "number", "memory"))
+
+
+def match_options(
+    reference: str, queries: tuple[str, ...], output: str = "-", **told: Any
+) -> MatchOptions:
+    """What the main job is told, by the fields of all its options; trees unless told otherwise."""
+    style = TextStyle(**take(told, TextStyle))
+    device = device_options(told)
+    length = {name: told[name] for name in ("minimum_length",) if name in told}
+    search = SearchOptions(**length, **take(told, SearchOptions, "minimum_length"))
+    files = take(told, MatchOptions, "search")
+    return MatchOptions(
+        reference,
+        queries,
+        output,
+        index=index_options(**told),
+        search=search,
+        device=device,
+        style=style,
+        **files,
+    )
+
+
+def build_options(reference: str, output: str, threads: int = 1, **told: Any) -> BuildOptions:
+    """What the making of an index is told."""
+    return BuildOptions(reference, output, threads, index_options(**told))
+
+
+def told_value(options: MatchOptions, name: str) -> Any:
+    """The value of an option by the name that `match_options` takes."""
+    own = DEVICE_NAMES.get(name, name)
+    parts = [options, options.search, options.index, options.index.kind, options.style]
+    parts = [options.device] if own != name else [*parts, options.device]
+    found = [getattr(part, own) for part in parts if hasattr(part, own) and part is not None]
+    assert found, f"there is no option {name}"
+    return found[0]
