@@ -20,11 +20,11 @@ from helpers.trees import LAYOUTS, flags_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mummergpu.index import kmer_index
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.kmer import cpu as sampled
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
-from mummergpu.pipeline import plan as planning
 from mummergpu.pipeline.match import run
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
@@ -105,7 +105,7 @@ def found_text(
     kmer_length = setting.kmer_length or 2
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
-        patch.object(planning, "choose_kmer_length", lambda length, _: min(length, kmer_length))
+        patch.object(kmer_index, "choose_kmer_length", lambda length, _: min(length, kmer_length))
         if setting.kmer_length
         else nullcontext(),
     ):
