@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from mummergpu.cli.doctor import doctor
+from mummergpu.cli.endings import ENDINGS
 from mummergpu.cli.imports import leave_out_what_is_not_needed
 from mummergpu.cli.index import index
 from mummergpu.cli.match import Session, run_match
@@ -30,7 +31,7 @@ from mummergpu.cli.option_types import (
     MainGroup,
     MatchCommand,
 )
-from mummergpu.cli.signals import ENDINGS, SignalWatch
+from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
 

@@ -12,10 +12,9 @@ import click
 from click_default_group import DefaultGroup
 
 from mummergpu import __version__
+from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
-
-PROGRAM: Final = "mummergpu"
 
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100}
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import suppress
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
-from mummergpu.cli.option_types import PROGRAM
+from mummergpu.cli.endings import ENDINGS, end_now
 from mummergpu.runtime.output_file import remove_unfinished
-
-ENDINGS: Final = {
-    signal.SIGINT: "interrupted",
-    signal.SIGTERM: "terminated",
-    signal.SIGHUP: "terminal closed",
-}
 
 
 class SignalWatch:
@@ -55,16 +48,9 @@ class SignalWatch:
     def _watch(self) -> None:
         while data := os.read(self._reading, 1):
             if data[0] in self._previous:
-                _end_now(signal.Signals(data[0]))
+                remove_unfinished()
+                end_now(signal.Signals(data[0]))
 
 
 def _leave_to_the_watch(_number: int, _frame: FrameType | None) -> None:
     """Do nothing, so that the main thread goes on until the process ends."""
-
-
-def _end_now(number: signal.Signals) -> None:
-    remove_unfinished()
-    start = "\r\x1b[K" if os.isatty(2) else ""
-    with suppress(OSError):
-        os.write(2, f"{start}{PROGRAM}: {ENDINGS[number]}\n".encode())
-    os._exit(128 + number)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -193,18 +191,6 @@ def test_workload_is_made_and_the_next_command_told(
     assert out == ""
     assert f"mummergpu -l 20 {folder}/reference.fa {folder}/reads.fq" in err
     assert (folder / "reads.fq").read_bytes().startswith(b"@")
-
-
-def test_nothing_heavy_is_imported_before_there_is_work() -> None:
-    program = (
-        "import sys\n"
-        "from mummergpu.cli.main import main\n"
-        "assert main(['--version']) == 0\n"
-        "heavy = {'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)\n"
-        "sys.exit(', '.join(heavy) or 0)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

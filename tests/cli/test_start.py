@@ -1,0 +1,132 @@
+"""The first moments of a process: signals while modules are imported, and what is imported."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+# The process says when its handlers stand; before that, Python's own decide.
+ANNOUNCED = """
+import os
+from mummergpu.cli import endings
+
+install = endings.end_at_signals
+
+def install_and_tell():
+    install()
+    os.write(1, b"ready\\n")
+
+endings.end_at_signals = install_and_tell
+from mummergpu.__main__ import run
+run()
+"""
+
+DELAYS = (0, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 150, 250, 400)
+"""Milliseconds: from the first import to the middle of the work."""
+
+
+def run(program: str, *words: str, ignored: tuple[signal.Signals, ...] = ()) -> str:
+    def ignore() -> None:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+    return subprocess.check_output(
+        [sys.executable, "-c", program, *words], text=True, preexec_fn=ignore
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (signal.SIGINT, b"mummergpu: interrupted\n"),
+        (signal.SIGTERM, b"mummergpu: terminated\n"),
+        (signal.SIGHUP, b"mummergpu: terminal closed\n"),
+    ],
+)
+def test_a_signal_at_any_moment_ends_in_one_line(
+    number: signal.Signals, line: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "r.fa").write_bytes(b">r\nACGTTGCATCGATCGGATCAAGCTTACG\n")
+    for delay in DELAYS:
+        process = subprocess.Popen(
+            [sys.executable, "-c", ANNOUNCED, "-q", "r.fa", "-", "-o", "out"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            # What is started in the background of a shell inherits that SIGINT is ignored.
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+        )
+        with process:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            time.sleep(delay / 1000)
+            process.send_signal(number)
+            assert process.stderr is not None
+            assert (process.stderr.read(), process.wait(30)) == (line, 128 + number), delay
+        assert [path.name for path in tmp_path.iterdir()] == ["r.fa"]
+
+
+def test_the_handlers_stand_before_anything_slow_is_imported() -> None:
+    program = """
+import sys
+before = set(sys.modules)
+import mummergpu.__main__
+print(*sorted(set(sys.modules) - before))
+from mummergpu.cli import endings
+
+def tell():
+    print(*sorted(name for name in sys.modules if name.startswith(("mummergpu", "click", "num"))))
+    raise SystemExit
+
+endings.end_at_signals = tell
+mummergpu.__main__.run()
+"""
+    at_once, before_the_handlers = run(program).splitlines()
+    assert at_once.split() == ["mummergpu", "mummergpu.__main__"]
+    names = ["mummergpu", "mummergpu.__main__", "mummergpu.cli", "mummergpu.cli.endings"]
+    assert before_the_handlers.split() == names
+
+
+def test_an_interrupt_while_the_handlers_are_set_up_is_one_line() -> None:
+    program = """
+from mummergpu.cli import endings
+
+def interrupt():
+    raise KeyboardInterrupt
+
+endings.end_at_signals = interrupt
+from mummergpu.__main__ import run
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert (done.returncode, done.stderr) == (130, b"mummergpu: interrupted\n")
+
+
+def test_what_the_parent_ignores_stays_ignored() -> None:
+    program = """
+import signal
+from mummergpu.cli.endings import ENDINGS, end_at_signals
+
+end_at_signals()
+print(*(number.name for number in ENDINGS if signal.getsignal(number) is signal.SIG_IGN))
+"""
+    assert run(program, ignored=(signal.SIGINT, signal.SIGHUP)).split() == ["SIGINT", "SIGHUP"]
+    assert run(program, ignored=(signal.SIGHUP,)).split() == ["SIGHUP"]
+
+
+@pytest.mark.parametrize("words", ["--version", "--help", "index --help"])
+def test_nothing_heavy_is_imported_before_there_is_work(words: str) -> None:
+    program = (
+        "import sys\n"
+        "from mummergpu.cli.main import main\n"
+        f"assert main({words.split()!r}) == 0\n"
+        "heavy = {'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
