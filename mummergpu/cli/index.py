@@ -10,7 +10,7 @@ import click
 
 from mummergpu.cli.cache_folders import announce_compilation, find_place_for_compiled_code
 from mummergpu.cli.option_rules import index_options, refuse_clashing_files
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS
+from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS, complete_files
 from mummergpu.errors import InputError
 from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
 from mummergpu.index.tree.policy import LETTERS
@@ -33,8 +33,13 @@ _SHARED: Final = (
     "index",
     context_settings=HELP_OPTIONS,
     params=[
-        click.Argument(["reference"], metavar="FILE"),
-        click.Option(["-o", "--output"], metavar="FILE", help="Write the index to FILE."),
+        click.Argument(["reference"], metavar="FILE", shell_complete=complete_files),
+        click.Option(
+            ["-o", "--output"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Write the index to FILE.",
+        ),
         click.Option(
             ["-l", "--min-length", "min_length"],
             callback=_OF_THE_MAIN_JOB["min_length"].callback,
@@ -50,8 +55,8 @@ _SHARED: Final = (
             is_flag=True,
             help="Read the index FILE whole, and tell whether it is as it was written.",
         ),
-        click.Option(["-v", "--verbose"], is_flag=True, help="Say more on standard error."),
-        click.Option(["-q", "--quiet"], is_flag=True, help="Say nothing but errors."),
+        _OF_THE_MAIN_JOB["verbose"],
+        _OF_THE_MAIN_JOB["quiet"],
     ],
 )
 def index(**given: Any) -> None:

@@ -10,33 +10,31 @@ import gc
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import click
 
+from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
-from mummergpu.cli.endings import ENDINGS
+from mummergpu.cli.endings import ENDINGS, PROGRAM
 from mummergpu.cli.imports import leave_out_what_is_not_needed
 from mummergpu.cli.index import index
-from mummergpu.cli.match import Session, run_match
-from mummergpu.cli.option_types import (
-    HELP_OPTIONS,
+from mummergpu.cli.main_group import (
+    MAIN_VERB,
     MATCH_EPILOG,
     MATCH_HELP,
-    PROGRAM,
-    SECTIONS,
     MainGroup,
     MatchCommand,
+    complete_reference,
 )
+from mummergpu.cli.match import run_match
+from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
+from mummergpu.cli.session import Session
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
-
-if TYPE_CHECKING:
-    pass
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
@@ -44,18 +42,18 @@ EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
-@click.group(cls=MainGroup, default="match", add_help_option=False)
+@click.group(cls=MainGroup, default=MAIN_VERB, add_help_option=False)
 def commands() -> None:
     """Find maximal exact matches."""
 
 
 commands.add_command(
     MatchCommand(
-        "match",
+        MAIN_VERB,
         callback=run_match,
         params=[
-            click.Argument(["reference"]),
-            click.Argument(["query"], nargs=-1, required=True),
+            click.Argument(["reference"], shell_complete=complete_reference),
+            click.Argument(["query"], nargs=-1, required=True, shell_complete=complete_files),
             *(option for options in SECTIONS.values() for option in options),
         ],
         help=MATCH_HELP,
@@ -69,6 +67,7 @@ commands.add_command(
 commands.add_command(workload)
 commands.add_command(doctor)
 commands.add_command(index)
+commands.add_command(completion)
 
 
 def _occupy_closed_descriptors() -> None:
@@ -92,6 +91,9 @@ def _occupy_closed_descriptors() -> None:
 
 def _invoke(session: Session) -> int:
     """Run a command and return the exit code, if no exception says otherwise."""
+    if instruction := os.environ.get(VARIABLE):
+        answer(commands, instruction)
+        return 0
     if not session.arguments:
         click.echo(f"Usage: {PROGRAM} [OPTIONS] REFERENCE QUERY...", err=True)
         click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)
@@ -118,17 +120,23 @@ def _flush_standard_output() -> None:
         raise OutputError(f"cannot be written: {error.strerror}", "standard output") from error
 
 
-def _fail(message: str, exit_code: int, session: Session) -> int:
+def _fail(message: str, exit_code: int) -> int:
     """Write an error as one line, whatever is in it, and return the exit code."""
     line = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in message
     )
     with suppress(OSError):
-        if session.verbose and exit_code != EXIT_USAGE:
-            traceback.print_exc()
         click.echo(f"{PROGRAM}: error: {line}", err=True)
     return exit_code
+
+
+def _show_traceback() -> None:
+    """Show where an error came from that nobody expected."""
+    import traceback
+
+    with suppress(OSError):
+        traceback.print_exc()
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -153,22 +161,24 @@ def main(arguments: Iterable[str] | None = None) -> int:
             return _invoke(session)
     except click.ClickException as error:
         message = error.format_message().rstrip(".")
-        return _fail(f"{message} (see {PROGRAM} --help)", EXIT_USAGE, session)
+        return _fail(f"{message} (see {PROGRAM} --help)", EXIT_USAGE)
     except MummergpuError as error:
-        return _fail(str(error), error.exit_code, session)
+        return _fail(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader has what it wanted.
         return EXIT_BROKEN_PIPE
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
-        return _fail(f"{place}{error.strerror or error}", 1, session)
+        return _fail(f"{place}{error.strerror or error}", 1)
     except KeyboardInterrupt:
-        return _fail(ENDINGS[signal.SIGINT], EXIT_INTERRUPTED, session)
+        return _fail(ENDINGS[signal.SIGINT], EXIT_INTERRUPTED)
     except MemoryError:
         text = "out of memory; a smaller --page-size or fewer --threads need less"
-        return _fail(text, 1, session)
+        return _fail(text, 1)
     except Exception as error:
-        return _fail(f"internal: {type(error).__name__}: {error}", 1, session)
+        if session.verbose:
+            _show_traceback()
+        return _fail(f"internal: {type(error).__name__}: {error}", 1)
 
 
 def run() -> NoReturn:

@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +27,7 @@ from mummergpu.cli.option_rules import (
     text_style,
 )
 from mummergpu.cli.option_types import PROGRAM
+from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_context
 from mummergpu.index.options import IndexOptions
 from mummergpu.runtime.output_file import OutputFile
@@ -37,19 +37,10 @@ if TYPE_CHECKING:
     from mummergpu.runtime.progress import NullProgress
 
 
-@dataclass
-class Session:
-    """What the end of the process needs to know about the command line."""
-
-    arguments: list[str]
-    verbose: bool = False
-
-
 def run_match(**given: Any) -> None:
     """Do the main job with the options of the command line, by their parameter names."""
     session = click.get_current_context().find_object(Session)
     assert session is not None
-    session.verbose = given["verbose"]
     refuse_combinations(given)
     index = index_options(given)
     refuse_clashing_files(

@@ -6,35 +6,25 @@ MUMmer's words may be written with one dash or two, before or after the files.
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click_default_group import DefaultGroup
 
 from mummergpu import __version__
 from mummergpu.cli.endings import PROGRAM as PROGRAM
+from mummergpu.cli.session import Session
 from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
-HELP_OPTIONS: Final = {"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100}
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
-MATCH_HELP: Final = """Report every maximal exact match between queries and a reference.
+HELP_NAMES: Final = ("-h", "-help", "--help")
 
-REFERENCE is a FASTA file, or what 'mummergpu index' has made of one; each QUERY is FASTA,
-FASTQ, SAM, BAM or CRAM, compressed or not, whatever its name; '-' is standard input.
-
-The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
-reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
-query are ordered by query position, then by reference position, and -mum with -l 1 does
-not forget a match of one base at the first base of the reference."""
-
-MATCH_EPILOG: Final = """Other commands: 'mummergpu index' makes a file that stands in for a
-reference, so that nothing is built again; 'mummergpu workload' makes a reference and reads to
-try this on; 'mummergpu doctor' says what this machine has and lacks; each has its own --help.
-'mummergpu match' is the same as 'mummergpu'.
-
-Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted."""
-
+HELP_OPTIONS: Final[dict[str, Any]] = {
+    "help_option_names": list(HELP_NAMES),
+    "max_content_width": 100,
+}
 
 _POLICY_HELP: Final = {
     "query_texture": "Read queries through a texture.",
@@ -97,6 +87,31 @@ def _version(context: click.Context, _parameter: click.Parameter, given: bool) -
         context.exit()
 
 
+def _verbose(context: click.Context, _parameter: click.Parameter, given: bool) -> bool:
+    session = context.find_object(Session)
+    if session is not None:
+        session.verbose = given
+    return given
+
+
+def complete_files(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Let the shell complete the name of a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_folders(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Let the shell complete the name of a folder."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="dir")]
+
+
 def _flag(names: str, text: str) -> click.Option:
     return click.Option(names.split(), is_flag=True, help=text)
 
@@ -131,6 +146,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         click.Option(
             ["-o", "--output"],
             metavar="FILE",
+            shell_complete=complete_files,
             default=STANDARD_OUTPUT,
             help="Write matches to FILE, which appears when complete.  [default: standard output]",
         ),
@@ -222,12 +238,28 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         click.Option(
             ["--stats"],
             metavar="FILE",
+            shell_complete=complete_files,
             help="Write counts, bytes, seconds and memory of each stage as JSON.",
         ),
         _flag("--profile", "Let the GPU's kernels count visited nodes, for --stats."),
-        click.Option(["--dot"], metavar="FILE", help="Write the suffix tree for Graphviz."),
-        click.Option(["--dump-tree"], metavar="FILE", help="Write the nodes as a table."),
-        _flag("-v --verbose verbose", "Say more on standard error."),
+        click.Option(
+            ["--dot"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Write the suffix tree for Graphviz.",
+        ),
+        click.Option(
+            ["--dump-tree"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Write the nodes as a table.",
+        ),
+        click.Option(
+            ["-v", "--verbose", "verbose"],
+            is_flag=True,
+            callback=_verbose,
+            help="Say more on standard error.",
+        ),
         _flag("-q --quiet quiet", "Say nothing but errors on standard error."),
         _flag("--no-progress", "Show no progress on a terminal."),
     ],
@@ -242,35 +274,3 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
     ],
 }
-
-
-class MatchCommand(click.Command):
-    """The main job, with its options in sections."""
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usage line without the word that may be left out."""
-        formatter.write_usage(PROGRAM, " ".join(self.collect_usage_pieces(ctx)))
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each section of options under its own title."""
-        help_option = self.get_help_option(ctx)
-        for title, options in SECTIONS.items():
-            records = [record for option in options if (record := option.get_help_record(ctx))]
-            if title == "Information" and help_option:
-                records.append(help_option.get_help_record(ctx) or ("", ""))
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-class MainGroup(DefaultGroup):  # type: ignore[misc]
-    """Commands, of which the main job needs no name."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Name the main job where no command is named, before click looks at the rest.
-
-        Else the group would swallow a ``--`` that is meant for the main job.
-        """
-        if args and args[0] not in self.commands:
-            args.insert(0, self.default_cmd_name)
-        parsed: list[str] = super().parse_args(ctx, args)
-        return parsed

@@ -1,10 +1,11 @@
-"""The commands beside the main job: ``workload`` and ``doctor``."""
+"""The command ``workload``: a reference and queries to try the main job on."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +13,33 @@ from mummergpu.cli.cache_folders import (
     announce_compilation,
     find_place_for_compiled_code,
 )
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
+from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_files, complete_folders
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def _complete_name(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    from click.shell_completion import CompletionItem
+
+    from mummergpu.workload.declaration import workload_names
+
+    begun = incomplete.upper()
+    return [CompletionItem(name) for name in workload_names() if name.startswith(begun)]
 
 
 @click.command("workload", context_settings=HELP_OPTIONS)
-@click.argument("name")
+@click.argument("name", shell_complete=_complete_name)
 @click.option(
-    "-o", "--output", "folder", metavar="DIR", required=True, help="Folder for the files."
+    "-o",
+    "--output",
+    "folder",
+    metavar="DIR",
+    shell_complete=complete_folders,
+    required=True,
+    help="The folder for the files; it is made if need be.",
 )
 @click.option(
     "--scale",
@@ -28,10 +49,16 @@ from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
     help="Multiply the number of reads.",
 )
 @click.option(
-    "--reference", metavar="FILE", help="Take the queries from FILE.  [default: a synthetic genome]"
+    "--reference",
+    metavar="FILE",
+    shell_complete=complete_files,
+    help="Take the queries from FILE.  [default: a synthetic genome]",
 )
 @click.option("--seed", type=int, metavar="N", help="[default: the workload's own]")
-def workload(name: str, folder: str, scale: float, reference: str | None, seed: int | None) -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors on standard error.")
+def workload(
+    name: str, folder: str, scale: float, reference: str | None, seed: int | None, quiet: bool
+) -> None:
     """Make the reference and the queries of a workload.
 
     NAME is one of the four of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; or HS100, ten
@@ -42,9 +69,12 @@ def workload(name: str, folder: str, scale: float, reference: str | None, seed: 
     from mummergpu.workload.declaration import load_declaration
     from mummergpu.workload.generation import generate
 
-    announce_compilation()
+    if not quiet:
+        announce_compilation()
     given_reference = Path(reference) if reference else None
     files = generate(name, Path(folder), scale, given_reference, seed)
+    if quiet:
+        return
     length = load_declaration(name).minimum_length
     command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.queries)])
     click.echo(f"{PROGRAM}: made {files.reference} and {files.queries}; to match them:", err=True)

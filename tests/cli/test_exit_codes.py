@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mummergpu.cli.main import main
+from mummergpu.pipeline import build_index
 from mummergpu.pipeline import match as pipeline
 
 REFERENCE = b">r\nACGTTGCATCGATCGGATCAAGCTTACGGATCCATTAG\n>s\nNNNN\n"
@@ -67,6 +68,19 @@ def error_of(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> 
         ("--backend tpu r.fa q.fq", "'tpu' is not one of"),
         ("-z r.fa q.fq", "No such option"),
         ("--maxmtach r.fa q.fq", "No such option"),
+        ("-maxmach r.fa q.fq", "No such option '-maxmach'; did you mean -maxmatch?"),
+        ("r.fa q.fq -out x", "No such option '-out'; did you mean --output?"),
+        ("r.fa q.fq -no-progress", "'-no-progress'; did you mean --no-progress?"),
+        ("r.fa q.fq -o=x", "-o takes its value without '='"),
+        ("doctr", "'doctr' is neither a file nor a command; did you mean 'doctor'?"),
+        ("-q indx r.fa -o x", "'indx' is neither a file nor a command; did you mean 'index'?"),
+        ("help", "did you mean '--help'?"),
+        ("-k 2 r.fa q.fq", "-k: there are no sparse suffix arrays here"),
+        ("-save x r.fa q.fq", "-save: 'mummergpu index REFERENCE -o FILE' makes an index"),
+        ("-load x r.fa q.fq", "-load: 'mummergpu index REFERENCE -o FILE' makes an index"),
+        ("--format sam r.fa q.fq", "--format: there is one format, that of MUMmer"),
+        ("-b index r.fa -o x", "No such option"),
+        ("index -info r.fa", "No such option '-info'; did you mean --info?"),
         ("--page-size 8Q r.fa q.fq", "'8Q' is not a size"),
         ("--page-size 0 r.fa q.fq", "'0' is not a size"),
         ("--page-size M r.fa q.fq", "'M' is not a size"),
@@ -260,8 +274,49 @@ def test_surprises_are_one_line_too(
     assert error_of(["r.fa", "q.fq"], 1, capfd) == line
 
 
-def test_verbose_failures_have_a_traceback(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["-v", "r.fa", "missing.fq"]) == 1
-    err = capfd.readouterr().err
-    assert "Traceback (most recent call last):" in err
-    assert "mummergpu: error: missing.fq: " in err.splitlines()[-1]
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("-v r.fa missing.fq", 1, "missing.fq: no such file or directory"),
+        ("-v index missing.fa -o x", 1, "missing.fa: no such file or directory"),
+        ("-v -l 0 r.fa q.fq", 2, "'0' is not a positive integer"),
+        ("-v --policy Tx r.fa q.fq", 2, "--policy: 'Tx' is not made of the letters QRTmrtn"),
+        ("-v r.fa q.fq -o missing/out", 1, "cannot be opened for writing"),
+    ],
+)
+def test_what_users_can_cause_has_no_traceback(
+    words: str, code: int, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == code
+    lines = capfd.readouterr().err.splitlines()
+    assert all(line.startswith("mummergpu: ") for line in lines)
+    assert [message in line for line in lines if "error" in line] == [True]
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), OSError(5, "Input/output error", "some.fa"), BrokenPipeError()]
+)
+def test_what_the_machine_causes_has_no_traceback(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pipeline, "run", fail)
+    assert main(["-v", "r.fa", "q.fq"]) in (1, 141)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_internal_errors_have_a_traceback_with_verbose(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise ZeroDivisionError("a reason")
+
+    monkeypatch.setattr(pipeline, "run", fail)
+    monkeypatch.setattr(build_index, "make_index", fail)
+    for words in (["-v", "r.fa", "q.fq"], ["-v", "index", "r.fa", "-o", "x"]):
+        assert main(words) == 1
+        err = capfd.readouterr().err
+        assert err.count("Traceback (most recent call last):") == 1
+        assert err.splitlines()[-1] == "mummergpu: error: internal: ZeroDivisionError: a reason"

@@ -165,7 +165,9 @@ def test_help_tells_the_options_and_how_we_differ(
         assert len(line) <= 80
 
 
-@pytest.mark.parametrize("words", ["--version", "match --version", "-b --version"])
+@pytest.mark.parametrize(
+    "words", ["--version", "match --version", "-b --version", "--version doctor", "-version"]
+)
 def test_version(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 0
     assert capsys.readouterr().out == f"mummergpu {mummergpu.__version__}\n"
@@ -191,6 +193,44 @@ def test_workload_is_made_and_the_next_command_told(
     assert out == ""
     assert f"mummergpu -l 20 {folder}/reference.fa {folder}/reads.fq" in err
     assert (folder / "reads.fq").read_bytes().startswith(b"@")
+
+
+def test_options_before_a_verb_belong_to_the_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.fa").write_bytes(b">r\n" + b"ACGTTGCATCGATCGGATCA" * 3 + b"\n")
+    expected = b""
+    for words in ("index -q -t 2 -l 12", "-q index -t 2 -l 12", "-q -t 2 -l 12 index"):
+        assert main(f"{words} r.fa -o made".split()) == 0
+        assert capfd.readouterr() == ("", "")
+        made = (tmp_path / "made").read_bytes()
+        assert made == (expected or made)
+        expected = made
+    assert main("-ql 12 index r.fa -o made".split()) == 0
+    assert (tmp_path / "made").read_bytes() == expected
+    assert main("-o other index -qthreads 2 -q r.fa --min-length=12".split()) == 0
+    assert (tmp_path / "other").read_bytes() == expected
+    assert main("--info index made".split()) == 0
+    assert "least length    12" in capfd.readouterr().out
+    assert main("--reference r.fa -q workload LMONO --scale 0.00001 -o w".split()) == 0
+    assert capfd.readouterr() == ("", "")
+    assert (tmp_path / "w" / "reads.fq").exists()
+
+
+def test_a_file_may_be_named_like_a_verb(told: list[MatchOptions]) -> None:
+    for words in ("./index reads.fq", "match index reads.fq", "-- index reads.fq"):
+        options = options_of(told, words)
+        assert (options.reference_path, options.query_paths) == (words.split()[-2], ("reads.fq",))
+    assert options_of(told, "r.fa index doctor").query_paths == ("index", "doctor")
+    assert options_of(told, "-o index r.fa q.fa").output_path == "index"
+    assert options_of(told, "-b match index q.fa").reference_path == "index"
+
+
+def test_words_of_mummer_4(told: list[MatchOptions]) -> None:
+    expected = options_of(told, "-t 2 -b r q")
+    for words in ("-qthreads 2 -b", "-threads 2 -b", "--qthreads=2 -k 1 -b", "-b -k 1 -t 2"):
+        assert options_of(told, f"{words} r q") == expected
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ print(*(number.name for number in ENDINGS if signal.getsignal(number) is signal.
     assert run(program, ignored=(signal.SIGHUP,)).split() == ["SIGHUP"]
 
 
-@pytest.mark.parametrize("words", ["--version", "--help", "index --help"])
+@pytest.mark.parametrize("words", ["--version", "--help", "index --help", "completion bash"])
 def test_nothing_heavy_is_imported_before_there_is_work(words: str) -> None:
     program = (
         "import sys\n"

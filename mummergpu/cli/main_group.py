@@ -1,0 +1,122 @@
+"""The command line as a whole: verbs, and the main job, which needs none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+from click_default_group import DefaultGroup
+
+from mummergpu.cli.endings import PROGRAM
+from mummergpu.cli.option_types import HELP_NAMES, SECTIONS, complete_files
+from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant, with_words_of_mummer
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+MAIN_VERB: Final = "match"
+
+_VERB_MAY_FOLLOW: Final = f"{PROGRAM}.verb_may_follow"
+
+MATCH_HELP: Final = """Report every maximal exact match between queries and a reference.
+
+REFERENCE is a FASTA file, or what 'mummergpu index' has made of one; each QUERY is FASTA,
+FASTQ, SAM, BAM or CRAM, compressed or not, whatever its name; '-' is standard input.
+
+The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
+reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
+query are ordered by query position, then by reference position, and -mum with -l 1 does
+not forget a match of one base at the first base of the reference."""
+
+MATCH_EPILOG: Final = """Other commands: 'mummergpu index' makes a file that stands in for a
+reference, so that nothing is built again; 'mummergpu workload' makes a reference and reads to
+try this on; 'mummergpu doctor' says what this machine has and lacks; each has its own --help.
+'mummergpu match' is the same as 'mummergpu'.
+
+Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted."""
+
+
+class MatchCommand(click.Command):
+    """The main job, with its options in sections."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage line without the word that may be left out."""
+        formatter.write_usage(PROGRAM, " ".join(self.collect_usage_pieces(ctx)))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each section of options under its own title."""
+        help_option = self.get_help_option(ctx)
+        for title, options in SECTIONS.items():
+            records = [record for option in options if (record := option.get_help_record(ctx))]
+            if title == "Information" and help_option:
+                records.append(help_option.get_help_record(ctx) or ("", ""))
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+class MainGroup(DefaultGroup):  # type: ignore[misc]
+    """Commands, of which the main job needs no name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the verb first, and name the main job where there is none.
+
+        Options may stand before the verb. A word is the verb if it is the first that is neither
+        an option nor the value of one, and there is a verb of that name.
+        """
+        if args:
+            args[:] = self._in_order(ctx, args)
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+    def _in_order(self, ctx: click.Context, args: list[str]) -> list[str]:
+        every = [one for command in self.commands.values() for one in command.params]
+        spellings = Spellings(every, HELP_NAMES)
+        words = args if ctx.resilient_parsing else with_words_of_mummer(args, spellings)
+        kinds = spellings.positions(words)
+        first = next((position for position, is_option in kinds if not is_option), None)
+        ctx.meta[_VERB_MAY_FOLLOW] = first is None and END_OF_OPTIONS not in words
+        verb = MAIN_VERB
+        if first is not None and "--version" not in words[:first]:
+            if words[first] in self.commands:
+                verb = words[first]
+                words = [*words[:first], *words[first + 1 :]]
+            elif not ctx.resilient_parsing:
+                self._refuse_misspelt_verb(words[first])
+        if not ctx.resilient_parsing:
+            Spellings(self.commands[verb].params, HELP_NAMES).refuse_unknown(words)
+        return [verb, *words]
+
+    def _refuse_misspelt_verb(self, word: str) -> None:
+        meant = verb_meant(word, self.commands)
+        if meant:
+            text = f"'{word}' is neither a file nor a command; did you mean '{meant}'?"
+            raise click.UsageError(text)
+
+    def verbs(self, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the verbs that begin with what has been typed."""
+        from click.shell_completion import CompletionItem
+
+        return [
+            CompletionItem(name, help=command.get_short_help_str())
+            for name, command in self.commands.items()
+            if name.startswith(incomplete)
+        ]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return what can stand first: an option of the main job, a verb or a file."""
+        command: click.Command = self.commands[MAIN_VERB]
+        if incomplete.startswith("-"):
+            inner = click.Context(command, parent=ctx, **command.context_settings)
+            return command.shell_complete(inner, incomplete)
+        return self.verbs(incomplete) + complete_files(ctx, command.params[0], incomplete)
+
+
+def complete_reference(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Let the shell complete the main job's first file, or the verb in its place."""
+    files = complete_files(context, parameter, incomplete)
+    group = context.find_root().command
+    if isinstance(group, MainGroup) and context.meta.get(_VERB_MAY_FOLLOW):
+        return group.verbs(incomplete) + files
+    return files

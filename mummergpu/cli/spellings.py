@@ -1,0 +1,259 @@
+"""The words of a command line before click reads them: whose they are, and how they are spelt.
+
+click takes a word such as ``-maxmach`` apart into the options -m, -a and so on, and finds fault
+with one of them; ``-out`` would even be the file ``ut``. Words that are longer than an option of
+one letter are therefore looked at here first, and so are those that MUMmer 4 knows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+END_OF_OPTIONS: Final = "--"
+
+_SAME_AS: Final = {"-qthreads": "--threads", "-threads": "--threads", "-version": "--version"}
+"""MUMmer 4's options that this program has by another name."""
+
+_INDEX: Final = "'mummergpu index REFERENCE -o FILE' makes an index; name FILE as the reference"
+_DETAIL: Final = "it tunes MUMmer 4's suffix array and changes no match: leave it out"
+
+_REFUSED: Final = {
+    "-save": _INDEX,
+    "-load": _INDEX,
+    "-k": "there are no sparse suffix arrays here: leave it out, or write '-k 1'",
+    "-suflink": _DETAIL,
+    "-child": _DETAIL,
+    "-skip": _DETAIL,
+    "-kmer": _DETAIL,
+    "-max-chunk": "queries are divided among the threads without it: leave it out",
+    "-format": "there is one format, that of MUMmer, and no option for another",
+}
+"""What this program does not have, and what to do instead. All are followed by a value."""
+
+_LEAST_LIKENESS: Final = 0.75
+
+
+class Spellings:
+    """The options of one command, or of several, as they may be written.
+
+    Parameters
+    ----------
+    parameters : iterable of click.Parameter
+        The parameters of the commands; arguments among them are left out.
+    help_names : iterable of str
+        How the option that click adds by itself is written.
+    """
+
+    def __init__(self, parameters: Iterable[click.Parameter], help_names: Iterable[str]) -> None:
+        options = [one for one in parameters if isinstance(one, click.Option)]
+        self.with_value = {name for one in options if not _is_flag(one) for name in one.opts}
+        self.flags = {*help_names}
+        for one in filter(_is_flag, options):
+            self.flags.update(one.opts, one.secondary_opts)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.with_value or name in self.flags
+
+    def wants_next(self, word: str) -> bool:
+        """Tell whether the value of an option is the word behind it.
+
+        Parameters
+        ----------
+        word : str
+            A word that begins with a dash.
+
+        Returns
+        -------
+        bool
+            True for ``-l``, ``--min-length`` and ``-bl``; False for ``-b``, ``-l20``,
+            ``--min-length=20`` and for what is no option.
+        """
+        if word in self:
+            return word in self.with_value
+        if _with_one_dash(word) in _REFUSED or _with_one_dash(word) in _SAME_AS:
+            return _with_one_dash(word) != "-version"
+        parts = self._taken_apart(word)
+        return parts is not None and bool(parts.letter) and not parts.attached
+
+    def positions(self, words: Sequence[str]) -> Iterator[tuple[int, bool]]:
+        """Yield where options and files stand, up to ``--``.
+
+        Parameters
+        ----------
+        words : sequence of str
+            A command line.
+
+        Yields
+        ------
+        int
+            The index of a word that is not the value of an option.
+        bool
+            True if the word is an option.
+        """
+        is_value = False
+        for position, word in enumerate(words):
+            if is_value:
+                is_value = False
+            elif word == END_OF_OPTIONS:
+                return
+            elif word.startswith("-") and word != "-":
+                is_value = self.wants_next(word)
+                yield position, True
+            else:
+                yield position, False
+
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuse words with one dash that are neither an option nor several short ones.
+
+        Parameters
+        ----------
+        words : sequence of str
+            A command line, without the name of the command.
+
+        Raises
+        ------
+        click.UsageError
+            Names the whole word, and the option that was probably meant. Words of two letters
+            and words with two dashes are left to click.
+        """
+        for position, is_option in self.positions(words):
+            word = words[position]
+            name, equals, _ = word.partition("=")
+            if not is_option or word.startswith("--"):
+                continue
+            if len(name) == 2 and equals and name in self.with_value:
+                raise click.UsageError(f"{name} takes its value without '=': {name} VALUE")
+            if len(name) == 2 or name in self:
+                continue
+            alike = self._alike(name)
+            parts = self._taken_apart(word)
+            if parts is None or not parts.are_meant(alike):
+                hint = f"; did you mean {alike}?" if alike else ""
+                raise click.UsageError(f"No such option '{word}'{hint}")
+
+    def _taken_apart(self, word: str) -> _ShortOptions | None:
+        """Return a word as options of one letter each, or None where a letter is no option."""
+        if word.startswith("--"):
+            return None
+        for position, letter in enumerate(word[1:], start=1):
+            if f"-{letter}" in self.with_value:
+                return _ShortOptions(word[1:position], letter, word[position + 1 :])
+            if f"-{letter}" not in self.flags:
+                return None
+        return _ShortOptions(word[1:], "", "")
+
+    def _alike(self, name: str) -> str:
+        """Return the option that was probably meant by a word with one dash, or nothing."""
+        from difflib import get_close_matches
+
+        bare = name[1:]
+        if not bare.replace("-", "").isalpha():
+            return ""
+        # Where an option is written with one dash or two, the user gets back what he wrote.
+        names = sorted({*self.with_value, *self.flags, "-qthreads"})
+        known = {one.lstrip("-"): one for one in names if len(one) > 2}
+        known.update({one[1:]: one for one in names if len(one) > 2 and one[1] != "-"})
+        close = get_close_matches(bare, known, n=1, cutoff=_LEAST_LIKENESS)
+        begun = [one for one in known if len(bare) > 2 and one.startswith(bare)]
+        return next((known[one] for one in [*close, *begun]), "")
+
+
+@dataclass(frozen=True)
+class _ShortOptions:
+    """Several options of one letter in one word, as in ``-bl20``."""
+
+    flags: str
+    letter: str
+    """The option that takes a value, or nothing."""
+    attached: str
+    """Its value, if it is in the same word."""
+
+    def are_meant(self, alike: str) -> bool:
+        """Tell whether the word was meant so, and not as the longer option that it is like.
+
+        '-bl20' and '-oresult.txt' are; '-out' and '-no-progress' are not.
+        """
+        if not self.attached or self.attached[0].isdigit():
+            return True
+        return not self.flags and not alike
+
+
+def with_words_of_mummer(words: Sequence[str], spellings: Spellings) -> list[str]:
+    """Return a command line in which MUMmer 4's words have become this program's.
+
+    Parameters
+    ----------
+    words : sequence of str
+        A command line.
+    spellings : Spellings
+        The options that there are. A word among them means what it means there.
+
+    Returns
+    -------
+    list of str
+        The same words, with those of MUMmer 4 that have a counterpart replaced by it.
+
+    Raises
+    ------
+    click.UsageError
+        For what has no counterpart; it says what to do instead.
+    """
+    options = {position for position, is_option in spellings.positions(words) if is_option}
+    result: list[str] = []
+    left_out = -1
+    for position, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        plain = _with_one_dash(name)
+        if position == left_out:
+            continue
+        if position not in options or name in spellings:
+            result.append(word)
+        elif plain in _SAME_AS:
+            result.append(_SAME_AS[plain] + equals + value)
+        elif word == "-k" and list(words[position + 1 : position + 2]) == ["1"]:
+            left_out = position + 1
+        elif plain in _REFUSED:
+            raise click.UsageError(f"{name}: {_REFUSED[plain]}")
+        else:
+            result.append(word)
+    return result
+
+
+def verb_meant(word: str, verbs: Iterable[str]) -> str | None:
+    """Return the verb that a word probably means, if it names no file.
+
+    Parameters
+    ----------
+    word : str
+        The first word that is no option.
+    verbs : iterable of str
+        The names of the commands.
+
+    Returns
+    -------
+    str or None
+        The verb or option that is alike, if there is one.
+    """
+    from difflib import get_close_matches
+
+    if not word.isalpha() or os.path.lexists(word):
+        return None
+    instead = {name: name for name in verbs} | {"help": "--help", "version": "--version"}
+    lowered = word.lower()
+    close = get_close_matches(lowered, instead, n=1, cutoff=_LEAST_LIKENESS)
+    begun = [name for name in instead if len(word) > 2 and name.startswith(lowered)]
+    return next((instead[name] for name in [*close, *begun]), None)
+
+
+def _with_one_dash(name: str) -> str:
+    """Return an option as MUMmer writes it; MUMmer 4 takes two dashes as well."""
+    return name[1:] if name.startswith("--") else name
+
+
+def _is_flag(option: click.Option) -> bool:
+    return bool(option.is_flag or option.count)

@@ -1,0 +1,191 @@
+"""Completion in a shell: what is offered, and the scripts in the shells themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from mummergpu.cli.main import commands, main
+
+VERBS = {"match", "index", "workload", "doctor", "completion"}
+FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with some files, and programs: the shells, python and mummergpu."""
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    for name in FILES - {"folder"}:
+        (folder / name).touch()
+    (folder / "folder").mkdir()
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    program = programs / "mummergpu"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m mummergpu "$@"\n')
+    program.chmod(0o755)
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def offered(*words: str, instruction: str = "bash_complete") -> set[str]:
+    """Ask a process as bash's script does; return a line for each word, file or folder."""
+    environment = {
+        **os.environ,
+        "_MUMMERGPU_COMPLETE": instruction,
+        "COMP_WORDS": "\n".join(["mummergpu", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    command = [sys.executable, "-m", "mummergpu"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return set(done.stdout.split("\n")) - {""}
+
+
+def plain(*names: str) -> set[str]:
+    return {f"plain,{name}" for name in names}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([""], plain(*VERBS) | {"file,"}),
+        (["in"], plain("index") | {"file,in"}),
+        (["-q", "in"], plain("index") | {"file,in"}),
+        (["-l", "20", ""], plain(*VERBS) | {"file,"}),
+        (["--builder", "=", "sa", "in"], plain("index") | {"file,in"}),
+        (["-maxm"], plain("-maxmatch")),
+        (["--max"], plain("--maxmatch", "--max-memory")),
+        (["genome.fa", "--sta"], plain("--stats")),
+        (["-b", "genome.fa", "in"], {"file,in"}),
+        (["genome.fa", "reads.fq", "in"], {"file,in"}),
+        (["match", "in"], {"file,in"}),
+        (["--", "in"], {"file,in"}),
+        (["--search", ""], plain("auto", "tree", "kmer", "sampled")),
+        (["--search", "=", "t"], plain("tree")),
+        (["--search", "="], plain("auto", "tree", "kmer", "sampled")),
+        (["-o", "in"], {"file,in"}),
+        (["index", "--ch"], plain("--check")),
+        (["-q", "index", "in"], {"file,in"}),
+        (["workload", "hs"], plain("HS100", "HSILL")),
+        (["workload", "-o", ""], {"dir,"}),
+        (["completion", ""], plain("bash", "zsh", "fish")),
+    ],
+)
+def test_what_is_offered(words: list[str], expected: set[str]) -> None:
+    assert offered(*words) == expected
+
+
+def test_every_option_of_the_main_job_is_offered() -> None:
+    own = commands.commands["match"].params
+    names = {name for one in own if not getattr(one, "hidden", False) for name in one.opts}
+    assert plain(*(name for name in names if name.startswith("--"))) <= offered("--")
+
+
+def test_all_that_is_called_a_file_is_completed_as_one() -> None:
+    without_files = {("workload", "name"), ("completion", "shell")}
+    checked = set()
+    for verb, command in commands.commands.items():
+        context = click.Context(command)
+        for one in command.params:
+            kind = {"FILE": "file", "DIR": "dir"}.get(one.metavar or "")
+            if isinstance(one, click.Argument) and (verb, one.name) not in without_files:
+                kind = "file"
+            if kind:
+                checked.add((verb, one.name))
+                (item,) = one.shell_complete(context, "some")
+                assert (item.type, item.value) == (kind, "some"), (verb, one.name)
+    assert checked >= {("match", "query"), ("match", "stats"), ("index", "output")}
+
+
+def test_completion_imports_nothing_heavy() -> None:
+    program = (
+        "import sys\n"
+        "from mummergpu.cli.main import main\n"
+        "assert main([]) == 0\n"
+        "heavy = {'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)\n"
+    )
+    for words in ("mummergpu -", "mummergpu workload ", "mummergpu index --"):
+        asked = {"_MUMMERGPU_COMPLETE": "zsh_complete", "COMP_WORDS": words}
+        environment = {**os.environ, **asked, "COMP_CWORD": str(words.count(" "))}
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout
+
+
+@pytest.mark.parametrize("instruction", ["bash", "csh_complete", "bash_source", "1"])
+def test_an_unknown_instruction_is_wrong_usage(
+    instruction: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_MUMMERGPU_COMPLETE", instruction)
+    assert main([]) == 2
+    assert "_MUMMERGPU_COMPLETE" in capfd.readouterr().err
+
+
+def test_an_unknown_shell_is_wrong_usage(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "csh"]) == 2
+    assert "'csh' is not one of" in capfd.readouterr().err
+
+
+def in_shell(shell: str, script: str) -> str:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"there is no {shell}")
+    done = subprocess.run([program, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ('""', VERBS | FILES),
+        ("in", {"index", "input.fa"}),
+        ("-t 2 in", {"index", "input.fa"}),
+        ("genome.fa t", {"two words.fa"}),
+        ("-o g", {"genome.fa"}),
+        ("workload -o f", {"folder"}),
+        ("--dump", {"--dump-tree"}),
+        ("--search = k", {"kmer"}),
+        ("-l 20 genome.fa -mumc", {"-mumcand"}),
+    ],
+)
+def test_bash_gets_words_and_files(words: str, expected: set[str]) -> None:
+    # Outside of a line that is being edited there is nothing to set options of.
+    script = f"""
+set -eu
+compopt() {{ :; }}
+source <(mummergpu completion bash)
+[[ $(complete -p mummergpu) == "complete -F _mummergpu_completion mummergpu" ]]
+COMP_WORDS=(mummergpu {words})
+COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+_mummergpu_completion mummergpu
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    assert set(in_shell("bash", script).splitlines()) == expected
+
+
+def test_fish_gets_words_and_files() -> None:
+    script = "mummergpu completion fish | source; complete -C 'mummergpu -q in'"
+    lines = in_shell("fish", script).splitlines()
+    assert {line.split("\t")[0] for line in lines} == {"index", "input.fa"}
+
+
+def test_zsh_takes_the_script() -> None:
+    script = (
+        "autoload -Uz compinit; compinit -u -D; source <(mummergpu completion zsh);"
+        "echo $_comps[mummergpu]"
+    )
+    assert in_shell("zsh", script) == "_mummergpu_completion\n"

@@ -1,0 +1,174 @@
+"""Words of the command line before click reads them."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from mummergpu.cli.main import commands
+from mummergpu.cli.option_types import HELP_NAMES
+from mummergpu.cli.spellings import Spellings, verb_meant, with_words_of_mummer
+
+EVERY = [one for command in commands.commands.values() for one in command.params]
+SPELLINGS = Spellings(EVERY, HELP_NAMES)
+MATCH = Spellings(commands.commands["match"].params, HELP_NAMES)
+
+
+def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
+    """Else no one could tell whether what stands behind it is the verb."""
+    assert SPELLINGS.with_value & SPELLINGS.flags == set()
+    assert {"-l", "--threads", "--policy", "--seed"} <= SPELLINGS.with_value
+    assert {"-b", "-maxmatch", "--no-merged-tree", "--info", "-help"} <= SPELLINGS.flags
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("-l", True),
+        ("--min-length", True),
+        ("-bl", True),
+        ("-bcLo", True),
+        ("-qthreads", True),
+        ("--qthreads", True),
+        ("-threads", True),
+        ("-k", True),
+        ("-save", True),
+        ("-l20", False),
+        ("-bl20", False),
+        ("--min-length=20", False),
+        ("-qthreads=2", False),
+        ("-b", False),
+        ("-bcL", False),
+        ("-maxmatch", False),
+        ("-version", False),
+        ("-z", False),
+        ("--nonsense", False),
+        ("-maxmach", False),
+    ],
+)
+def test_whether_the_next_word_is_a_value(word: str, expected: bool) -> None:
+    assert SPELLINGS.wants_next(word) is expected
+
+
+def test_values_and_what_follows_two_dashes_have_no_position() -> None:
+    words = ["-b", "-l", "20", "r.fa", "-", "-bo", "-x", "--stats=s", "q.fa", "--", "-r"]
+    positions = list(SPELLINGS.positions(words))
+    assert [words[at] for at, is_option in positions if is_option] == [
+        *("-b", "-l", "-bo", "--stats=s")
+    ]
+    assert [words[at] for at, is_option in positions if not is_option] == ["r.fa", "-", "q.fa"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("-b", "-bl 20", "-l20", "-bl20", "-bcL", "-scFLbl 20", "-t4", "-maxmatch", "-mumcand"),
+        *("-o out", "-oresult.txt", "-oout", "-bo out", "-o/tmp/out", "-help", "-bh", "-l -3"),
+        *("--min-length=20", "-lmany", "-z", "--nonsense", "- -", "-- -maxmach", "-o -maxmach"),
+    ],
+)
+def test_these_words_are_left_to_click(words: str) -> None:
+    MATCH.refuse_unknown(words.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-maxmach", "No such option '-maxmach'; did you mean -maxmatch?"),
+        ("-mumref", "No such option '-mumref'; did you mean -mumreference?"),
+        ("-mumcan", "No such option '-mumcan'; did you mean -mumcand?"),
+        ("-verbose", "No such option '-verbose'; did you mean --verbose?"),
+        ("-threat 2", "No such option '-threat'; did you mean --threads?"),
+        ("-qthread 2", "No such option '-qthread'; did you mean -qthreads?"),
+        ("-length 20", "No such option '-length'; did you mean --min-length?"),
+        # click would write to the file 'ut', and to '-progress'.
+        ("-out x", "No such option '-out'; did you mean --output?"),
+        ("-output x", "No such option '-output'; did you mean --output?"),
+        ("-no-progress", "No such option '-no-progress'; did you mean --no-progress?"),
+        ("-boresult.txt", "No such option '-boresult.txt'"),
+        ("-bz", "No such option '-bz'"),
+        ("-ref.fa", "No such option '-ref.fa'"),
+        ("-l=20", "-l takes its value without '=': -l VALUE"),
+        ("-o=x", "-o takes its value without '=': -o VALUE"),
+        ("r.fa q.fa -b -maxmach", "No such option '-maxmach'; did you mean -maxmatch?"),
+    ],
+)
+def test_long_words_are_not_taken_apart(words: str, message: str) -> None:
+    with pytest.raises(click.UsageError) as caught:
+        MATCH.refuse_unknown(words.split())
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("-qthreads 2 r q", "--threads 2 r q"),
+        ("--qthreads 2 r q", "--threads 2 r q"),
+        ("-qthreads=2 r q", "--threads=2 r q"),
+        ("r q -threads 2", "r q --threads 2"),
+        ("-version", "--version"),
+        ("-k 1 -b r q", "-b r q"),
+        ("-b -k 1 r q", "-b r q"),
+        ("-b -l 20 r q", "-b -l 20 r q"),
+        ("-o -qthreads r q", "-o -qthreads r q"),
+        ("-- -qthreads -save", "-- -qthreads -save"),
+    ],
+)
+def test_words_of_mummer_4(words: str, expected: str) -> None:
+    assert with_words_of_mummer(words.split(), SPELLINGS) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-save x", "-save: 'mummergpu index REFERENCE -o FILE'"),
+        ("--load x", "--load: 'mummergpu index REFERENCE -o FILE'"),
+        ("-load=x", "-load: 'mummergpu index"),
+        ("-k 2", "-k: there are no sparse suffix arrays here"),
+        ("-k", "-k: there are no sparse suffix arrays here"),
+        ("-suflink 0", "-suflink: "),
+        ("-child 1", "-child: "),
+        ("-skip 10", "-skip: "),
+        ("-kmer 1", "-kmer: "),
+        ("-max-chunk 5", "-max-chunk: "),
+        ("--format sam", "--format: there is one format"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused_with_a_word(words: str, message: str) -> None:
+    with pytest.raises(click.UsageError) as caught:
+        with_words_of_mummer([*words.split(), "r", "q"], SPELLINGS)
+    assert caught.value.message.startswith(message)
+
+
+def test_an_option_of_ours_is_never_taken_for_one_of_mummer_4() -> None:
+    ours = Spellings([click.Option(["--format"]), click.Option(["-k"])], HELP_NAMES)
+    words = ["--format", "sam", "-k", "2"]
+    assert with_words_of_mummer(words, ours) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("doctr", "doctor"),
+        ("Index", "index"),
+        ("idx", "index"),
+        ("wrokload", "workload"),
+        ("comp", "completion"),
+        ("help", "--help"),
+        ("version", "--version"),
+        ("reads", None),
+        ("r", None),
+        ("in", None),
+        ("index.fa", None),
+        ("./indx", None),
+        ("doctr2", None),
+    ],
+)
+def test_a_verb_that_was_meant(word: str, meant: str | None) -> None:
+    assert verb_meant(word, commands.commands) == meant
+
+
+def test_a_file_is_no_misspelt_verb(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doctr").touch()
+    assert verb_meant("doctr", commands.commands) is None
