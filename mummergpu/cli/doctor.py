@@ -19,7 +19,7 @@ from mummergpu.cli.option_types import HELP_OPTIONS
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
-    """Say what this machine has for mummergpu, and what is missing.
+    """Show what this machine has for mummergpu, and what is missing.
 
     Exit code: 0 if a backend works, else 1.
     """

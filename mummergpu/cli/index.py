@@ -46,26 +46,29 @@ _SHARED: Final = (
             metavar="N",
             default="20",
             show_default=True,
-            help="The least length of matches that the index is meant for.",
+            help="Make the index for matches of at least N bases.",
         ),
         *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
-        click.Option(["--info"], is_flag=True, help="Tell what the index FILE holds."),
+        click.Option(["--info"], is_flag=True, help="Show what the index FILE holds."),
         click.Option(
             ["--check"],
             is_flag=True,
-            help="Read the index FILE whole, and tell whether it is as it was written.",
+            help="Read all of the index FILE, and say whether it is as it was written.",
         ),
         _OF_THE_MAIN_JOB["verbose"],
         _OF_THE_MAIN_JOB["quiet"],
     ],
 )
 def index(**given: Any) -> None:
-    """Make an index of a reference, or tell what an index holds.
+    """Make an index of a reference, or show what an index holds.
 
-    The index stands in for the reference: 'mummergpu INDEX QUERY...' takes as long as the
-    queries, and processes that use it at the same time share its memory. With k-mers (--search
-    kmer, the default) it serves every -l that is not shorter than they are; with trees every
-    -l, and those up to its own best. FILE is FASTA, or with --info and --check an index.
+    FILE is a FASTA file, or with --info and --check an index. An index takes the place of its
+    reference, in 'mummergpu INDEX QUERY...': nothing is built again, and processes that use it
+    at the same time share its memory.
+
+    An index of k-mers (--search kmer, the default) serves every -l that is not shorter than
+    its k-mers, whose length follows from -l here; --info shows it. An index of suffix trees
+    serves every -l, and is fastest up to the -l given here.
     """
     if given["verbose"] and given["quiet"]:
         raise click.UsageError("-v and -q exclude each other")

@@ -20,20 +20,29 @@ _VERB_MAY_FOLLOW: Final = f"{PROGRAM}.verb_may_follow"
 
 MATCH_HELP: Final = """Report every maximal exact match between queries and a reference.
 
-REFERENCE is a FASTA file, or what 'mummergpu index' has made of one; each QUERY is FASTA,
-FASTQ, SAM, BAM or CRAM, compressed or not, whatever its name; '-' is standard input.
+REFERENCE is a FASTA file, or an index of one, made by 'mummergpu index'. Each QUERY is a FASTA,
+FASTQ, SAM, BAM or CRAM file. Files may be compressed with gzip or bgzip; they are recognised by
+their content, not by their names. '-' is standard input.
 
 The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
 reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
-query are ordered by query position, then by reference position, and -mum with -l 1 does
-not forget a match of one base at the first base of the reference."""
+query are ordered by query position, then by reference position, and -mum with -l 1 also
+reports a match of one base at the first base of the reference."""
 
-MATCH_EPILOG: Final = """Other commands: 'mummergpu index' makes a file that stands in for a
-reference, so that nothing is built again; 'mummergpu workload' makes a reference and reads to
-try this on; 'mummergpu doctor' says what this machine has and lacks; each has its own --help.
-'mummergpu match' is the same as 'mummergpu'.
+MATCH_EPILOG: Final = """\b
+Other commands; each has its own --help:
+  mummergpu index       make an index file to use in place of a reference
+  mummergpu workload    make a reference and reads to try mummergpu on
+  mummergpu doctor      show what this machine has for mummergpu
+  mummergpu completion  print a completion script for bash, zsh or fish
+  mummergpu match       the same as mummergpu without a command
 
-Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted."""
+Options may stand anywhere. The first word that is neither an option nor an option's value is
+the command, if there is one of that name; for a file named 'index', write ./index instead.
+
+BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
+
+Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output."""
 
 
 class MatchCommand(click.Command):

@@ -27,13 +27,13 @@ HELP_OPTIONS: Final[dict[str, Any]] = {
 }
 
 _POLICY_HELP: Final = {
-    "query_texture": "Read queries through a texture.",
-    "reference_texture": "Read the reference through a texture.",
-    "tree_texture": "Read the tree through textures.",
+    "query_texture": "Read queries through a texture (GPU only).",
+    "reference_texture": "Read the reference through a texture (GPU only).",
+    "tree_texture": "Read the tree through textures (GPU only).",
     "merged_tree": "Keep the two halves of a node side by side.",
     "two_dimensional_reference": "Lay the reference out in two dimensions.",
     "two_dimensional_tree": "Lay the nodes out in two dimensions.",
-    "node_reordering": "Number nodes breadth first, then depth first.",
+    "node_reordering": "Number the nodes breadth first, then depth first.",
 }
 
 
@@ -130,17 +130,20 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             metavar="N",
             default="20",
             show_default=True,
-            help="Least length of a match.",
+            help="Report matches of at least N bases.",
         ),
         _flag("-maxmatch --maxmatch maxmatch", "Report all matches.  [default]"),
         _flag(
             "-mumreference --mumreference -mumcand --mumcand mumreference",
-            "Report matches whose bases occur once in the reference.",
+            "Report only matches whose bases occur once in the reference.",
         ),
-        _flag("-mum --mum mum", "Report matches whose bases occur once in both sequences."),
-        _flag("-b both", "Search both strands of the queries."),
-        _flag("-r reverse", "Search only the reverse strand."),
-        _flag("-n acgt_only", "Match only A, C, G and T, of either case.  [always on]"),
+        _flag(
+            "-mum --mum mum",
+            "Report only matches whose bases occur once in the reference and once in the query.",
+        ),
+        _flag("-b both", "Search both strands: each query and its reverse complement."),
+        _flag("-r reverse", "Search only the reverse complement of each query."),
+        _flag("-n acgt_only", "Match only A, C, G and T, in upper or lower case.  [always on]"),
     ],
     "Output": [
         click.Option(
@@ -148,28 +151,36 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             metavar="FILE",
             shell_complete=complete_files,
             default=STANDARD_OUTPUT,
-            help="Write matches to FILE, which appears when complete.  [default: standard output]",
+            help="Write matches to FILE, which appears once it is complete.  "
+            "[default: standard output]",
         ),
-        _flag("-c forward_coordinates", "Give reverse matches forward query positions."),
-        _flag("-F four_columns", "Name the record in each row, even if there is just one."),
-        _flag("-L show_lengths", "Show the lengths of queries in their headers."),
-        _flag("-s show_sequences", "Show the bases of each match."),
+        _flag(
+            "-c forward_coordinates",
+            "Count the query positions of reverse matches on the forward strand; with -b or -r.",
+        ),
+        _flag(
+            "-F four_columns",
+            "Name the reference's record in each row, even if it has only one.",
+        ),
+        _flag("-L show_lengths", "Write the length of each query into its header."),
+        _flag("-s show_sequences", "Write the bases of each match below its row."),
     ],
-    "Work": [
+    "Search": [
         click.Option(
             ["-t", "--threads"],
             callback=_integer,
             metavar="N",
             default=lambda: str(len(os.sched_getaffinity(0))),
-            show_default="all cores",
-            help="Number of working threads.",
+            help="Number of threads; -qthreads N, as in MUMmer 4, is the same.  "
+            "[default: all cores]",
         ),
         click.Option(
             ["--backend"],
             type=click.Choice(["auto", "cpu", "cuda"]),
             default="auto",
             show_default=True,
-            help="What finds the matches.",
+            help="Search on the processor (cpu) or on an NVIDIA GPU (cuda); auto takes a GPU if "
+            "there is one.",
         ),
         _flag("-C cpu", "The same as --backend cpu."),
         click.Option(
@@ -179,35 +190,35 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             metavar="[auto|tree|kmer]",
             default=AUTO,
             show_default=True,
-            help="What is searched: the paper's suffix trees, or tables of k-mers, in which just "
-            "some bases of a query are looked up. The matches are the same; 'auto' is 'kmer', "
-            "the faster, unless an option below or --page-size speaks of trees.",
+            help="Search the paper's suffix trees (tree), or a table of k-mers in which only some "
+            "positions of a query are looked up (kmer). Both find the same matches; auto is kmer, "
+            "which is faster, unless --page-size or an option of the trees is given.",
         ),
         click.Option(
             ["--page-size"],
             callback=_page_size,
             metavar="BASES",
-            help="Most bases of a page of the reference, or 'auto' for pages as large as memory "
-            "allows.  [default: 8M with trees, auto without]",
+            help="Divide the reference into pages of at most so many bases, or 'auto' for pages as "
+            "large as memory allows.  [default: 8M with trees, else auto]",
         ),
         click.Option(
             ["--address-bits"],
             type=click.Choice(["24", "32"]),
-            help="Bits of a number in a node: 24 is the paper's format, 32 the wide one for pages "
-            "above 8M.  [default: as the pages need]",
+            help="Bits of an address in a tree's node: 24 as in the paper, or 32 for pages of more "
+            "than 8M.  [default: as the pages need]",
         ),
         click.Option(
             ["--builder"],
             type=click.Choice(["ukkonen", "sa"]),
-            help="How trees are built: as in the paper, or the same ones from a suffix array, "
-            "sooner; needs mummergpu[sa].  [default: ukkonen]",
+            help="Build trees with Ukkonen's algorithm, as in the paper, or the same trees faster "
+            "from a suffix array (sa), which needs mummergpu[sa].  [default: ukkonen]",
         ),
         click.Option(
             ["--max-memory"],
             callback=_optional_size,
             metavar="BYTES",
             help="Most memory for the reference and its suffix trees or tables; pages that do not "
-            "fit are searched one group after the other.  [default: half of what is free]",
+            "fit into it together are searched in groups.  [default: half of what is free]",
         ),
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
         click.Option(
@@ -216,20 +227,20 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             metavar="N",
             default=0,
             show_default=True,
-            help="Which GPU, as the driver counts them.",
+            help="Which GPU to use, as the driver counts them.",
         ),
         click.Option(
             ["--gpu-memory"],
             callback=_optional_size,
             metavar="BYTES",
-            help="The most memory of the GPU to take.  [default: nearly all that is free]",
+            help="The most memory of the GPU to use.  [default: nearly all that is free]",
         ),
     ],
-    "Data policies": [
+    "Data policies, the layout of suffix trees": [
         click.Option(
             ["--policy"],
             metavar="CODE",
-            help="Letters of the policies that are on, or 'none'; the options below overrule it.  "
+            help="Letters of the policies to switch on, or 'none'; the options below overrule it.  "
             f"[default: {DEFAULT_POLICY.code}]",
         ),
         *(_policy_flag(name, letter) for name, letter in LETTERS.items()),
@@ -239,28 +250,28 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--stats"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write counts, bytes, seconds and memory of each stage as JSON.",
+            help="Write counts, bytes, seconds and memory of each stage to FILE, as JSON.",
         ),
-        _flag("--profile", "Let the GPU's kernels count visited nodes, for --stats."),
+        _flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
         click.Option(
             ["--dot"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write the suffix tree for Graphviz.",
+            help="Write the suffix tree to FILE, for Graphviz.",
         ),
         click.Option(
             ["--dump-tree"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write the nodes as a table.",
+            help="Write the nodes of the suffix tree to FILE, as a table.",
         ),
         click.Option(
             ["-v", "--verbose", "verbose"],
             is_flag=True,
             callback=_verbose,
-            help="Say more on standard error.",
+            help="Write more about the run to standard error.",
         ),
-        _flag("-q --quiet quiet", "Say nothing but errors on standard error."),
+        _flag("-q --quiet quiet", "Write nothing but errors to standard error."),
         _flag("--no-progress", "Show no progress on a terminal."),
     ],
     "Information": [

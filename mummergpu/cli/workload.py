@@ -46,24 +46,30 @@ def _complete_name(
     type=float,
     default=1.0,
     show_default=True,
-    help="Multiply the number of reads.",
+    help="Make so many times as many reads: 0.01 is a hundredth.",
 )
 @click.option(
     "--reference",
     metavar="FILE",
     shell_complete=complete_files,
-    help="Take the queries from FILE.  [default: a synthetic genome]",
+    help="Take FILE as the reference, and the queries from it.  [default: a random genome]",
 )
-@click.option("--seed", type=int, metavar="N", help="[default: the workload's own]")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors on standard error.")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Where the random numbers start.  [default: the workload's own]",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Write nothing but errors to standard error.")
 def workload(
     name: str, folder: str, scale: float, reference: str | None, seed: int | None, quiet: bool
 ) -> None:
-    """Make the reference and the queries of a workload.
+    """Make a reference and queries to try mummergpu on.
 
-    NAME is one of the four of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; or HS100, ten
-    million reads and 100 Mbp; or GENOMES, 100 Mbp and a copy that differs by a hundredth. The
-    same seed makes the same files on every machine.
+    NAME is one of the four data sets of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; or
+    HS100, ten million reads of a genome of 100 Mbp; or GENOMES, a genome of 100 Mbp and a copy
+    that differs in one base of a hundred. All are made from random numbers: the same seed makes
+    the same files on every machine.
     """
     find_place_for_compiled_code(os.environ)
     from mummergpu.workload.declaration import load_declaration

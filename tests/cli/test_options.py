@@ -161,8 +161,23 @@ def test_help_tells_the_options_and_how_we_differ(
     assert "[default: 20]" in text
     assert "mummergpu workload" in text
     assert "--block-size" not in text
+    for verb in ("index", "workload", "doctor", "completion", "match"):
+        assert f"mummergpu {verb} " in text
+    assert "write ./index instead" in text
+    assert "2 wrong usage, 130 interrupted, 141 nobody reads the output." in text
     for line in out.splitlines():
         assert len(line) <= 80
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 200])
+@pytest.mark.parametrize("verb", ["", "index", "workload", "doctor", "completion"])
+def test_help_fits_the_terminal(
+    verb: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main([*verb.split(), "--help"]) == 0
+    longest = max(map(len, capsys.readouterr().out.splitlines()))
+    assert longest <= max(80, min(width, 100))
 
 
 @pytest.mark.parametrize(
