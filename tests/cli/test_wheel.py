@@ -66,6 +66,8 @@ def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel: Path) -> No
     names = contents(wheel)
     for path in (SOURCE / "mummergpu").rglob("*.py"):
         assert path.relative_to(SOURCE).as_posix() in names
+    # It tells type checkers that the package's annotations are meant for its users as well.
+    assert "mummergpu/py.typed" in names
     for path in (SOURCE / "workloads").glob("*.toml"):
         assert f"mummergpu/workloads/{path.name}" in names
     kernels = {path.name for path in (SOURCE / "kernels").glob("*.cu*")}
@@ -73,6 +75,15 @@ def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel: Path) -> No
     assert {f"mummergpu/kernels/{name}" for name in kernels} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
+
+
+def test_the_wheel_says_where_the_project_lives(wheel: Path) -> None:
+    (metadata,) = (name for name in contents(wheel) if name.endswith(".dist-info/METADATA"))
+    with zipfile.ZipFile(wheel) as archive:
+        lines = archive.read(metadata).decode().splitlines()
+    urls = [line.removeprefix("Project-URL: ") for line in lines if line.startswith("Project-URL")]
+    assert {url.partition(",")[0] for url in urls} == {"Homepage", "Source", "Issues", "Changelog"}
+    assert all(", https://github.com/mummergpu/mummergpu" in url for url in urls)
 
 
 def test_the_source_archive_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
