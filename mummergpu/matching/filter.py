@@ -93,7 +93,22 @@ def mark_unique(
     keep: FlagArray,
     kept_offsets: ColumnArray,
 ) -> None:
-    """Mark the rows to keep, and write where those of each query begin and end."""
+    """Mark the rows to keep, and write where those of each query begin and end.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where the rows of each query begin, and where the last end.
+    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_rows,)
+        0-based positions in the query, in bases, and in the reference, and the bases of
+        each match.
+    in_query : bool
+        Whether matches have to be unique in their query as well.
+    keep : ndarray, dtype=bool, shape=(n_rows,)
+        Output, zeroed before: the rows to keep.
+    kept_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Output, its first element 0: `offsets` once the other rows are gone.
+    """
     for query in range(offsets.size - 1):
         begin = offsets[query]
         end = offsets[query + 1]
@@ -112,7 +127,19 @@ def mark_unique(
 def mark_uncontained(
     starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, keep: FlagArray
 ) -> None:
-    """Mark the rows whose interval lies in that of no other row; `starts` must ascend."""
+    """Mark the rows whose interval lies in that of no other row; `starts` must ascend.
+
+    Parameters
+    ----------
+    starts : ndarray, dtype=int64, shape=(n,)
+        Where the intervals begin, in ascending order.
+    lengths : ndarray, dtype=int64, shape=(n_rows,)
+        The length of each row of the block.
+    rows : ndarray, dtype=int64, shape=(n,)
+        The row that each interval belongs to.
+    keep : ndarray, dtype=bool, shape=(n_rows,)
+        Output: True is written for the rows to keep, False for rows that occur twice.
+    """
     furthest = -1
     first = 0
     while first < rows.size:

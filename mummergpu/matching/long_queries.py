@@ -120,7 +120,19 @@ def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
 def gather(
     codes: CodeArray, text_begins: OffsetArray, offsets: OffsetArray, texts: CodeArray
 ) -> None:
-    """Copy the text of each piece to its offset."""
+    """Copy the text of each piece to its offset.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        The codes of the block that was cut.
+    text_begins : ndarray, dtype=int64, shape=(n_pieces,)
+        Where in `codes` the bases of each piece begin.
+    offsets : ndarray, dtype=int64, shape=(n_pieces + 1,)
+        Where in `texts` each piece begins, and where the last ends.
+    texts : ndarray, dtype=uint8, shape=(offsets[-1],)
+        Output: the bases of all pieces.
+    """
     for piece in range(text_begins.size):
         shift = text_begins[piece] - offsets[piece]
         for place in range(offsets[piece], offsets[piece + 1]):
@@ -193,7 +205,32 @@ def take_owned(
     counts: OffsetArray,
     taken: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> int:
-    """Write the rows that start in owned parts; return how many there are."""
+    """Write the rows that start in owned parts; return how many there are.
+
+    Parameters
+    ----------
+    queries, begins, ends, text_begins, text_ends : ndarray, dtype=int64, shape=(n_pieces,)
+        The query of each piece, the starts that it owns and the bases that were searched
+        for it, as in `Pieces`.
+    found : tuple of ndarray, dtype=int64
+        The offsets of the rows of each piece, and their query starts, reference starts and
+        lengths.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where in `codes` each query begins, and where the last ends.
+    codes : ndarray, dtype=uint8
+        The codes of the queries, on the strand that was searched.
+    joined_reference : ndarray, dtype=uint8
+        The codes of the whole reference, in which matches are followed.
+    counts : ndarray, dtype=int64, shape=(n_queries,)
+        The number of rows of each query is added to its element.
+    taken : tuple of ndarray, dtype=int64
+        Output: query starts, reference starts and lengths, with room for all rows found.
+
+    Returns
+    -------
+    int
+        The number of rows written.
+    """
     found_offsets, found_starts, found_reference_starts, found_lengths = found
     starts, reference_starts, lengths = taken
     filled = 0

@@ -49,7 +49,16 @@ def merge_rows(
     other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
     merged: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> None:
-    """Merge the rows of each query; at equal query starts those of `one` come first."""
+    """Merge the rows of each query; at equal query starts those of `one` come first.
+
+    Parameters
+    ----------
+    one, other : tuple of ndarray, dtype=int64
+        Offsets of the rows of each query, query starts, reference starts and lengths, as in
+        `columns.MemColumns`.
+    merged : tuple of ndarray, dtype=int64
+        Output: query starts, reference starts and lengths, with room for the rows of both.
+    """
     offsets, starts, reference_starts, lengths = one
     other_offsets, other_starts, other_reference_starts, other_lengths = other
     merged_starts, merged_reference_starts, merged_lengths = merged

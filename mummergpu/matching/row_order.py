@@ -17,7 +17,15 @@ SHORT_LIST: Final = 16
 
 @inlined_borrower
 def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> None:
-    """Sort rows by key: by insertion, or with a heap if they are many."""
+    """Sort rows by key: by insertion, or with a heap if they are many.
+
+    Parameters
+    ----------
+    keys, values : ndarray, dtype=int64
+        The two columns; rows move as a whole.
+    begin, end : int
+        The half-open range of rows.
+    """
     count = end - begin
     if count <= SHORT_LIST:
         for row in range(begin + 1, end):
@@ -40,14 +48,34 @@ def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> N
 
 @inlined_borrower
 def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> None:
-    """Exchange two rows."""
+    """Exchange two rows.
+
+    Parameters
+    ----------
+    keys, values : ndarray, dtype=int64
+        The two columns; rows move as a whole.
+    one, other : int
+        The rows.
+    """
     keys[one], keys[other] = keys[other], keys[one]
     values[one], values[other] = values[other], values[one]
 
 
 @inlined_borrower
 def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int) -> None:
-    """Let a row sink in a heap of `count` rows until no larger one is below it."""
+    """Let a row sink in a heap of `count` rows until no larger one is below it.
+
+    Parameters
+    ----------
+    keys, values : ndarray, dtype=int64
+        The two columns; rows move as a whole.
+    begin : int
+        The first row of the heap.
+    root : int
+        The row that sinks, counted from `begin`.
+    count : int
+        How many rows the heap has.
+    """
     while 2 * root + 1 < count:
         largest = 2 * root + 1
         if largest + 1 < count and keys[begin + largest] < keys[begin + largest + 1]:

@@ -26,43 +26,28 @@ import numpy.typing as npt
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
+from mummergpu.output.mummer_rows import (
+    HEADER_BYTES,
+    NEXT_QUERY,
+    NO_HEADER_YET,
+    BucketArray,
+    NumberArray,
+    RowColumns,
+    fill_text,
+)
 from mummergpu.output.number_text import (
     COLUMN,
-    GAP,
-    LINE_END,
     OVERSHOOT,
     TextArray,
-    copy_text,
-    fill_blanks,
-    store,
-    write_digits,
-    write_numbers,
 )
-from mummergpu.runtime.jit import compiled_borrower, inlined_borrower, unsigned, widened
-from mummergpu.sequence.codes import BASES, CodeArray, Strand
+from mummergpu.sequence.codes import Strand
 
-NumberArray = npt.NDArray[np.int64]
-BucketArray = npt.NDArray[np.int32]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-_QueryColumns = tuple[NumberArray, TextArray, NumberArray]
-_RecordColumns = tuple[NumberArray, BucketArray, int, TextArray, NumberArray, CodeArray]
-_RowColumns = tuple[NumberArray, NumberArray, NumberArray, NumberArray]
+
+_MOST_BUCKETS: Final = 1 << 16
 
 PIECE_BYTES: Final = 4 << 20
 """A block's text is handed on in pieces of at most about this size."""
-
-_LETTERS: Final = np.frombuffer(BASES.lower(), dtype=np.uint8)
-_REVERSE: Final = np.frombuffer(b" Reverse", dtype="<u8")[0]
-_LENGTH: Final = np.frombuffer(b"  Len = ", dtype="<u8")[0]
-_HEADER_MARK: Final = np.frombuffer(b"> ", dtype="<u2")[0]
-_MOST_DIGITS: Final = 20
-_MOST_BUCKETS: Final = 1 << 16
-_HEADER_BYTES: Final = 2 + 8 + 8 + _MOST_DIGITS + 1
-"""The most bytes of a header, besides the name."""
-
-# What the writer remembers between two pieces.
-_QUERY, _STRAND, _ROW = 0, 1, 2
-_NO_HEADER_YET: Final = -1
 
 
 @dataclass(frozen=True)
@@ -149,10 +134,10 @@ class MummerFormatter:
         strands = np.array([strand in matches for strand in Strand], dtype=np.bool_)
         rows = (_columns_of(matches.get(Strand.FORWARD)), _columns_of(matches.get(Strand.REVERSE)))
         queries = (_plain(block.offsets), _plain(block.names), _plain(block.name_offsets))
-        state = np.array([0, 0, _NO_HEADER_YET], dtype=np.int64)
-        while state[_QUERY] < block.query_count:
+        state = np.array([0, 0, NO_HEADER_YET], dtype=np.int64)
+        while state[NEXT_QUERY] < block.query_count:
             text = self._room_for(min(total, max(longest, self._piece_bytes)))
-            filled = _fill(
+            filled = fill_text(
                 text,
                 state,
                 strands,
@@ -196,8 +181,8 @@ class MummerFormatter:
     ) -> tuple[int, int]:
         """Return the most bytes of one header or row, and of the whole block."""
         name_lengths = np.diff(block.name_offsets)
-        longest = max(_HEADER_BYTES + int(name_lengths.max(initial=0)), row_bytes)
-        total = len(matches) * (block.names.size + _HEADER_BYTES * block.query_count)
+        longest = max(HEADER_BYTES + int(name_lengths.max(initial=0)), row_bytes)
+        total = len(matches) * (block.names.size + HEADER_BYTES * block.query_count)
         for columns in matches.values():
             total += columns.count * row_bytes
             if self._style.show_sequences:
@@ -232,7 +217,7 @@ def _plain(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     return np.require(array, requirements=["C", "W"])
 
 
-def _columns_of(columns: MemColumns | None) -> _RowColumns:
+def _columns_of(columns: MemColumns | None) -> RowColumns:
     if columns is None:
         none = np.empty(0, dtype=np.int64)
         return none, none, none, none
@@ -242,159 +227,3 @@ def _columns_of(columns: MemColumns | None) -> _RowColumns:
         _plain(columns.reference_starts),
         _plain(columns.lengths),
     )
-
-
-@inlined_borrower
-def _write_header(
-    text: TextArray,
-    at: int,
-    queries: _QueryColumns,
-    query: int,
-    reverse: bool,
-    show_length: bool,
-) -> int:
-    """Write a query's header; return where it ends."""
-    offsets, names, name_offsets = queries
-    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
-    store(text, at, _HEADER_MARK)
-    at = copy_text(text, at + 2, names, begin, end)
-    if reverse:
-        store(text, at, _REVERSE)
-        at += 8
-    if show_length:
-        store(text, at, _LENGTH)
-        at = write_digits(text, at + 8, offsets[unsigned(query + 1)] - offsets[unsigned(query)])
-    store(text, at, LINE_END)
-    return at + 1
-
-
-@inlined_borrower
-def _record_at(records: _RecordColumns, position: int) -> int:
-    """Return the last record that starts at or before a position."""
-    starts, buckets, bucket_shift = records[:3]
-    bucket = position >> bucket_shift
-    first = widened(buckets[unsigned(bucket)])
-    last = widened(buckets[unsigned(bucket + 1)])
-    while first < last:
-        middle = (first + last + 1) >> 1
-        if starts[unsigned(middle)] <= position:
-            first = middle
-        else:
-            last = middle - 1
-    return first
-
-
-@inlined_borrower
-def _write_row(
-    text: TextArray,
-    at: int,
-    records: _RecordColumns,
-    name_width: int,
-    reference_start: int,
-    query_position: int,
-    length: int,
-) -> int:
-    """Write a row, with a record name unless `name_width` is -1; return where it ends."""
-    starts, _, _, names, name_offsets, _ = records
-    record = unsigned(_record_at(records, reference_start))
-    if name_width >= 0:
-        numbers = at + name_width + 4
-        store(text, at, GAP)
-        at = copy_text(text, at + 2, names, name_offsets[record], name_offsets[record + 1])
-        fill_blanks(text, at, numbers)
-        at = numbers
-    return write_numbers(text, at, reference_start - starts[record] + 1, query_position, length)
-
-
-@inlined_borrower
-def _write_rows(
-    text: TextArray,
-    at: int,
-    row: int,
-    end: int,
-    columns: _RowColumns,
-    records: _RecordColumns,
-    row_bytes: int,
-    name_width: int,
-    flipped_length: int,
-    show_sequences: bool,
-) -> tuple[int, int]:
-    """Write the rows of one query until `end` or until there is no room for the next.
-
-    Returns where the text ends and the first row that is not written.
-    """
-    _, query_starts, reference_starts, lengths = columns
-    codes = records[-1]
-    room = text.size - OVERSHOOT
-    while row < end:
-        length = lengths[unsigned(row)]
-        if at + row_bytes + (length + 1 if show_sequences else 0) > room:
-            break
-        position = query_starts[unsigned(row)] + 1
-        if flipped_length >= 0:
-            position = flipped_length + 1 - position
-        start = reference_starts[unsigned(row)]
-        at = _write_row(text, at, records, name_width, start, position, length)
-        if show_sequences:
-            for base in range(start, start + length):
-                text[at] = _LETTERS[codes[base]]
-                at += 1
-            text[at] = LINE_END
-            at += 1
-        row += 1
-    return at, row
-
-
-@compiled_borrower
-def _fill(
-    text: TextArray,
-    state: NumberArray,
-    strands: npt.NDArray[np.bool_],
-    queries: _QueryColumns,
-    rows: tuple[_RowColumns, _RowColumns],
-    records: _RecordColumns,
-    row_bytes: int,
-    name_width: int,
-    forward_coordinates: bool,
-    show_lengths: bool,
-    show_sequences: bool,
-) -> int:
-    """Write headers and rows from where `state` says, until the block or the room ends.
-
-    Returns the number of bytes written; `state` is moved on.
-    """
-    query_offsets, _, name_offsets = queries
-    query, strand, row = state[_QUERY], state[_STRAND], state[_ROW]
-    at = 0
-    while query < query_offsets.size - 1:
-        if strands[strand]:
-            columns = rows[strand]
-            if row == _NO_HEADER_YET:
-                name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
-                if at + _HEADER_BYTES + name_bytes > text.size - OVERSHOOT:
-                    break
-                at = _write_header(text, at, queries, query, strand == 1, show_lengths)
-                row = columns[0][unsigned(query)]
-            end = columns[0][unsigned(query + 1)]
-            flipped_length = -1
-            if forward_coordinates and strand == 1:
-                flipped_length = query_offsets[query + 1] - query_offsets[query]
-            at, row = _write_rows(
-                text,
-                at,
-                row,
-                end,
-                columns,
-                records,
-                row_bytes,
-                name_width,
-                flipped_length,
-                show_sequences,
-            )
-            if row < end:
-                break
-        row = _NO_HEADER_YET
-        strand = 1 - strand
-        query += 1 - strand
-    state[_QUERY], state[_STRAND], state[_ROW] = query, strand, row
-    return at

@@ -154,7 +154,22 @@ _copy_step = cast("Callable[[TextArray, int, TextArray, int], None]", intrinsic(
 
 @inlined_borrower
 def write_digits(text: TextArray, at: int, number: int) -> int:
-    """Write a number without blanks; return where it ends."""
+    """Write a number without blanks; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+    at : int
+        Where in the text to write.
+    number : int
+        At least 0.
+
+    Returns
+    -------
+    int
+        Where the digits end.
+    """
     end = at + 1
     limit = 10
     while number >= limit:
@@ -174,6 +189,24 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
 
     Returns where that ends, the number of the last eight digits, and whether `_write_columns`
     is to write zeros before it.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+    at : int
+        Where in the text to write.
+    number : int
+        At least 0.
+
+    Returns
+    -------
+    at : int
+        Where the head ends.
+    rest : int
+        The last eight digits as a number.
+    zeros : uint64
+        What `_write_columns` takes.
     """
     if number < _EIGHT_DIGITS:
         return at, number, _NO_ZEROS
@@ -183,7 +216,22 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
 
 @inlined_borrower
 def write_numbers(text: TextArray, at: int, first: int, second: int, third: int) -> int:
-    """Write three numbers in columns of eight or more, and a line end; return where it ends."""
+    """Write three numbers in columns of eight or more, and a line end; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+    at : int
+        Where in the text to write.
+    first, second, third : int
+        The numbers, each at least 0.
+
+    Returns
+    -------
+    int
+        Where the line ends.
+    """
     if max(second, third) < _EIGHT_DIGITS:
         at, first, zeros = _write_head(text, at, first)
         _write_columns(text, at, first, second, third, zeros)
@@ -199,7 +247,24 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
 
 @inlined_borrower
 def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
-    """Copy a stretch of the source; return where the copy ends."""
+    """Copy a stretch of the source; return where the copy ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+    at : int
+        Where in the text to write.
+    source : ndarray, dtype=uint8
+        Where the copy comes from.
+    begin, end : int
+        The half-open range of the source.
+
+    Returns
+    -------
+    int
+        Where the copy ends.
+    """
     size = end - begin
     if end + _STEP <= source.size:
         for offset in range(0, size, _STEP):
@@ -212,6 +277,14 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
 
 @inlined_borrower
 def fill_blanks(text: TextArray, at: int, end: int) -> None:
-    """Fill a stretch with blanks."""
+    """Fill a stretch with blanks.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+    at, end : int
+        The half-open range of the text.
+    """
     for place in range(at, end, 8):
         store(text, place, _BLANKS)

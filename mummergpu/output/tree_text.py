@@ -166,6 +166,18 @@ def write_numbers(numbers: NumberArray, text: TextArray) -> int:
     """Write rows of numbers, tabs between them; return the number of bytes.
 
     A number below 0 is written as the character whose code it is without the sign.
+
+    Parameters
+    ----------
+    numbers : ndarray, dtype=int32, shape=(n_rows, n_columns)
+        The numbers.
+    text : ndarray, dtype=uint8
+        Output, with room for `NUMBER_BYTES` a number.
+
+    Returns
+    -------
+    int
+        The number of bytes.
     """
     at = 0
     for row in range(numbers.shape[0]):

@@ -167,7 +167,17 @@ def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) ->
 def write_reverse_complements(
     codes: CodeArray, offsets: npt.NDArray[np.int64], result: CodeArray
 ) -> None:
-    """Write the reverse complement of each sequence, at the same offsets."""
+    """Write the reverse complement of each sequence, at the same offsets.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        Sequences, one behind the other.
+    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
+        Where each begins, and where the last ends.
+    result : ndarray, dtype=uint8, shape=(n_bases,)
+        Output; breaks stay breaks.
+    """
     for sequence in range(offsets.size - 1):
         begin = offsets[sequence]
         end = offsets[sequence + 1]

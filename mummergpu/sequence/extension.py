@@ -111,7 +111,26 @@ _codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_
 
 @inlined_borrower
 def equal_ahead(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
-    """Return how many bases from here on are the same and no break, up to `most`."""
+    """Return how many bases from here on are the same and no break, up to `most`.
+
+    Parameters
+    ----------
+    one : ndarray, dtype=uint8
+        The first sequence, with margins.
+    at : int
+        The position of the first base to compare, margins counted.
+    other : ndarray, dtype=uint8
+        The second sequence, with margins.
+    other_at : int
+        The position of its first base to compare.
+    most : int
+        The most bases to count.
+
+    Returns
+    -------
+    int
+        Between 0 and `most`.
+    """
     equal = 0
     while True:
         run = _equal_lanes_ahead(one, at + equal, other, other_at + equal)
@@ -122,7 +141,26 @@ def equal_ahead(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
 
 @inlined_borrower
 def equal_behind(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
-    """Return how many bases before these are the same and no break, up to `most`."""
+    """Return how many bases before these are the same and no break, up to `most`.
+
+    Parameters
+    ----------
+    one : ndarray, dtype=uint8
+        The first sequence, with margins.
+    at : int
+        The position behind the first base to compare, margins counted.
+    other : ndarray, dtype=uint8
+        The second sequence, with margins.
+    other_at : int
+        The position behind its first base to compare.
+    most : int
+        The most bases to count.
+
+    Returns
+    -------
+    int
+        Between 0 and `most`.
+    """
     equal = 0
     while True:
         run = _equal_lanes_behind(one, at - equal, other, other_at - equal)
@@ -136,6 +174,20 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     """Return the k-mer that begins at a base as a number, or -1 if it has a break.
 
     The first base makes the two lowest bits; `length` is at most `MAXIMUM_KMER_LENGTH`.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        A sequence with margins.
+    at : int
+        The position of the first base, margins counted.
+    length : int
+        The bases of the k-mer, 1 to `MAXIMUM_KMER_LENGTH`.
+
+    Returns
+    -------
+    int
+        The k-mer, or -1.
     """
     low = _codes_as_word(codes, at)
     high = _codes_as_word(codes, at + 8)
@@ -151,7 +203,18 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
 
 @inlined_borrower
 def _packed(codes: np.uint64) -> np.uint64:
-    """Return eight codes, a byte each, as 16 bits."""
+    """Return eight codes, a byte each, as 16 bits.
+
+    Parameters
+    ----------
+    codes : uint64
+        Eight codes below 4, the first in the lowest byte.
+
+    Returns
+    -------
+    uint64
+        The first code in the two lowest bits.
+    """
     codes = (codes | codes >> np.uint64(6)) & _PAIRS
     codes = (codes | codes >> np.uint64(12)) & _FOURS
     return (codes | codes >> np.uint64(24)) & _EIGHTS

@@ -322,7 +322,7 @@ def test_one_compilation_serves_all() -> None:
                 columns = {strand: make_columns(matches[strand])}
                 text = formatted(MummerFormatter(make_reference(records), style), block, columns)
                 assert text.startswith(b"> ")
-    assert len(mummer._fill.signatures) == 1
+    assert len(mummer.fill_text.signatures) == 1
 
 
 MUMMER_REFERENCES = {
