@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from mummergpu.cli.endings import ENDINGS, end_now
-from mummergpu.runtime.output_file import remove_unfinished
+from mummergpu.runtime.unfinished_file import remove_unfinished
 
 
 class SignalWatch:

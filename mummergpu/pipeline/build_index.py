@@ -43,7 +43,7 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         If the input, the options or the machine are at fault.
     """
     with stats.stage("end_to_end"), ExitStack() as stack:
-        output = stack.enter_context(OutputFile(options.output_path))
+        output = stack.enter_context(OutputFile(options.output_path, durable=True))
         if not output.is_file:
             raise OptionError("--output", "an index goes to a file, not to a pipe or a device")
         if is_index(options.reference_path):

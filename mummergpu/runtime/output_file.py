@@ -1,8 +1,7 @@
 """Files that appear under their name only when they are complete.
 
-A real file is written under a temporary name in the same folder and renamed at the end;
-whatever goes wrong before, the temporary file is removed and an older file of that name
-stays as it was. Pipes and devices are written as they are.
+Whatever goes wrong before, nothing of a real file is left, and an older file of that name
+stays as it was (see `unfinished_file`). Pipes and devices are written as they are.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import secrets
 import select
 import stat
 from contextlib import suppress
@@ -18,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from mummergpu.errors import OutputError
+from mummergpu.runtime.unfinished_file import UnfinishedFile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,17 +31,6 @@ _RESERVE_FROM: Final = 4 << 20
 _MOST_RESERVED: Final = 256 << 20
 _KEEP_SIZE: Final = 1  # FALLOC_FL_KEEP_SIZE
 
-_unfinished: Final[set[str]] = set()
-
-
-def remove_unfinished() -> None:
-    """Remove the temporary files of all outputs that are still being written.
-
-    For a process that is about to be ended from outside the thread that writes.
-    """
-    for path in tuple(_unfinished):
-        _remove(path)
-
 
 class OutputFile:
     """A stream of bytes into a file, a pipe, a device or standard output.
@@ -54,6 +42,9 @@ class OutputFile:
     ----------
     path : str
         The file; "-" is standard output.
+    durable : bool
+        Whether a file and its name are to be on the disk when it is complete, and the content
+        before the name. That takes as long as the disk needs for all that was written.
 
     Raises
     ------
@@ -61,10 +52,10 @@ class OutputFile:
         If it cannot be opened.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, durable: bool = False) -> None:
         self.path = path
-        self._target = ""
-        self._temporary = ""
+        self._durable = durable
+        self._file: UnfinishedFile | None = None
         self._owns_descriptor = True
         self._written = 0
         self._reserved = 0
@@ -84,28 +75,18 @@ class OutputFile:
         mode = None
         try:
             found = os.stat(target)
+            descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             if self.path.endswith("/"):
                 raise
         else:
-            mode = stat.S_IMODE(found.st_mode)
             if not stat.S_ISREG(found.st_mode):
-                return os.open(target, os.O_WRONLY | os.O_CLOEXEC)
-            # A rename would replace even a file that may not be written.
-            os.close(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
-        name = f".mummergpu-{os.getpid()}-{secrets.token_hex(4)}.part"
-        temporary = os.path.join(os.path.dirname(target), name)
-        _unfinished.add(temporary)
-        self._target, self._temporary = target, temporary
-        try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            descriptor = os.open(temporary, flags, 0o666)
-        except OSError:
-            _unfinished.discard(temporary)
-            raise
-        if mode is not None:
-            os.fchmod(descriptor, mode)
-        return descriptor
+                return descriptor
+            # It was opened because a rename would replace even a file that may not be written.
+            os.close(descriptor)
+            mode = stat.S_IMODE(found.st_mode)
+        self._file = UnfinishedFile(target, mode)
+        return self._file.descriptor
 
     def write(self, data: bytes | bytearray | memoryview | npt.NDArray[np.uint8]) -> None:
         """Write all of `data`.
@@ -123,7 +104,7 @@ class OutputFile:
             If the reader of a pipe has gone.
         """
         rest = memoryview(cast(bytes, data))
-        if self._temporary:
+        if self._file is not None:
             self._written += rest.nbytes
             self._reserve()
         while rest:
@@ -140,7 +121,7 @@ class OutputFile:
     @property
     def is_file(self) -> bool:
         """Whether it is a file that appears when it is complete, no pipe and no device."""
-        return bool(self._temporary)
+        return self._file is not None
 
     def write_start(self, data: bytes) -> None:
         """Write over the first bytes of a file; what is written next goes to its end as before.
@@ -185,26 +166,25 @@ class OutputFile:
             if self._reserved:
                 # The file is as long as this already; what is behind its end is given back.
                 os.ftruncate(self._descriptor, self._written)
-            if self._owns_descriptor:
+            if self._file is not None:
+                self._file.finish(self._durable)
+            elif self._owns_descriptor:
                 self._close()
             else:
                 # Closing a copy lets the file system report what it has put off.
                 os.close(os.dup(self._descriptor))
-            if self._temporary:
-                os.replace(self._temporary, self._target)
-                _unfinished.discard(self._temporary)
         except OSError as error:
             self.abandon()
             raise self._failure("cannot be completed", error) from error
 
     def abandon(self) -> None:
         """Close and remove what has been written, if it is not the user's to keep."""
+        if self._file is not None:
+            self._file.abandon()
+            return
         # The failure that led here is the one to report.
         with suppress(OSError):
             self._close()
-        if self._temporary:
-            _remove(self._temporary)
-            _unfinished.discard(self._temporary)
 
     def _close(self) -> None:
         if self._owns_descriptor:
@@ -251,8 +231,3 @@ def _allocate(descriptor: int, begin: int, end: int) -> bool:
         return False
     allocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
     return bool(allocate(descriptor, _KEEP_SIZE, begin, end - begin) == 0)
-
-
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.nameless_files import WAYS, take_way
 
 from mummergpu.errors import OutputError
 from mummergpu.runtime import output_file as files
-from mummergpu.runtime.output_file import OutputFile, remove_unfinished
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.unfinished_file import remove_unfinished
 
 
 @pytest.fixture
@@ -25,27 +27,37 @@ def umask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_file_appears_when_complete(tmp_path: Path) -> None:
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the file is kept from being seen; a test with it runs in both ways."""
+    take_way(request.param, tmp_path, monkeypatch)
+    return str(request.param)
+
+
+def test_file_appears_when_complete(tmp_path: Path, way: str) -> None:
     path = tmp_path / "out"
     with OutputFile(str(path)) as output:
         output.write(b"first ")
         output.write(np.frombuffer(b"second", dtype=np.uint8))
         output.write(np.empty(0, dtype=np.uint8))
         assert not path.exists()
+        assert len(os.listdir(tmp_path)) == (way == "named")
+        assert output.is_file
     assert path.read_bytes() == b"first second"
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_older_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
+def test_older_file_stays_until_the_new_one_is_complete(tmp_path: Path, way: str) -> None:
     path = tmp_path / "out"
     path.write_text("old")
     with OutputFile(str(path)) as output:
         output.write(b"new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["out"]
 
 
-def test_error_leaves_everything_as_it_was(tmp_path: Path) -> None:
+def test_error_leaves_everything_as_it_was(tmp_path: Path, way: str) -> None:
     path = tmp_path / "out"
     path.write_text("old")
     with pytest.raises(RuntimeError), OutputFile(str(path)) as output:
@@ -55,22 +67,22 @@ def test_error_leaves_everything_as_it_was(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_unfinished_files_are_removed_from_outside(tmp_path: Path) -> None:
+def test_unfinished_files_are_removed_from_outside(tmp_path: Path, way: str) -> None:
     output = OutputFile(str(tmp_path / "out"))
     output.write(b"half")
-    assert len(os.listdir(tmp_path)) == 1
+    assert len(os.listdir(tmp_path)) == (way == "named")
     remove_unfinished()
     assert os.listdir(tmp_path) == []
     output.abandon()
 
 
-def test_new_file_has_the_mode_of_the_umask(tmp_path: Path, umask: None) -> None:
+def test_new_file_has_the_mode_of_the_umask(tmp_path: Path, umask: None, way: str) -> None:
     path = tmp_path / "out"
     OutputFile(str(path)).complete()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None) -> None:
+def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None, way: str) -> None:
     path = tmp_path / "out"
     path.touch()
     path.chmod(0o606)
@@ -79,7 +91,7 @@ def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None) -> None:
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_link_stays_a_link(tmp_path: Path, exists: bool) -> None:
+def test_link_stays_a_link(tmp_path: Path, exists: bool, way: str) -> None:
     target = tmp_path / "folder" / "target"
     target.parent.mkdir()
     if exists:
@@ -101,7 +113,7 @@ def test_link_stays_a_link(tmp_path: Path, exists: bool) -> None:
         ("file/out", "Not a directory"),
     ],
 )
-def test_unwritable_places_are_named(tmp_path: Path, name: str, reason: str) -> None:
+def test_unwritable_places_are_named(tmp_path: Path, name: str, reason: str, way: str) -> None:
     (tmp_path / "file").touch()
     path = f"{tmp_path}/{name}"
     with pytest.raises(OutputError) as failure:
@@ -216,7 +228,7 @@ def test_standard_output_goes_where_it_was_sent(name: str, tmp_path: Path) -> No
     assert path.read_text() == "before text"
 
 
-def test_failed_rename_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_rename_is_an_error_and_leaves_nothing(tmp_path: Path, way: str) -> None:
     path = tmp_path / "out"
     output = OutputFile(str(path))
     path.mkdir()
@@ -232,7 +244,7 @@ def pieces_of_a_large_file() -> list[bytes]:
 
 
 def test_large_file_holds_no_room_that_it_does_not_need(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     reserved = []
 
@@ -247,7 +259,7 @@ def test_large_file_holds_no_room_that_it_does_not_need(
     with OutputFile(str(path)) as output:
         for piece in pieces:
             output.write(piece)
-            assert os.path.getsize(tmp_path / os.listdir(tmp_path)[0]) == output._written
+            assert os.fstat(output._descriptor).st_size == output._written
     assert path.read_bytes() == b"".join(pieces)
     assert path.stat().st_blocks * 512 <= path.stat().st_size + (1 << 20)
     # Each step begins where the one before has ended, and none is wasted on small files.

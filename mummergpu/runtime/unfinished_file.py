@@ -1,0 +1,245 @@
+"""New files that get their name when they are complete, and leave nothing behind before.
+
+Where the file system can, such a file has no name at first (O_TMPFILE), so that nothing of
+it is left even if the process is killed. Elsewhere it has a temporary name in the same
+folder, under which it is removed if the work fails or a signal ends the process.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from typing import Final
+
+_PERMISSIONS: Final = 0o666
+"""Of a new file, less the bits of the umask."""
+
+_CANNOT_LINK: Final = frozenset(
+    (
+        *(errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV),
+        *(errno.EINVAL, errno.ENOENT, errno.ELOOP, errno.EMLINK),
+    )
+)
+"""What a file system or a sandbox answers that gives no name to a nameless file."""
+
+_CANNOT_SYNC: Final = frozenset((errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES))
+"""What a file system answers that cannot sync a folder, or a folder that cannot be read."""
+
+_COPY_BYTES: Final = 1 << 24
+
+_temporary_paths: Final[set[str]] = set()
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary names of all files that are not complete.
+
+    For a process that is about to be ended from outside the thread that writes.
+    """
+    for path in tuple(_temporary_paths):
+        with suppress(OSError):
+            os.unlink(path)
+
+
+class UnfinishedFile:
+    """A new file that appears under its name when `finish` is called.
+
+    Until then an older file of that name stays as it is.
+
+    Parameters
+    ----------
+    target : str
+        The name, which is no symbolic link.
+    permissions : int or None
+        Of the new file; None for what the umask leaves.
+
+    Attributes
+    ----------
+    descriptor : int
+        What is to be written to.
+
+    Raises
+    ------
+    OSError
+        If there can be no new file in that folder.
+    """
+
+    def __init__(self, target: str, permissions: int | None = None) -> None:
+        self._target = target
+        self._temporary = ""
+        self._handle: int | None = None
+        self._is_open = True
+        nameless = _open_nameless(os.path.dirname(target))
+        if nameless is None:
+            self.descriptor = self._open_named()
+        else:
+            self.descriptor, self._handle = nameless
+        if permissions is not None:
+            try:
+                os.fchmod(self.descriptor, permissions)
+            except OSError:
+                self.abandon()
+                raise
+
+    def finish(self, durable: bool = False) -> None:
+        """Close the file and give it its name.
+
+        Parameters
+        ----------
+        durable : bool
+            Whether the content is on the disk before the file gets its name, and the name
+            when this returns.
+
+        Raises
+        ------
+        OSError
+            If something fails; `abandon` is to be called then.
+        """
+        if durable:
+            os.fsync(self.descriptor)
+        # Some file systems report only now what they have put off.
+        self._close()
+        if self._handle is None or not self._link(self._handle, durable):
+            os.replace(self._temporary, self._target)
+            self._forget_temporary()
+        self._close_handle()
+        if durable:
+            _sync_folder(os.path.dirname(self._target))
+
+    def abandon(self) -> None:
+        """Close the file and remove it, unless it has got its name."""
+        # The failure that led here is the one to report.
+        with suppress(OSError):
+            self._close()
+        self._close_handle()
+        if self._temporary:
+            with suppress(OSError):
+                os.unlink(self._temporary)
+            self._forget_temporary()
+
+    def _open_named(self) -> int:
+        """Create a file of a temporary name."""
+        self._choose_temporary()
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            return os.open(self._temporary, flags, _PERMISSIONS)
+        except OSError:
+            self._forget_temporary()
+            raise
+
+    def _link(self, handle: int, durable: bool) -> bool:
+        """Name a nameless file: return True, or False if it has a temporary name only."""
+        try:
+            _link_descriptor(handle, self._target)
+            return True
+        except FileExistsError:
+            # A link replaces no file, but a rename does.
+            self._choose_temporary()
+            _link_descriptor(handle, self._temporary)
+        except OSError as error:
+            if error.errno not in _CANNOT_LINK:
+                raise
+            self._copy(handle, durable)
+        return False
+
+    def _copy(self, handle: int, durable: bool) -> None:
+        """Write a nameless file anew, with a temporary name."""
+        permissions = stat.S_IMODE(os.fstat(handle).st_mode)
+        source = os.open(_path_of(handle), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.descriptor = self._open_named()
+            self._is_open = True
+            os.fchmod(self.descriptor, permissions)
+            while os.sendfile(self.descriptor, source, None, _COPY_BYTES):
+                pass
+        finally:
+            os.close(source)
+        if durable:
+            os.fsync(self.descriptor)
+        self._close()
+
+    def _choose_temporary(self) -> None:
+        name = f".mummergpu-{os.getpid()}-{os.urandom(4).hex()}.part"
+        self._temporary = os.path.join(os.path.dirname(self._target), name)
+        _temporary_paths.add(self._temporary)
+
+    def _forget_temporary(self) -> None:
+        _temporary_paths.discard(self._temporary)
+        self._temporary = ""
+
+    def _close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            os.close(self.descriptor)
+
+    def _close_handle(self) -> None:
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            # Nothing was written by it.
+            with suppress(OSError):
+                os.close(handle)
+
+
+def _open_nameless(folder: str) -> tuple[int, int] | None:
+    """Open a new file without a name, and a handle by which it can be given one.
+
+    Returns
+    -------
+    tuple of int, or None
+        The descriptor to write to, and one that stays when the first is closed; None where
+        that is not possible.
+    """
+    try:
+        descriptor = os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, _PERMISSIONS)
+    except OSError:
+        # Whatever it is, a file with a name works or tells the reason.
+        return None
+    handle = None
+    try:
+        handle = os.open(_path_of(descriptor), os.O_PATH | os.O_CLOEXEC)
+        opened, found = os.fstat(descriptor), os.fstat(handle)
+        if os.path.samestat(opened, found) and _obeys_umask(opened.st_mode):
+            return descriptor, handle
+    except OSError:
+        # /proc is not mounted.
+        pass
+    for number in (descriptor, handle):
+        if number is not None:
+            with suppress(OSError):
+                os.close(number)
+    return None
+
+
+def _obeys_umask(mode: int) -> bool:
+    """Tell whether the umask was applied; Linux before 6.0 does not on every file system."""
+    if stat.S_IMODE(mode) != _PERMISSIONS:
+        return True
+    with open("/proc/self/status", "rb") as file:
+        for line in file:
+            if line.startswith(b"Umask:"):
+                return not int(line.split()[1], 8) & _PERMISSIONS
+    return False
+
+
+def _path_of(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"
+
+
+def _link_descriptor(handle: int, path: str) -> None:
+    """Give a name to a nameless file."""
+    # Python follows the link in /proc just if a folder is given, which an absolute path ignores.
+    os.link(_path_of(handle), path, src_dir_fd=handle, follow_symlinks=True)
+
+
+def _sync_folder(folder: str) -> None:
+    """Have the disk keep the names in a folder, if its file system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
