@@ -265,7 +265,8 @@ class Input:
     def close(self) -> None:
         """Close the file, unless it is standard input."""
         if self.path != STANDARD_INPUT:
-            self.file.close()
+            with reading(self.path):
+                self.file.close()
 
     @property
     def size(self) -> int | None:

@@ -203,5 +203,5 @@ def _size_of(path: str) -> int | None:
         mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         return None
-    with open_binary(path) as file:
+    with reading(path), open_binary(path) as file:
         return file_size(file)

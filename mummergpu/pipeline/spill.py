@@ -7,8 +7,10 @@ twice) and their matches on the earlier groups wait here, in the order of the bl
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -30,12 +32,10 @@ class ArrayFile:
     """
 
     def __init__(self) -> None:
-        try:
+        self._folder = "TMPDIR"
+        with self._failures("no temporary file can be made"):
+            self._folder = tempfile.gettempdir()
             self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mummergpu-")
-        except OSError as error:
-            raise OutputError(
-                f"no temporary file: {error.strerror}", tempfile.gettempdir()
-            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -50,7 +50,9 @@ class ArrayFile:
 
     def close(self) -> None:
         """Close the file, which ends it."""
-        self._file.close()
+        # Nobody will read what could not be written.
+        with suppress(OSError):
+            self._file.close()
 
     def write(self, *arrays: npt.NDArray[Any]) -> None:
         """Append arrays.
@@ -63,25 +65,47 @@ class ArrayFile:
         Raises
         ------
         OutputError
-            If the disk is full.
+            If the disk is full, or fails.
         """
-        try:
+        with self._failures("temporary data cannot be written"):
             for array in arrays:
                 np.save(self._file, array, allow_pickle=False)
-        except OSError as error:
-            raise OutputError(
-                f"no room for temporary data: {error.strerror}", tempfile.gettempdir()
-            ) from error
 
     def rewind(self) -> None:
-        """Go back to the first array."""
-        self._file.flush()
-        self._file.seek(0)
+        """Go back to the first array.
+
+        Raises
+        ------
+        OutputError
+            If the disk is full, or fails.
+        """
+        with self._failures("temporary data cannot be written"):
+            self._file.flush()
+            self._file.seek(0)
 
     def read(self) -> npt.NDArray[Any]:
-        """Return the next array."""
-        array: npt.NDArray[Any] = np.load(self._file, allow_pickle=False)
+        """Return the next array.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be read, or not all of it is there.
+        """
+        with self._failures("temporary data cannot be read back"):
+            try:
+                array: npt.NDArray[Any] = np.load(self._file, allow_pickle=False)
+            except (EOFError, ValueError) as error:
+                # What numpy says of an array whose end, or beginning, is not there.
+                raise OSError(errno.EIO, "the file is cut short") from error
         return array
+
+    @contextmanager
+    def _failures(self, what: str) -> Iterator[None]:
+        """Turn what can go wrong with the file into an `OutputError` that names its folder."""
+        try:
+            yield
+        except OSError as error:
+            raise OutputError(f"{what}: {error.strerror or error}", self._folder) from error
 
 
 class SpilledQueries(ArrayFile):

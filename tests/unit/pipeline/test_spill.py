@@ -1,0 +1,94 @@
+"""Temporary files: what is written comes back, and whatever fails is told of their folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mummergpu.errors import OutputError
+from mummergpu.matching.columns import MemColumns
+from mummergpu.pipeline.spill import ArrayFile, SpilledMems
+
+NUMBERS = np.arange(5, dtype=np.int64)
+BYTES = np.arange(7, dtype=np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_columns_come_back_in_order(folder: Path) -> None:
+    columns = [
+        MemColumns(np.arange(n + 1), *(np.arange(n) + offset for offset in (1, 2, 3)))
+        for n in range(4)
+    ]
+    with SpilledMems() as file:
+        for one in columns:
+            file.write_columns(one)
+        for _ in range(2):
+            file.rewind()
+            for one in columns:
+                back = file.read_columns()
+                for name in ("offsets", "query_starts", "reference_starts", "lengths"):
+                    np.testing.assert_array_equal(getattr(back, name), getattr(one, name))
+        assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_full_disk_is_told_of_the_folder(
+    size: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small arrays wait in a buffer, so the disk is asked only when the file is rewound."""
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
+    message = f"^{folder}: temporary data cannot be written: No space left on device$"
+    with pytest.raises(OutputError, match=message), ArrayFile() as file:
+        file.write(np.zeros(size, dtype=np.int64))
+        file.rewind()
+
+
+def test_what_waits_in_a_buffer_may_be_lost_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
+    with ArrayFile() as file:
+        file.write(NUMBERS)
+
+
+def test_a_file_that_is_cut_anywhere_is_an_error(folder: Path) -> None:
+    with ArrayFile() as file:
+        file.write(NUMBERS, BYTES)
+        file.rewind()
+        size = os.fstat(file._file.fileno()).st_size
+    for end in range(size):
+        with ArrayFile() as file:
+            file.write(NUMBERS, BYTES)
+            file.rewind()
+            os.ftruncate(file._file.fileno(), end)
+            message = f"^{folder}: temporary data cannot be read back: the file is cut short$"
+            with pytest.raises(OutputError, match=message):
+                file.read()
+                file.read()
+
+
+def test_a_folder_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    missing = folder / "missing"
+    monkeypatch.setattr(tempfile, "tempdir", str(missing))
+    message = f"^{missing}: no temporary file can be made: No such file or directory$"
+    with pytest.raises(OutputError, match=message):
+        ArrayFile()
+
+
+def test_no_folder_at_all_is_an_error_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python tells that it can write to none of the folders that it knows."""
+
+    def refuse() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", refuse)
+    with pytest.raises(OutputError, match=r"^TMPDIR: no temporary file can be made: No usable"):
+        ArrayFile()
