@@ -6,8 +6,8 @@ with a header (see `_HEADER`) that holds the key again, and the length and the S
 what follows: the image that the driver loads. Whatever does not hold together is compiled
 again and replaced.
 
-Files appear under a temporary name and are renamed, so that processes can share a folder
-without a lock. None is flushed to the disk on purpose: what a crash leaves is checked.
+Files appear when they are complete, so that processes can share a folder without a lock. None
+is flushed to the disk on purpose: what a crash leaves is checked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from typing import Final
 
 from mummergpu.cuda.nvrtc import compile_program, compiler_options, nvrtc_version
 from mummergpu.cuda.program import ProgramSource
+from mummergpu.runtime.unfinished_file import is_temporary_name, write_whole_file
 
 CACHE_FORMAT: Final = 1
 """Changes when the header does, or what the key is made of."""
@@ -40,7 +40,6 @@ _HEADER: Final = struct.Struct("<16s32sQ32s")
 """Magic, key, length of the image, SHA-256 of the image."""
 
 _SUFFIX: Final = ".kernel"
-_UNFINISHED: Final = ".unfinished"
 
 Compiler = Callable[[Mapping[str, str], ProgramSource, str], bytes]
 """Takes sources, program_source and architecture, as `compile_program`."""
@@ -151,17 +150,10 @@ class KernelCache:
             os.utime(path)
 
     def _keep(self, path: Path, content: bytes) -> None:
-        unfinished = None
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, unfinished = tempfile.mkstemp(_UNFINISHED, "", path.parent)
-            with open(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(unfinished, path)
+            write_whole_file(str(path), content, 0o600)
         except OSError as error:
-            if unfinished is not None:
-                with suppress(OSError):
-                    os.unlink(unfinished)
             # What others have kept there is still of use.
             self._can_keep = False
             reason = error.strerror or error
@@ -257,7 +249,7 @@ def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
     excess = sum(found.st_size for _, found in files) - maximum_bytes
     abandoned = time.time() - ABANDONED_SECONDS
     for path, found in sorted(files, key=lambda file: file[1].st_mtime_ns):
-        old = path.suffix == _UNFINISHED and found.st_mtime < abandoned
+        old = is_temporary_name(path.name) and found.st_mtime < abandoned
         if old or (excess > 0 and path.suffix == _SUFFIX and path.name not in kept):
             # Another process may have been faster.
             with suppress(OSError):
@@ -270,7 +262,7 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
     files = []
     with suppress(OSError):
         for path in folder.iterdir():
-            if path.suffix in (_SUFFIX, _UNFINISHED):
+            if path.suffix == _SUFFIX or is_temporary_name(path.name):
                 # A file may vanish between the two looks.
                 with suppress(OSError):
                     files.append((path, path.lstat()))

@@ -29,6 +29,9 @@ _CANNOT_SYNC: Final = frozenset((errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, e
 
 _COPY_BYTES: Final = 1 << 24
 
+_PREFIX: Final = ".mummergpu-"
+_SUFFIX: Final = ".part"
+
 _temporary_paths: Final[set[str]] = set()
 
 
@@ -40,6 +43,39 @@ def remove_unfinished() -> None:
     for path in tuple(_temporary_paths):
         with suppress(OSError):
             os.unlink(path)
+
+
+def is_temporary_name(name: str) -> bool:
+    """Tell whether a name, without its folder, is one that unfinished files have."""
+    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+
+
+def write_whole_file(path: str, content: bytes, permissions: int | None = None) -> None:
+    """Write a file that appears when all of it is written.
+
+    Parameters
+    ----------
+    path : str
+        Its name, which is no symbolic link; an older file is replaced.
+    content : bytes
+        All that is to be in it.
+    permissions : int or None
+        As for `UnfinishedFile`.
+
+    Raises
+    ------
+    OSError
+        If that is not possible; then nothing of the file is left.
+    """
+    file = UnfinishedFile(path, permissions)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(file.descriptor, rest) :]
+        file.finish()
+    except BaseException:
+        file.abandon()
+        raise
 
 
 class UnfinishedFile:
@@ -160,7 +196,7 @@ class UnfinishedFile:
         self._close()
 
     def _choose_temporary(self) -> None:
-        name = f".mummergpu-{os.getpid()}-{os.urandom(4).hex()}.part"
+        name = f"{_PREFIX}{os.getpid()}-{os.urandom(4).hex()}{_SUFFIX}"
         self._temporary = os.path.join(os.path.dirname(self._target), name)
         _temporary_paths.add(self._temporary)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.nameless_files import WAYS, take_way
 
 from mummergpu.cuda import kernel_cache
 from mummergpu.cuda import nvrtc as compilation
@@ -202,7 +203,7 @@ def test_what_a_read_only_folder_holds_is_still_of_use(
         raise PermissionError(13, "Permission denied")
 
     # Root may write wherever it likes, so the refusal is played.
-    monkeypatch.setattr(kernel_cache.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(kernel_cache, "write_whole_file", refuse)
     monkeypatch.setattr(kernel_cache.os, "utime", refuse)
     run = Run(folder)
     run.get(specialisation=MERGED)
@@ -212,11 +213,16 @@ def test_what_a_read_only_folder_holds_is_still_of_use(
     assert run.notices == [f"compiled kernels cannot be kept in {folder}: Permission denied"]
 
 
-def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_arguments: object) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_full_disk_leaves_nothing_behind(
+    way: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_way(way, tmp_path, monkeypatch)
+
+    def refuse(*_arguments: object, **_more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kernel_cache.os, "replace", refuse)
+    monkeypatch.setattr(kernel_cache.os, "link" if way == "nameless" else "replace", refuse)
     run = Run(folder)
     assert run.get() == Run(None).get()
     assert list(folder.iterdir()) == []
@@ -279,13 +285,14 @@ def test_what_this_process_has_used_stays(folder: Path) -> None:
 
 def test_other_files_stay_and_abandoned_ones_go(folder: Path) -> None:
     folder.mkdir(parents=True)
-    for name in ("notes.txt", "old.unfinished", "new.unfinished"):
+    old, new = ".mummergpu-1-00000000.part", ".mummergpu-2-00000000.part"
+    for name in ("notes.txt", "download.part", old, new):
         (folder / name).write_bytes(bytes(5000))
-        age(folder / name, 0 if name.startswith("new") else ABANDONED_SECONDS + 60)
+        age(folder / name, 0 if name == new else ABANDONED_SECONDS + 60)
     run = Run(folder, maximum_bytes=1)
     run.get()
-    assert "old.unfinished" not in names(folder)
-    assert {"notes.txt", "new.unfinished"} < names(folder)
+    assert old not in names(folder)
+    assert {"notes.txt", "download.part", new} < names(folder)
     assert len(kept(folder)) == 1
 
 
@@ -332,7 +339,7 @@ def test_processes_share_a_folder(folder: Path) -> None:
     for process in processes:
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said.decode()
-    assert not [name for name in names(folder) if name.endswith(".unfinished")]
+    assert kept(folder) == names(folder)
 
 
 @pytest.mark.usefixtures("nvrtc")
