@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO, Final
 
 from mummergpu.errors import InputError
+from mummergpu.input.files import reading
 
 MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """How an index file begins. As in PNG: no text begins like this, and whatever changes line
@@ -188,15 +189,21 @@ def is_index(path: str) -> bool:
     -------
     bool
         True also for an index that is damaged behind its first bytes; False for what cannot
-        be read.
+        be opened.
+
+    Raises
+    ------
+    InputError
+        If it can be opened but not read: nobody knows what it is then.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
-        with open(path, "rb", buffering=0) as file:
-            return file.read(len(_MAGIC_BEFORE_LINE_END)) == _MAGIC_BEFORE_LINE_END
+        file = open(path, "rb", buffering=0)
     except (OSError, ValueError):
         return False
+    with reading(path), file:
+        return file.read(len(_MAGIC_BEFORE_LINE_END)) == _MAGIC_BEFORE_LINE_END
 
 
 def read_header(file: BinaryIO, path: str) -> IndexHeader:

@@ -1,0 +1,67 @@
+"""A process in which the n-th call of the system fails, and what it works on."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.faulty_runs import FaultyRuns
+
+REQUIRE_CXX = "MUMMERGPU_REQUIRE_CXX"
+"""Set to 1 where tests that need a compiler for the host must not be skipped."""
+
+SOURCE = Path(__file__).with_name("faults.c")
+
+
+@pytest.fixture(scope="session")
+def fault_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled library that lets calls fail.
+
+    Without a C compiler ($CC, or gcc) the test is skipped, or fails where `REQUIRE_CXX` is set
+    to 1.
+    """
+    compiler = shlex.split(os.environ.get("CC", "gcc"))
+    if shutil.which(compiler[0]) is None:
+        reason = f"there is no {compiler[0]} (Debian: apt-get install gcc libc6-dev)"
+        if os.environ.get(REQUIRE_CXX) == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    library = tmp_path_factory.mktemp("faults") / "faults.so"
+    options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*compiler, *options, "-o", str(library), str(SOURCE), "-ldl"], check=True)
+    return library
+
+
+@pytest.fixture(scope="session")
+def warm_process(
+    fault_library: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FaultyRuns]:
+    """A folder with references and reads, and a process that does what it is told with them."""
+    folder = tmp_path_factory.mktemp("work").resolve()
+    made = random.Random(9)
+    reference = "".join(made.choices("ACGT", k=150))
+    starts = [made.randrange(110) for _ in range(30)]
+    (folder / "r.fa").write_text(f">r\n{reference}\n")
+    (folder / "q.fa").write_text(
+        "".join(f">q{n}\n{reference[start : start + 40]}\n" for n, start in enumerate(starts))
+    )
+    # Matches that take several megabytes of text.
+    unit = reference[:50]
+    (folder / "repeat.fa").write_text(f">r\n{unit * 40}\n")
+    (folder / "many.fa").write_text("".join(f">q{n}\n{unit}\n" for n in range(4000)))
+    faulty = FaultyRuns(fault_library, folder)
+    yield faulty
+    faulty.close()
+
+
+@pytest.fixture
+def runs(warm_process: FaultyRuns) -> FaultyRuns:
+    """The same for every test, with nothing in the folder of outputs."""
+    warm_process.clear()
+    return warm_process

@@ -1,0 +1,136 @@
+"""A process that has everything compiled and imported, and forks a child for each request.
+
+Started with the library of `faults.c` preloaded. It reads requests as lines of JSON, runs each
+in a child in which one call of the system fails, and answers with a line of JSON. A child takes
+some hundredths of a second, a new interpreter half a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mummergpu.cli.main import main
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.tree.cuda_macros import Specialisation
+
+MOST_SECONDS = 60
+faults = ctypes.CDLL(None)
+faults.faults_hit.restype = faults.faults_told.restype = ctypes.c_char_p
+faults.faults_arm.argtypes = (
+    *(ctypes.c_char_p, ctypes.c_char_p, ctypes.c_long),
+    *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int),
+)
+
+
+def keep_kernels(arguments: list[str]) -> int:
+    """Use a cache of compiled kernels, with a compiler that takes no time."""
+    folder = Path(arguments[0])
+
+    def notice(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    def compile(_sources: Mapping[str, str], _program: Specialisation, target: str) -> bytes:
+        return target.encode() * 20_000
+
+    program = Specialisation.of(Policy(), wide=False, profile=False)
+    for _ in range(2):
+        cache = KernelCache(folder, notice, 1 << 20, lambda: (13, 0))
+        for target in ("sm_80", "sm_90", "sm_80"):
+            image = cache.cubin({"program.cu": ""}, program, target, compile)
+            if image != target.encode() * 20_000:
+                print("a wrong kernel")
+                return 1
+    return 0
+
+
+TASKS: dict[str, Callable[[list[str]], int]] = {"main": main, "keep_kernels": keep_kernels}
+
+
+def warm_up(request: dict[str, Any]) -> dict[str, Any]:
+    """Do a task in this process, so that its children need not compile or import."""
+    before = os.dup(1)
+    os.dup2(2, 1)
+    code = TASKS[request["task"]](request["arguments"])
+    sys.stdout.flush()
+    os.dup2(before, 1)
+    os.close(before)
+    until = time.monotonic() + MOST_SECONDS
+    while threading.active_count() > 1 and time.monotonic() < until:
+        time.sleep(0.001)
+    # What children only read is not copied for them.
+    gc.collect()
+    gc.freeze()
+    return {"status": code, "threads": threading.active_count()}
+
+
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """Do a task in a child; tell how it ended, what it said and what was made to fail."""
+    out, err = os.memfd_create("out"), os.memfd_create("err")
+    faults.faults_reset()
+    child = os.fork()
+    if child == 0:
+        be_the_child(request, out, err)
+    _, status = os.waitpid(child, 0)
+    answer = {
+        "status": os.waitstatus_to_exitcode(status),
+        "out": os.pread(out, 1 << 20, 0).decode(),
+        "err": os.pread(err, 1 << 20, 0).decode(),
+        "calls": faults.faults_told().decode().split(),
+        "hit": faults.faults_hit().decode(),
+    }
+    os.close(out)
+    os.close(err)
+    return answer
+
+
+def be_the_child(request: dict[str, Any], out: int, err: int) -> None:
+    """Do a task with one call that fails, and end."""
+    code = 70
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        signal.alarm(MOST_SECONDS)
+        faults.faults_arm(
+            request["folder"].encode(),
+            request["name"].encode(),
+            request["call"],
+            request["error"],
+            request["kill"],
+            request["named"],
+            request["halves"],
+        )
+        code = TASKS[request["task"]](request["arguments"])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def serve() -> None:
+    """Answer requests until there are no more."""
+    # The search for a folder for temporary files writes there; here it is told.
+    tempfile.tempdir = os.environ["TMPDIR"]
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = warm_up(request) if request["warm"] else run(request)
+        print(json.dumps(answer), flush=True)
+
+
+serve()

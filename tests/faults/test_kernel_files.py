@@ -1,0 +1,53 @@
+"""Every failure of the system in the cache of compiled kernels: never one of the run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from helpers.faulty_runs import ERRORS, FaultyRuns, Task
+
+CACHE = Task(("out/kernels",), name="keep_kernels")
+NAMED = Task(("out/kernels",), name="keep_kernels", named=True)
+KERNELS = 2
+
+
+def kept(runs: FaultyRuns) -> dict[str, bytes]:
+    """Return the files of the cache."""
+    folder = runs.outputs / "kernels"
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+
+
+@pytest.mark.parametrize("task", [CACHE, NAMED], ids=["nameless", "named"])
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_cache_that_fails_costs_time_only(runs: FaultyRuns, task: Task, error: int) -> None:
+    good = runs.run(task)
+    assert (good.status, good.out, good.err) == (0, "", "")
+    sound = kept(runs)
+    assert len(sound) == KERNELS
+    runs.clear()
+    notices = set()
+    for outcome in runs.each_failure(task, error):
+        assert (outcome.status, outcome.out) == (0, "")
+        assert re.fullmatch(r"(compiled kernels cannot be kept in out/kernels: .*\n)?", outcome.err)
+        notices.add(outcome.failed_call if outcome.err else "")
+        # Whatever is there is whole.
+        assert kept(runs).items() <= sound.items()
+        runs.clear()
+    assert notices >= {"", "mkdir", "write", "close", "rename" if task.named else "link"}
+
+
+@pytest.mark.parametrize("task", [CACHE, NAMED], ids=["nameless", "named"])
+def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns, task: Task) -> None:
+    outcome = runs.run(task, halves=True)
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    assert len(kept(runs)) == KERNELS
+
+
+def test_a_process_that_is_killed_anywhere_leaves_whole_files_only(runs: FaultyRuns) -> None:
+    assert runs.run(CACHE).status == 0
+    sound = kept(runs)
+    runs.clear()
+    for _ in runs.each_kill(CACHE):
+        assert kept(runs).items() <= sound.items()
+        runs.clear()

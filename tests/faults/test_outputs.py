@@ -1,0 +1,116 @@
+"""Every failure of the system while matches, statistics and trees are written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import pytest
+from helpers.faulty_runs import ERRORS, OLDER, FaultyRuns, Task, Whole, check_every_failure
+
+MATCH = ("-C", "-t", "2", "r.fa", "q.fa", "-l", "12", "-o", "out/a")
+PLAIN = Task(MATCH)
+NAMED = Task(MATCH, named=True)
+STATS = Task((*MATCH, "--stats", "out/s"))
+LARGE = Task(("-C", "-t", "2", "repeat.fa", "many.fa", "-l", "12", "-o", "out/a"))
+
+FIRST = (errno.ENOSPC, False)
+SECOND = (errno.EIO, True)
+BOTH = [
+    pytest.param(error, older, marks=() if (error, older) in (FIRST, SECOND) else pytest.mark.slow)
+    for error in ERRORS
+    for older in (False, True)
+]
+"""Each error, and without and with an older file; half of that for every change."""
+ONE = [SECOND, pytest.param(*FIRST, marks=pytest.mark.slow)]
+
+OF_OUTPUTS = {"open_to_read", "read", "close", "write"}
+
+
+def whole_outputs(runs: FaultyRuns, task: Task) -> Whole:
+    """Return what tells of the outputs of a task whether they are complete."""
+    assert runs.run(task).status == 0
+    good = runs.contents()
+    assert good["a"].startswith(b"> q0\n")
+    runs.clear()
+    return {"a": good["a"].__eq__} | ({"s": is_report} if "s" in good else {})
+
+
+def is_report(content: bytes) -> bool:
+    """Tell whether a file of statistics is complete."""
+    return content.endswith(b"\n") and "end_to_end" in json.loads(content)["stages"]
+
+
+@pytest.mark.parametrize(("error", "older"), BOTH)
+def test_an_output_is_whole_or_not_there(runs: FaultyRuns, error: int, older: bool) -> None:
+    whole = whole_outputs(runs, PLAIN)
+    failed = check_every_failure(runs, PLAIN, error, whole, ["a"] if older else [])
+    assert failed >= OF_OUTPUTS | {"open_nameless", "open_handle", "link"}
+    assert failed >= ({"open", "fchmod", "rename"} if older else set())
+
+
+@pytest.mark.parametrize(("error", "older"), ONE)
+def test_an_output_with_a_temporary_name_is_whole_or_not_there(
+    runs: FaultyRuns, error: int, older: bool
+) -> None:
+    whole = whole_outputs(runs, NAMED)
+    failed = check_every_failure(runs, NAMED, error, whole, ["a"] if older else [])
+    assert failed >= OF_OUTPUTS | {"open", "rename"}
+    assert not failed & {"open_nameless", "link"}
+
+
+@pytest.mark.parametrize(("error", "older"), ONE)
+def test_statistics_are_whole_or_not_there(runs: FaultyRuns, error: int, older: bool) -> None:
+    whole = whole_outputs(runs, STATS)
+    check_every_failure(runs, STATS, error, whole, ["a", "s"] if older else [])
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
+def test_a_large_output_is_whole_or_not_there(runs: FaultyRuns, error: int) -> None:
+    whole = whole_outputs(runs, LARGE)
+    failed = check_every_failure(runs, LARGE, error, whole, first_look="repeat.fa")
+    assert failed >= {"fallocate", "ftruncate", "write"}
+
+
+@pytest.mark.slow
+def test_pictures_of_trees_are_whole_or_not_there(runs: FaultyRuns) -> None:
+    more = ("--search", "tree", "--dot", "out/d", "--dump-tree", "out/t")
+    task = Task((*MATCH, *more))
+    assert runs.run(task).status == 0
+    whole = {name: content.__eq__ for name, content in runs.contents().items()}
+    assert whole.keys() == {"a", "d", "t"}
+    check_every_failure(runs, task, errno.ENOSPC, whole)
+
+
+@pytest.mark.parametrize("task", [NAMED, STATS, LARGE], ids=["named", "stats", "large"])
+def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns, task: Task) -> None:
+    """The system may always read or write less than it is asked for."""
+    whole = whole_outputs(runs, task)
+    calls = runs.run(task).calls
+    runs.clear()
+    outcome = runs.run(task, halves=True)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.calls.count("write") > 2 * calls.count("write")
+    assert all(whole[name](content) for name, content in runs.contents().items())
+    assert runs.contents().keys() == whole.keys()
+
+
+@pytest.mark.parametrize("older", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_process_that_is_killed_anywhere_leaves_nothing(runs: FaultyRuns, older: bool) -> None:
+    whole = whole_outputs(runs, STATS)
+    names = ["a", "s"] if older else []
+    runs.clear(names)
+    for outcome in runs.each_kill(STATS):
+        contents = runs.contents()
+        # A rename has to replace an older file; before, the whole new one is there.
+        unnamed = [name for name in contents if name not in whole]
+        for name in unnamed:
+            assert (older, outcome.failed_call) == (True, "rename")
+            assert whole[outcome.path.name](contents.pop(name))
+        assert len(unnamed) == (outcome.failed_call == "rename")
+        for name, content in contents.items():
+            assert whole[name](content) or (older and content == OLDER)
+        assert contents.keys() >= set(names)
+        assert os.listdir(runs.temporary) == []
+        runs.clear(names)

@@ -1,0 +1,266 @@
+"""Runs of which one call of the system fails, or at one of which the process is killed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DRIVER = Path(__file__).resolve().parent.parent / "faults" / "driver.py"
+ERRORS = (errno.ENOSPC, errno.EIO)
+OLDER = b"what stood there before"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes
+    ----------
+    status : int
+        The exit code, or less than 0 for a signal.
+    out, err : str
+        What was said on standard output and error.
+    calls : list of str
+        The names of the calls about the folder, in their order.
+    hit : str
+        The call that failed, and its path; empty if the run was done before it came.
+    """
+
+    status: int
+    out: str
+    err: str
+    calls: list[str]
+    hit: str
+
+    @property
+    def failed_call(self) -> str:
+        """The name of the call that failed."""
+        return self.hit.partition(" ")[0]
+
+    @property
+    def path(self) -> Path:
+        """The file that the call was about; a nameless one has a number as its name."""
+        return Path(self.hit.partition(" ")[2].removesuffix(" (deleted)"))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a child does: the command line with arguments, or another task of the driver."""
+
+    arguments: tuple[str, ...]
+    name: str = "main"
+    named: bool = False
+    """Whether files without a name are refused, as on many file systems."""
+
+
+class FaultyRuns:
+    """A warm process and its folder, whose files the faults concern.
+
+    Parameters
+    ----------
+    library : Path
+        What `faults.c` has been compiled to.
+    folder : Path
+        Has the inputs in it; `out` and `tmp` are made there, for outputs and temporary files.
+    """
+
+    def __init__(self, library: Path, folder: Path) -> None:
+        self.folder = folder
+        self.outputs = folder / "out"
+        self.temporary = folder / "tmp"
+        self._warm: set[Task] = set()
+        for made in (self.outputs, self.temporary):
+            made.mkdir()
+        environment = os.environ | {"LD_PRELOAD": str(library), "TMPDIR": str(self.temporary)}
+        self._process = subprocess.Popen(
+            [sys.executable, str(DRIVER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            cwd=folder,
+            text=True,
+        )
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        assert self._process.wait() == 0
+
+    def run(
+        self,
+        task: Task,
+        name: str = "",
+        call: int = 0,
+        error: int = errno.EIO,
+        kill: bool = False,
+        halves: bool = False,
+    ) -> Outcome:
+        """Do a task in a child.
+
+        Parameters
+        ----------
+        task : Task
+            What to do.
+        name : str
+            What the call that fails is named; nothing for none.
+        call : int
+            Which of the calls of that name, counted from 1.
+        error : int
+            What it fails with.
+        kill : bool
+            Whether the process is killed at that call instead.
+        halves : bool
+            Whether reads and writes do half of what they are asked for.
+        """
+        if task not in self._warm:
+            assert self._ask(task, warm=True) == {"status": 0, "threads": 1}
+            self._warm.add(task)
+            self.clear()
+        fault = {"name": name, "call": call, "error": error, "kill": kill, "halves": halves}
+        return Outcome(**self._ask(task, **fault))
+
+    def each_failure(self, task: Task, error: int, kill: bool = False) -> Iterator[Outcome]:
+        """Do a task again and again, each time with another failure.
+
+        The caller has the outputs as they are to be before a run, and sees to that after each.
+        The first run is one without a failure.
+
+        Parameters
+        ----------
+        task : Task
+            What to do.
+        error : int
+            What every call fails with in its turn.
+        kill : bool
+            Whether the process is killed there instead.
+        """
+        whole = self.run(task)
+        assert whole.status == 0
+        yield whole
+        for name in sorted(set(whole.calls)):
+            for call in range(1, whole.calls.count(name) + 1):
+                outcome = self.run(task, name, call, error, kill)
+                yield outcome
+                if not outcome.hit:
+                    break
+                assert outcome.failed_call == name
+                assert not kill or outcome.status == -signal.SIGKILL
+
+    def each_kill(self, task: Task) -> Iterator[Outcome]:
+        """As `each_failure`, with a process that is killed instead."""
+        return self.each_failure(task, errno.EIO, kill=True)
+
+    def clear(self, older: Iterable[str] = ()) -> None:
+        """Remove all outputs, and write older ones of some names."""
+        shutil.rmtree(self.outputs)
+        self.outputs.mkdir()
+        for name in older:
+            (self.outputs / name).write_bytes(OLDER)
+
+    def contents(self) -> dict[str, bytes]:
+        """Return the outputs by their names."""
+        return {path.name: path.read_bytes() for path in self.outputs.iterdir()}
+
+    def _ask(self, task: Task, warm: bool = False, **more: Any) -> dict[str, Any]:
+        request = {
+            **{"folder": str(self.folder), "task": task.name, "arguments": task.arguments},
+            **{"named": task.named, "warm": warm, **more},
+        }
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "the process that forks the others has ended; standard error says why"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+Whole = Mapping[str, Callable[[bytes], bool]]
+"""What tells of each output whether it is complete."""
+
+OPTIONAL = {"fallocate", "open_nameless", "open_handle"}
+"""Calls that can fail without harm."""
+
+
+def check_every_failure(
+    runs: FaultyRuns,
+    task: Task,
+    error: int,
+    whole: Whole,
+    older: Collection[str] = (),
+    first_look: str = "r.fa",
+) -> set[str]:
+    """Let every call of a task fail; return the names of the calls.
+
+    Parameters
+    ----------
+    runs : FaultyRuns
+        Does the task.
+    task : Task
+        What to do.
+    error : int
+        What the calls fail with.
+    whole : Whole
+        The outputs.
+    older : collection of str
+        Outputs that exist before.
+    first_look : str
+        The file that is opened to see whether it is an index; if that fails, it is not taken
+        for one.
+    """
+    failed = set()
+    nameless = harmless_closings = 0
+    runs.clear(older)
+    for outcome in runs.each_failure(task, error):
+        contents = runs.contents()
+        looking = (outcome.failed_call, outcome.path.name) == ("open_to_read", first_look)
+        # Python closes a file that is mapped when the memory is let go.
+        unmapping = outcome.failed_call == "close" and "mmap" in outcome.calls
+        if outcome.status == 0:
+            assert outcome.err == ""
+            assert contents.keys() == whole.keys()
+            assert all(whole[name](content) for name, content in contents.items())
+            if outcome.failed_call == "close" and outcome.path.parent != runs.folder:
+                harmless_closings += 1
+            else:
+                assert looking or unmapping or outcome.failed_call in {"", *OPTIONAL}, outcome
+        else:
+            check_error(outcome, "" if looking else os.strerror(error), runs.folder)
+            assert contents.keys() >= set(older)
+            for name, content in contents.items():
+                assert whole[name](content) or (name in older and content == OLDER), outcome
+        if not outcome.hit:
+            nameless = outcome.calls.count("open_nameless")
+        assert os.listdir(runs.temporary) == []
+        failed.add(outcome.failed_call)
+        runs.clear(older)
+    # Of what a nameless file gets its name by, and of temporary files at their end.
+    assert harmless_closings == (0 if task.named else nameless)
+    return failed
+
+
+def check_error(outcome: Outcome, expected: str, folder: Path) -> None:
+    """Assert that a run has ended with one line, which names the file that failed."""
+    start = "mummergpu: error: "
+    assert (outcome.status, outcome.out) == (1, ""), outcome
+    assert outcome.err.startswith(start) and outcome.err.endswith("\n"), outcome
+    assert outcome.err.count("\n") == 1, outcome
+    name, _, reason = outcome.err.removeprefix(start).removesuffix("\n").partition(": ")
+    assert reason.lower().endswith(expected.lower()), outcome
+    told, path = folder / re.sub(r":\d+$", "", name), outcome.path
+    if path.name.startswith(("#", ".mummergpu-")):
+        assert path.parent in (told, told.parent), outcome
+    else:
+        assert path in (told, told.parent), outcome
