@@ -22,10 +22,10 @@ _CANNOT_LINK: Final = frozenset(
         *(errno.EINVAL, errno.ENOENT, errno.ELOOP, errno.EMLINK),
     )
 )
-"""What a file system or a sandbox answers that gives no name to a nameless file."""
+"""The errors of file systems and sandboxes that cannot give a name to a nameless file."""
 
 _CANNOT_SYNC: Final = frozenset((errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES))
-"""What a file system answers that cannot sync a folder, or a folder that cannot be read."""
+"""The errors of file systems that cannot sync a folder, and of folders that cannot be read."""
 
 _COPY_BYTES: Final = 1 << 24
 
@@ -165,7 +165,7 @@ class UnfinishedFile:
             raise
 
     def _link(self, handle: int, durable: bool) -> bool:
-        """Name a nameless file: return True, or False if it has a temporary name only."""
+        """Give a name to a nameless file: the target's (True), or a temporary one (False)."""
         try:
             _link_descriptor(handle, self._target)
             return True
@@ -229,7 +229,7 @@ def _open_nameless(folder: str) -> tuple[int, int] | None:
     try:
         descriptor = os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, _PERMISSIONS)
     except OSError:
-        # Whatever it is, a file with a name works or tells the reason.
+        # Whatever the reason is, a file with a name works, or fails for it again.
         return None
     handle = None
     try:
@@ -264,7 +264,7 @@ def _path_of(descriptor: int) -> str:
 
 def _link_descriptor(handle: int, path: str) -> None:
     """Give a name to a nameless file."""
-    # Python follows the link in /proc just if a folder is given, which an absolute path ignores.
+    # Python follows the link in /proc only if a folder is given; an absolute path ignores it.
     os.link(_path_of(handle), path, src_dir_fd=handle, follow_symlinks=True)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import json
 import os
 import signal
@@ -21,10 +22,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mummergpu.cli.main import main
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.sequence import codes
 
 MOST_SECONDS = 60
 faults = ctypes.CDLL(None)
@@ -56,7 +60,52 @@ def keep_kernels(arguments: list[str]) -> int:
     return 0
 
 
-TASKS: dict[str, Callable[[list[str]], int]] = {"main": main, "keep_kernels": keep_kernels}
+def keep_code(arguments: list[str]) -> int:
+    """Use a store of code for the processor, with code that takes no time to make."""
+    from mummergpu.runtime.code_store import CodeStore
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    for _ in range(2):
+        store = CodeStore((os.path.abspath(arguments[0]),), "0" * 32, tell)
+        for key in (b"first", b"second", b"first"):
+            content = key * 10_000
+            found = store.load(key)
+            if found is None:
+                store.save(key, content)
+            elif found != content:
+                print("wrong code")
+                return 1
+    return 0
+
+
+def compile_function(arguments: list[str]) -> int:
+    """Call a function whose machine code is kept in a folder, or has to be compiled."""
+    from mummergpu.runtime.code_cache import keep_code_in, on_cache_trouble
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    on_cache_trouble(tell)
+    keep_code_in((os.path.abspath(arguments[0]),))
+    # What the parent has compiled is left aside.
+    fresh = importlib.reload(codes)
+    sequence = fresh.encode(b"ACCGT" * 20 + b"GATTACA")
+    reverse = fresh.reverse_complement_each(sequence, np.array([0, 100, 107], dtype=np.int64))
+    expected = fresh.encode(b"ACGGT" * 20 + b"TGTAATC")
+    if not np.array_equal(reverse, expected):
+        print("a wrong result")
+        return 1
+    return 0
+
+
+TASKS: dict[str, Callable[[list[str]], int]] = {
+    "main": main,
+    "keep_kernels": keep_kernels,
+    "keep_code": keep_code,
+    "compile_function": compile_function,
+}
 
 
 def warm_up(request: dict[str, Any]) -> dict[str, Any]:
