@@ -9,11 +9,8 @@ all arrays fit each other. Damage inside the large sections is found by
 
 from __future__ import annotations
 
-import ctypes
-import mmap
-import threading
+import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index.checksums import PIECE_BYTES, checksum_of
-from mummergpu.index.format import Section, read_header
+from mummergpu.index.checksums import checksum_of
+from mummergpu.index.format import IndexHeader, Section, read_header
 from mummergpu.index.kmer_table import KmerTable
+from mummergpu.index.mapped_file import ByteArray, bring_in, give_up, map_file
 from mummergpu.index.page_groups import groups_within
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
@@ -41,10 +39,6 @@ AnyArray = npt.NDArray[Any]
 
 RECORD_SECTIONS: Final = ("record_starts", "record_lengths", "names", "name_offsets")
 """The sections that say where records lie; they are small, and always verified."""
-
-# Numbers of Linux that the module lacks, or has just in later versions.
-_NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000)
-_POPULATE_READ: Final = 22
 
 
 def section_name(page: int, array: str) -> str:
@@ -92,22 +86,13 @@ class IndexFile:
         self.path = path
         with reading(path), open(path, "rb", buffering=0) as file:
             self.header = read_header(file, path)
-            # Private and writable, without a claim on memory for copies that nobody makes.
-            self._memory = mmap.mmap(
-                file.fileno(),
-                0,
-                flags=mmap.MAP_PRIVATE | _NO_RESERVE,
-                prot=mmap.PROT_READ | mmap.PROT_WRITE,
-            )
+            self.layout = self._layout_of(self.header)
+            before, behind = self._room_for_addresses()
+            size = os.fstat(file.fileno()).st_size
+            self._memory = map_file(file.fileno(), size, before, behind)
         self._sections = {section.name: section for section in self.header.sections}
         self._present: list[Page] = []
         header = self.header
-        self.layout = Layout(False, False, False, False)
-        if header.search == "tree":
-            try:
-                self.layout = Layout.of(Policy.from_code(header.policy), header.address_bits == 32)
-            except OptionError as error:
-                raise InputError(f"the index makes no sense: {error}", path) from error
         self.padded_reference: CodeArray = self._array("reference", "<u1")
         self.pages = [
             Page(number, entry.begin, entry.end, entry.owned_end)
@@ -119,7 +104,7 @@ class IndexFile:
     @property
     def byte_count(self) -> int:
         """The bytes of the file."""
-        return len(self._memory)
+        return self._memory.size
 
     def page_bytes(self, number: int) -> int:
         """Return the bytes of the arrays of a page."""
@@ -164,10 +149,9 @@ class IndexFile:
         return [section.name for section, good in zip(sections, sound, strict=True) if not good]
 
     def bring_in(self, pages: Sequence[Page]) -> None:
-        """Have the system map what a search will touch, in a thread that need not end.
+        """Have the system map what a search will touch, if there is memory for it.
 
-        It would do so at the first touch of each piece, at ten times the cost. What was brought
-        in for other pages before is given up.
+        What was brought in for other pages before is given up.
         """
         self._give_up(pages)
         self._present = list(pages)
@@ -176,18 +160,34 @@ class IndexFile:
             sections += self._sections_of(page.index)
         if sum(section.byte_count for section in sections) > free_memory():
             return
-        address = np.frombuffer(self._memory, np.uint8).ctypes.data
-        parts = [(address + section.offset, section.byte_count) for section in sections]
-        thread = threading.Thread(target=_populate, args=(self._memory, parts), daemon=True)
-        thread.start()
+        bring_in([self._bytes_of(section) for section in sections])
+
+    def _layout_of(self, header: IndexHeader) -> Layout:
+        """Return how the trees of a file lie in memory."""
+        if header.search != "tree":
+            return Layout(False, False, False, False)
+        try:
+            return Layout.of(Policy.from_code(header.policy), header.address_bits == 32)
+        except OptionError as error:
+            raise InputError(f"the index makes no sense: {error}", self.path) from error
+
+    def _room_for_addresses(self) -> tuple[int, int]:
+        """Return how far before and behind the file the numbers in its trees may point.
+
+        A number is the address of a node, or a position in the page. The path of a node begins
+        as many bases before its end as it is deep.
+        """
+        if self.header.search != "tree":
+            return 0, 0
+        numbers = 1 << self.layout.address_bits
+        return numbers, numbers * (self.layout.node_stride_bytes + 2)
 
     def _give_up(self, pages: Sequence[Page]) -> None:
         """Let the system take back the memory of pages that are not needed any more."""
         needed = {page.index for page in pages}
         for page in self._present:
-            for section in self._sections_of(page.index) if page.index not in needed else ():
-                if section.byte_count:
-                    self._memory.madvise(mmap.MADV_DONTNEED, section.offset, section.byte_count)
+            if page.index not in needed:
+                give_up([self._bytes_of(section) for section in self._sections_of(page.index)])
 
     def _sections_of(self, page: int) -> list[Section]:
         prefix = section_name(page, "")
@@ -203,7 +203,11 @@ class IndexFile:
         assert section is not None
         if section.count == 0:
             return np.empty(0, dtype=dtype)
-        return np.frombuffer(self._memory, dtype, section.count, section.offset)
+        array: AnyArray = self._bytes_of(section).view(dtype)
+        return array
+
+    def _bytes_of(self, section: Section) -> ByteArray:
+        return self._memory[section.offset : section.offset + section.byte_count]
 
     def _open_reference(self) -> Reference:
         header = self.header
@@ -302,17 +306,3 @@ class IndexFile:
     def _require(self, sound: bool, what: str) -> None:
         if not sound:
             raise InputError(f"the index is damaged: its {what} cannot be", self.path)
-
-
-def _populate(memory: mmap.mmap, parts: Sequence[tuple[int, int]]) -> None:
-    """Bring in parts of a mapped file, given by address and size.
-
-    The file stays mapped for as long as it is an argument here. Python's own call would not
-    let other threads run meanwhile. Systems before Linux 5.14 refuse, and nothing is lost.
-    """
-    with suppress(OSError, AttributeError):
-        advise = ctypes.CDLL(None).madvise
-        advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-        for address, size in parts:
-            for begin in range(0, size, PIECE_BYTES):
-                advise(address + begin, min(PIECE_BYTES, size - begin), _POPULATE_READ)

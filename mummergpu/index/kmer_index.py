@@ -224,7 +224,9 @@ class KmerIndex(ReferenceIndex[KmerPage]):
                 work.executor.map,
             )
         else:
-            loaded = KmerPage(page, self.file.table(page), self.reference.padded_codes)
+            loaded = KmerPage(
+                page, self.file.table(page), self.reference.padded_codes, self.file.path
+            )
         work.stats.add_bytes(tables=loaded.table.byte_count)
         return loaded
 

@@ -36,11 +36,14 @@ class KmerPage:
         Where the k-mers that begin in the part begin.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`), shared.
+    index_path : str
+        The index file that the page is from, or ``""`` if it was built in memory.
     """
 
     page: Page
     table: KmerTable
     padded_reference: CodeArray
+    index_path: str = ""
 
     @property
     def joined_reference(self) -> CodeArray:

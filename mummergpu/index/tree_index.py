@@ -185,7 +185,7 @@ class TreeIndex(ReferenceIndex[TreePage]):
         loaded = []
         for page in group:
             tree = self.file.tree(page)
-            loaded.append(TreePage(page, tree, self.reference.codes))
+            loaded.append(TreePage(page, tree, self.reference.codes, self.file.path))
             work.stats.add(tree_nodes=tree.node_count, tree_leaves=tree.leaf_count)
             work.stats.add_bytes(trees=tree.byte_count)
             work.page_is_ready()

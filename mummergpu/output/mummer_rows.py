@@ -27,7 +27,7 @@ QueryColumns = tuple[NumberArray, TextArray, NumberArray]
 RecordColumns = tuple[NumberArray, BucketArray, int, TextArray, NumberArray, CodeArray]
 RowColumns = tuple[NumberArray, NumberArray, NumberArray, NumberArray]
 
-_LETTERS: Final = np.frombuffer(BASES.lower(), dtype=np.uint8)
+_LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)
 _REVERSE: Final = np.frombuffer(b" Reverse", dtype="<u8")[0]
 _LENGTH: Final = np.frombuffer(b"  Len = ", dtype="<u8")[0]
 _HEADER_MARK: Final = np.frombuffer(b"> ", dtype="<u2")[0]

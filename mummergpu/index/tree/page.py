@@ -25,8 +25,11 @@ class TreePage:
     joined_reference : ndarray, dtype=uint8, shape=(n_bases,)
         The codes of the whole reference, shared by all pages: matches that reach the end
         of their page are followed there.
+    index_path : str
+        The index file that the page is from, or ``""`` if it was built in memory.
     """
 
     page: Page
     tree: FlatTree
     joined_reference: CodeArray
+    index_path: str = ""

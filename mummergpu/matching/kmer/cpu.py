@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import MAXIMUM_STEP, KmerPage, sampling_step
 from mummergpu.index.kmer_table import PositionArray
 from mummergpu.input.queries import OffsetArray, QueryBlock
@@ -71,7 +72,14 @@ LEAST_ROOM: Final = 1 << 12
 """Rows to make room for at least."""
 
 QUERY, SAMPLE, FILLED = 0, 1, 2
-"""What the kernel remembers when it stops for want of room."""
+"""What the kernel remembers when it stops because the rows are full."""
+
+ROWS_FULL, DONE, DAMAGED = 0, 1, 2
+"""Why the kernel has stopped."""
+
+ROWS_FULL_HERE: Final = -1
+DAMAGED_HERE: Final = -2
+"""What stands in place of a row number."""
 
 _RowArrays = tuple[ColumnArray, ColumnArray, ColumnArray]
 
@@ -109,21 +117,26 @@ class SampledCpuBackend(PageByPageBackend[KmerPage]):
         # Somewhat more than the last block had; a wrong guess costs a copy of the rows.
         room = LEAST_ROOM + int(1.25 * self._rows_per_base * block.base_count)
         rows = new_columns(min(room, most))
-        while not kmer_kernel(
-            table.offsets,
-            table.positions,
-            table.kmer_length,
-            indexed.page.begin,
-            indexed.padded_reference,
-            padded,
-            block.offsets,
-            self.minimum_length,
-            sampling_step(self.minimum_length, table.kmer_length),
-            batch,
-            state,
-            counts[1:],
-            rows,
-        ):
+        while True:
+            ending = kmer_kernel(
+                table.offsets,
+                table.positions,
+                table.kmer_length,
+                indexed.page.begin,
+                indexed.padded_reference,
+                padded,
+                block.offsets,
+                self.minimum_length,
+                sampling_step(self.minimum_length, table.kmer_length),
+                batch,
+                state,
+                counts[1:],
+                rows,
+            )
+            if ending == DONE:
+                break
+            if ending == DAMAGED:
+                raise damage_error(indexed.page, indexed.index_path)
             filled, room = int(state[FILLED]), rows[0].size
             if room == most:
                 return None
@@ -153,8 +166,8 @@ def kmer_kernel(
     state: npt.NDArray[np.int64],
     counts: OffsetArray,
     rows: _RowArrays,
-) -> bool:
-    """Find the MEMs of queries with one table; return whether there was room for all.
+) -> int:
+    """Find the MEMs of queries with one table; return why it has stopped.
 
     Parameters
     ----------
@@ -177,8 +190,16 @@ def kmer_kernel(
         The matches of each query are added to its number.
     rows : tuple of ndarray, dtype=int64
         Room for the query starts, reference starts and lengths of the MEMs.
+
+    Returns
+    -------
+    int
+        `DONE`; `ROWS_FULL` if `rows` have no room for the next MEMs, so that the kernel is to
+        be called again with larger ones; `DAMAGED` if the table holds a list that is not
+        inside `positions`, or a position whose k-mer is not inside the reference.
     """
     query, at, filled = state[QUERY], state[SAMPLE], state[FILLED]
+    last_position = reference.size - 2 * MARGIN - kmer_length - part_begin
     while query < offsets.size - 1:
         size = 0
         while size < BATCH and query < offsets.size - 1:
@@ -195,21 +216,24 @@ def kmer_kernel(
                 batch[size, 2] = kmer
                 size += 1
             at += step
-        find_lists(table_offsets, positions, part_begin, reference, batch, size)
+        if not find_lists(table_offsets, positions, part_begin, reference, batch, size):
+            return DAMAGED
         for sample in range(size):
             row = extend_sample(
-                positions, kmer_length, part_begin, reference, codes, offsets,
+                positions, last_position, kmer_length, part_begin, reference, codes, offsets,
                 minimum_length, step, batch, sample, filled, rows,
             )  # fmt: skip
             if row < 0:
+                if row == DAMAGED_HERE:
+                    return DAMAGED
                 state[QUERY], state[SAMPLE], state[FILLED] = (
                     batch[sample, 0], batch[sample, 1], filled,
                 )  # fmt: skip
-                return False
+                return ROWS_FULL
             counts[batch[sample, 0]] += row - filled
             filled = row
     state[QUERY], state[SAMPLE], state[FILLED] = query, at, filled
-    return True
+    return DONE
 
 
 @inlined_borrower
@@ -220,23 +244,50 @@ def find_lists(
     reference: CodeArray,
     batch: npt.NDArray[np.int64],
     size: int,
-) -> None:
-    """Replace the k-mer of each sample by its list; ask for the first places of the list."""
+) -> bool:
+    """Replace the k-mer of each sample by its list; ask for the first occurrences of the list.
+
+    Parameters
+    ----------
+    table_offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
+        Where in `positions` the list of each k-mer begins, and where the last ends.
+    positions : ndarray, dtype=uint32, shape=(n_kmers,)
+        Where k-mers begin, counted from `part_begin`.
+    part_begin : int
+        Where in the reference the part begins, 0-based.
+    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
+        The samples. In place of its k-mer a sample gets the beginning of its list, and behind that
+        the end.
+    size : int
+        The number of samples in the batch.
+
+    Returns
+    -------
+    bool
+        False if a list is not inside `positions`: the table is damaged.
+    """
     for sample in range(size):
         kmer = unsigned(batch[sample, 2])
         begin = widened(table_offsets[kmer])
+        end = widened(table_offsets[kmer + np.uint64(1)])
+        if begin > end or end > positions.size:
+            return False
         batch[sample, 2] = begin
-        batch[sample, 3] = table_offsets[kmer + np.uint64(1)]
+        batch[sample, 3] = end
         prefetch(positions, begin)
     for sample in range(size):
         begin = batch[sample, 2]
         for place in range(begin, min(batch[sample, 3], begin + PLACES_AHEAD)):
             prefetch(reference, MARGIN + part_begin + widened(positions[unsigned(place)]))
+    return True
 
 
 @inlined_borrower
 def extend_sample(
     positions: PositionArray,
+    last_position: int,
     kmer_length: int,
     part_begin: int,
     reference: CodeArray,
@@ -249,7 +300,37 @@ def extend_sample(
     filled: int,
     rows: _RowArrays,
 ) -> int:
-    """Write the MEMs whose first sample this is; return where they end, -1 without room."""
+    """Write the MEMs whose first sample this is; return where they end.
+
+    Parameters
+    ----------
+    positions : ndarray, dtype=uint32, shape=(n_kmers,)
+        Where k-mers begin, counted from `part_begin`.
+    last_position : int
+        The last of those at which a whole k-mer of the reference can begin.
+    kmer_length, part_begin : int
+        The bases of a k-mer, and where in the reference the part begins, 0-based.
+    reference, codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference and of the queries, both with margins.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where each query begins, and where the last ends, margins not counted.
+    minimum_length, step : int
+        The fewest bases of a MEM, and the bases from one sample to the next.
+    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
+        The samples, as `find_lists` leaves them.
+    sample : int
+        Which of them to extend.
+    filled : int
+        The rows that are filled already.
+    rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
+        Room for the query starts, reference starts and lengths of the MEMs.
+
+    Returns
+    -------
+    int
+        How many rows are filled then; `ROWS_FULL_HERE` without room for all MEMs of the sample;
+        `DAMAGED_HERE` if a position is larger than `last_position`.
+    """
     query_starts, reference_starts, lengths = rows
     at = batch[sample, 1]
     query_begin = offsets[batch[sample, 0]]
@@ -260,7 +341,10 @@ def extend_sample(
         if place + PLACES_AHEAD < list_end:
             coming = widened(positions[unsigned(place + PLACES_AHEAD)])
             prefetch(reference, MARGIN + part_begin + coming)
-        found = part_begin + widened(positions[unsigned(place)])
+        position = widened(positions[unsigned(place)])
+        if position > last_position:
+            return DAMAGED_HERE
+        found = part_begin + position
         most_left = min(step, at - query_begin)
         if step <= WORD_STEP:
             left = equal_word_behind(codes, MARGIN + at, reference, MARGIN + found)
@@ -277,7 +361,7 @@ def extend_sample(
         if length < minimum_length:
             continue
         if row == lengths.size:
-            return -1
+            return ROWS_FULL_HERE
         # Ascending by query start, then by reference start, which places do already.
         query_starts[row] = at - query_begin
         reference_starts[row] = (step - 1 - left) << START_BITS | (found - left)

@@ -6,12 +6,14 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.index.damage import damage_error
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
-from mummergpu.matching.tree.cpu_match import LANE_NUMBERS, LANES, close_ranks, match_kernel
+from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES
+from mummergpu.matching.tree.cpu_match import close_ranks, match_kernel
 from mummergpu.matching.tree.cpu_print import RING, print_kernel
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
@@ -54,7 +56,7 @@ class CpuBackend(PageByPageBackend[TreePage]):
         edge_lengths = np.empty(room, dtype=np.int32)
         candidate_counts = np.empty(block.query_count, dtype=np.int64)
         with self.stats.stage("match_kernel"):
-            match_kernel(
+            sound = match_kernel(
                 tree.nodes,
                 tree.children,
                 stride,
@@ -70,6 +72,8 @@ class CpuBackend(PageByPageBackend[TreePage]):
                 candidate_offsets,
                 candidate_counts,
             )
+            if not sound:
+                raise damage_error(page, indexed.index_path)
             close_ranks(positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts)
         self.stats.add(candidate_matches=int(candidate_counts.sum()))
         mem_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
@@ -79,7 +83,7 @@ class CpuBackend(PageByPageBackend[TreePage]):
                 if not counting:
                     columns = new_columns(int(mem_offsets[-1]))
                 if counting or mem_offsets[-1] > 0:
-                    print_kernel(
+                    sound = print_kernel(
                         tree.nodes,
                         tree.children,
                         stride,
@@ -98,6 +102,8 @@ class CpuBackend(PageByPageBackend[TreePage]):
                         mem_offsets,
                         *columns,
                     )
+                    if not sound:
+                        raise damage_error(page, indexed.index_path)
                 if mem_offsets[-1] > most:
                     return None
         return MemColumns(mem_offsets, *columns)

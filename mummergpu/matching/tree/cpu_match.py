@@ -11,46 +11,28 @@ has asked for the next node. The queries under way are the lanes, as in a warp.
 
 from __future__ import annotations
 
-from typing import Final
-
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.index.tree.flatten import ByteArray
-from mummergpu.index.tree.layout import NO_NODE, ROOT, HalfArray
-from mummergpu.matching.tree.cpu_access import (
-    child_of,
-    is_leaf,
-    parent_depth_of,
-    parent_of,
-    path_start_of,
-    preceding_base_of,
-    prefetch_node,
-    reference_base,
-    string_depth_of,
-    suffix_link_of,
+from mummergpu.index.tree.layout import HalfArray
+from mummergpu.matching.tree.cpu_access import parent_depth_of
+from mummergpu.matching.tree.cpu_lanes import (
+    END,
+    LANE_NUMBERS,
+    LANES,
+    MATCHED,
+    MOST_SKIPS_PER_BASE,
+    NODE,
+    QUERY,
+    SKIPS,
+    START,
+    NumberArray,
+    OffsetArray,
+    advance,
+    begin_query,
+    follow_suffix_link,
+    is_candidate,
 )
-from mummergpu.runtime.jit import compiled_borrower, inlined_borrower, unsigned, widened
-from mummergpu.sequence.codes import BREAK, CodeArray
-
-NumberArray = npt.NDArray[np.int32]
-OffsetArray = npt.NDArray[np.int64]
-
-
-LANES: Final = 16
-"""Queries under way at once: enough to hide a memory access, few enough for the registers
-and buffers of one core."""
-
-# What is known of a lane.
-QUERY: Final = 0
-START: Final = 1
-END: Final = 2
-NODE: Final = 3
-MATCHED: Final = 4
-LEAF_BEFORE: Final = 5
-LANE_NUMBERS: Final = 8
-
-NO_LEAF: Final = -1
+from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.sequence.codes import CodeArray
 
 
 @compiled_borrower
@@ -69,8 +51,8 @@ def match_kernel(
     edge_lengths: NumberArray,
     candidate_offsets: OffsetArray,
     candidate_counts: OffsetArray,
-) -> None:
-    """Write the candidate matches of a block of queries.
+) -> bool:
+    """Write the candidate matches of a block of queries; return whether the tree is sound.
 
     Parameters
     ----------
@@ -91,8 +73,18 @@ def match_kernel(
     candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
         Output: how many candidates each query has.
 
+    Returns
+    -------
+    bool
+        False if a match ends at an address of no node, or in a circle of the tree: the tree is
+        damaged, and the output is of no use.
+
     Notes
     -----
+    The addresses on the way to a match are not compared with the size of the tree, which would
+    cost a twentieth of the time. Trees from a file lie in memory in which all addresses can be
+    read (`mapped_file`).
+
     A match whose node P of the print kernel is a leaf is one MEM or none. Where the base
     before it matches too it is none, and not written.
     """
@@ -103,10 +95,16 @@ def match_kernel(
         if lanes[active, QUERY] < 0:
             break
         active += 1
+    slots = nodes.size // stride
+    most_skips = MOST_SKIPS_PER_BASE * (codes.size + offsets.size)
+    for number in range(LANES):
+        lanes[number, SKIPS] = 0
     lane = 0
     while active > 0:
         lane = lane + 1 if lane + 1 < active else 0
-        ended = advance(nodes, children, stride, reference, strip_bits, codes, lanes, lane)
+        ended = advance(
+            nodes, children, stride, reference, strip_bits, codes, lanes, lane, most_skips
+        )
         if not ended:
             continue
         query = lanes[lane, QUERY]
@@ -116,6 +114,8 @@ def match_kernel(
             place = candidate_offsets[query] + candidate_counts[query]
             candidate_counts[query] += 1
             node = lanes[lane, NODE]
+            if node >= slots:
+                return False
             positions[place] = lanes[lane, START] - offsets[query]
             lowest_nodes[place] = node
             edge_lengths[place] = lanes[lane, MATCHED] - parent_depth_of(nodes, stride, node)
@@ -123,11 +123,14 @@ def match_kernel(
         if lanes[lane, START] + minimum_length <= lanes[lane, END]:
             follow_suffix_link(nodes, stride, lanes, lane)
             continue
+        if lanes[lane, SKIPS] > most_skips:
+            return False
         upcoming = begin_query(offsets, minimum_length, candidate_counts, lanes, lane, upcoming)
         if lanes[lane, QUERY] < 0:
             active -= 1
             for number in range(LANE_NUMBERS):
                 lanes[lane, number] = lanes[active, number]
+    return True
 
 
 @compiled_borrower
@@ -156,126 +159,3 @@ def close_ranks(
             edge_lengths[filled] = edge_lengths[place]
             filled += 1
     candidate_offsets[candidate_counts.size] = filled
-
-
-@inlined_borrower
-def begin_query(
-    offsets: OffsetArray,
-    minimum_length: int,
-    candidate_counts: OffsetArray,
-    lanes: OffsetArray,
-    lane: int,
-    upcoming: int,
-) -> int:
-    """Give a lane the next query that is long enough, or -1; return the one behind it."""
-    lanes[lane, QUERY] = -1
-    while upcoming < offsets.size - 1 and lanes[lane, QUERY] < 0:
-        candidate_counts[upcoming] = 0
-        if offsets[upcoming + 1] - offsets[upcoming] >= minimum_length:
-            lanes[lane, QUERY] = upcoming
-            lanes[lane, START] = offsets[upcoming]
-            lanes[lane, END] = offsets[upcoming + 1]
-            lanes[lane, NODE] = ROOT
-            lanes[lane, MATCHED] = 0
-            lanes[lane, LEAF_BEFORE] = NO_LEAF
-        upcoming += 1
-    return upcoming
-
-
-@inlined_borrower
-def advance(
-    nodes: HalfArray,
-    children: HalfArray,
-    stride: int,
-    reference: ByteArray,
-    strip_bits: int,
-    codes: CodeArray,
-    lanes: OffsetArray,
-    lane: int,
-) -> bool:
-    """Go on from the node that the lane has waited for; return whether its match has ended.
-
-    Above the end of what is known to match, only the first base of each edge is looked at
-    (skip and count); from there on every base.
-    """
-    node = lanes[lane, NODE]
-    matched = lanes[lane, MATCHED]
-    start = lanes[lane, START]
-    if lanes[lane, LEAF_BEFORE] != NO_LEAF:
-        if parent_depth_of(nodes, stride, node) >= matched:
-            # The match is shorter than this leaf's edge begins: to it from above.
-            node = suffix_link_of(nodes, stride, parent_of(nodes, stride, lanes[lane, LEAF_BEFORE]))
-        lanes[lane, LEAF_BEFORE] = NO_LEAF
-    depth = string_depth_of(nodes, stride, node)
-    if depth >= matched:
-        path_start = path_start_of(nodes, stride, node)
-        end = lanes[lane, END]
-        while (
-            matched < depth
-            and start + matched < end
-            and codes[unsigned(start + matched)] != BREAK
-            and codes[unsigned(start + matched)]
-            == reference_base(reference, strip_bits, path_start + matched)
-        ):
-            matched += 1
-        lanes[lane, NODE] = node
-        lanes[lane, MATCHED] = matched
-        if matched < depth or start + matched == end or is_leaf(nodes, stride, node):
-            return True
-    code = widened(codes[unsigned(start + depth)])
-    child = child_of(children, stride, node, code) if code != BREAK else NO_NODE
-    if child == NO_NODE:
-        return True
-    prefetch_node(nodes, stride, child)
-    lanes[lane, NODE] = child
-    lanes[lane, MATCHED] = max(matched, depth + 1)
-    return False
-
-
-@inlined_borrower
-def is_candidate(
-    nodes: HalfArray,
-    children: HalfArray,
-    stride: int,
-    codes: CodeArray,
-    begin: int,
-    minimum_length: int,
-    lanes: OffsetArray,
-    lane: int,
-) -> bool:
-    """Return whether a match that has ended is long enough, and may be left maximal."""
-    if lanes[lane, MATCHED] < minimum_length:
-        return False
-    node = lanes[lane, NODE]
-    start = lanes[lane, START]
-    return (
-        start == begin
-        or codes[unsigned(start - 1)] == BREAK
-        or not is_leaf(nodes, stride, node)
-        or parent_depth_of(nodes, stride, node) >= minimum_length
-        or codes[unsigned(start - 1)] != preceding_base_of(children, stride, node)
-    )
-
-
-@inlined_borrower
-def follow_suffix_link(nodes: HalfArray, stride: int, lanes: OffsetArray, lane: int) -> None:
-    """Move a lane to a node from which the match of its new start, one base shorter, is found.
-
-    From a leaf its own suffix link is tried first: the next leaf continues the same
-    occurrence, and as long as that is the only one the match stands in its edge. Otherwise
-    the suffix link of the parent is the way.
-    """
-    node = lanes[lane, NODE]
-    matched = lanes[lane, MATCHED] - 1
-    if matched <= 0:
-        lanes[lane, NODE] = ROOT
-        lanes[lane, MATCHED] = 0
-        return
-    lanes[lane, MATCHED] = matched
-    link = suffix_link_of(nodes, stride, node)
-    if is_leaf(nodes, stride, node) and link != ROOT:
-        lanes[lane, LEAF_BEFORE] = node
-    elif string_depth_of(nodes, stride, node) > matched + 1:
-        link = suffix_link_of(nodes, stride, parent_of(nodes, stride, node))
-    prefetch_node(nodes, stride, link)
-    lanes[lane, NODE] = link

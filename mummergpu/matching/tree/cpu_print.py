@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.index.tree.layout import NO_NODE, HalfArray
+from mummergpu.index.tree.layout import HalfArray
 from mummergpu.matching.row_order import sort_rows
 from mummergpu.matching.tree.cpu_access import (
     child_of,
     is_leaf,
-    leaf_id_of,
-    next_leaf_of,
     parent_depth_of,
     parent_of,
-    preceding_base_of,
     prefetch_node,
     string_depth_of,
 )
-from mummergpu.matching.tree.cpu_match import NumberArray, OffsetArray
-from mummergpu.runtime.jit import compiled_borrower, inlined_borrower, unsigned, widened
+from mummergpu.matching.tree.cpu_lanes import NumberArray, OffsetArray
+from mummergpu.matching.tree.cpu_leaves import search_below
+from mummergpu.runtime.jit import compiled_borrower, inlined_borrower, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
 
@@ -57,8 +55,8 @@ def print_kernel(
     query_starts: OffsetArray,
     reference_starts: OffsetArray,
     lengths: OffsetArray,
-) -> None:
-    """Count the MEMs of each query, or write them where they have been counted.
+) -> bool:
+    """Count the MEMs of each query, or write them; return whether the tree is sound.
 
     Parameters
     ----------
@@ -83,13 +81,30 @@ def print_kernel(
     query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
         Output of the writing run; without room for any row, this run counts. Rows of a
         query ascend by query start, then by reference start.
+
+    Returns
+    -------
+    bool
+        False as soon as the search meets a circle, or a match that is longer than its
+        candidate: the tree is damaged, and the output is of no use.
     """
+    slots = nodes.size // stride
     counting = lengths.size == 0
     candidate_count = candidate_offsets[offsets.size - 1]
     filled = 0
     query = 0
     for step in range(candidate_count + TURNS_AHEAD):
-        foresee(nodes, children, stride, minimum_length, lowest_nodes, candidate_count, tops, step)
+        if not foresee(
+            nodes,
+            children,
+            stride,
+            minimum_length,
+            lowest_nodes,
+            candidate_count,
+            tops,
+            step,
+        ):
+            return False
         candidate = step - TURNS_AHEAD
         if candidate < 0:
             continue
@@ -102,6 +117,7 @@ def print_kernel(
             nodes,
             children,
             stride,
+            slots,
             owned_count,
             codes,
             offsets[query],
@@ -113,6 +129,8 @@ def print_kernel(
             lengths,
             filled,
         )
+        if filled < 0:
+            return False
         if counting:
             continue
         for row in range(before, filled):
@@ -130,6 +148,7 @@ def print_kernel(
         sort_rows(reference_starts, lengths, before, filled)
     for rest in range(query + 1, offsets.size):
         mem_offsets[rest] = filled
+    return True
 
 
 @inlined_borrower
@@ -142,11 +161,34 @@ def foresee(
     candidate_count: int,
     tops: OffsetArray,
     step: int,
-) -> None:
+) -> bool:
     """Find P of a candidate some turns before its own, and ask for the nodes around it.
 
     L is asked for first, then the parent of L, then the children of P: each is known when
     the one before it has come.
+
+    Parameters
+    ----------
+    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The two halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next, in either array.
+    minimum_length : int
+        The fewest bases of a MEM.
+    lowest_nodes : ndarray, dtype=int32, shape=(n_capacity,)
+        The address of L of each candidate.
+    candidate_count : int
+        The number of candidates.
+    tops : ndarray, dtype=int64, shape=(RING,)
+        Output: the address of P of the coming candidates.
+    step : int
+        The candidate whose L is asked for.
+
+    Returns
+    -------
+    bool
+        False if the string depth does not fall from a node to its parent, or P is not as deep as
+        matches are long: the tree is damaged.
     """
     if step < candidate_count:
         prefetch_node(nodes, stride, lowest_nodes[step])
@@ -156,133 +198,17 @@ def foresee(
     candidate = step - TURNS_TO_TOP
     if 0 <= candidate < candidate_count:
         top = widened(lowest_nodes[candidate])
-        while parent_depth_of(nodes, stride, top) >= minimum_length:
+        depth_above = parent_depth_of(nodes, stride, top)
+        while depth_above >= minimum_length:
+            depth_below = depth_above
             top = parent_of(nodes, stride, top)
+            depth_above = parent_depth_of(nodes, stride, top)
+            if depth_above >= depth_below:
+                return False
+        if string_depth_of(nodes, stride, top) < minimum_length:
+            return False
         tops[candidate & (RING - 1)] = top
         if not is_leaf(nodes, stride, top):
             for slot in range(BREAK + 1):
                 prefetch_node(nodes, stride, child_of(children, stride, top, slot))
-
-
-@inlined_borrower
-def search_below(
-    nodes: HalfArray,
-    children: HalfArray,
-    stride: int,
-    owned_count: int,
-    codes: CodeArray,
-    begin: int,
-    start: int,
-    top: int,
-    lowest: int,
-    edge_length: int,
-    reference_starts: OffsetArray,
-    lengths: OffsetArray,
-    filled: int,
-) -> int:
-    """Search the leaves below P (`top`); write page positions and lengths if there is room.
-
-    Returns `filled` plus the number of MEMs.
-
-    Notes
-    -----
-    The query path leads from P to L. `distance` counts the edges between the current node
-    and the path, `length` is the match at the last node of the path that was passed. A
-    node is left upwards when all its children have been visited, and which child it was
-    is known by comparing addresses; a ``$`` chain is passed from leaf to leaf.
-    """
-    match_length = parent_depth_of(nodes, stride, lowest) + edge_length
-    preceding = codes[unsigned(start - 1)] if start > begin else BREAK
-    node = top
-    above = parent_of(nodes, stride, top)
-    distance = 0
-    length = match_length if node == lowest else string_depth_of(nodes, stride, node)
-    while True:
-        slot = 0
-        if is_leaf(nodes, stride, node):
-            filled = take_leaves(
-                children,
-                stride,
-                node,
-                owned_count,
-                preceding,
-                length,
-                reference_starts,
-                lengths,
-                filled,
-            )
-            slot = BREAK + 1
-        child, slot = next_child(children, stride, node, slot)
-        while child == NO_NODE:
-            came_from = node
-            node = parent_of(nodes, stride, node)
-            if node == above:
-                return filled
-            if distance > 0:
-                distance -= 1
-            else:
-                length = string_depth_of(nodes, stride, node)
-            slot = slot_behind(children, stride, node, came_from)
-            child, slot = next_child(children, stride, node, slot)
-        if (
-            distance == 0
-            and node != lowest
-            and slot - 1 == query_code(nodes, stride, codes, start, match_length, node)
-        ):
-            length = match_length if child == lowest else string_depth_of(nodes, stride, child)
-        else:
-            distance += 1
-        node = child
-
-
-@inlined_borrower
-def take_leaves(
-    children: HalfArray,
-    stride: int,
-    leaf: int,
-    owned_count: int,
-    preceding: int,
-    length: int,
-    reference_starts: OffsetArray,
-    lengths: OffsetArray,
-    filled: int,
-) -> int:
-    """Count the MEMs at a leaf and those chained to it, write them if there is room."""
-    while leaf != NO_NODE:
-        suffix = leaf_id_of(children, stride, leaf)
-        base_before = preceding_base_of(children, stride, leaf)
-        if suffix < owned_count and (base_before != preceding or preceding == BREAK):
-            if lengths.size > 0:
-                reference_starts[filled] = suffix
-                lengths[filled] = length
-            filled += 1
-        leaf = next_leaf_of(children, stride, leaf)
-    return filled
-
-
-@inlined_borrower
-def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
-    """Return the first child of a node from a slot on, or `NO_NODE`, and the slot behind it."""
-    child = NO_NODE
-    while slot <= BREAK and child == NO_NODE:
-        child = child_of(children, stride, node, slot)
-        slot += 1
-    return child, slot
-
-
-@inlined_borrower
-def slot_behind(children: HalfArray, stride: int, node: int, child: int) -> int:
-    """Return the slot behind that of a child; leaves far down a chain are in the last."""
-    slot = 0
-    while slot <= BREAK and child_of(children, stride, node, slot) != child:
-        slot += 1
-    return slot + 1
-
-
-@inlined_borrower
-def query_code(
-    nodes: HalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
-) -> int:
-    """Return the code by which the query path leaves a node that lies on it above L."""
-    depth = string_depth_of(nodes, stride, node)
-    return widened(codes[unsigned(start + depth)]) if depth < match_length else -1
+    return True

@@ -1,0 +1,31 @@
+"""The error that ends a search when a page holds a value that no sound page holds."""
+
+from __future__ import annotations
+
+from mummergpu.errors import InputError
+from mummergpu.index.pages import Page
+
+
+def damage_error(page: Page, index_path: str) -> Exception:
+    """Return the error for a page whose values cannot be.
+
+    Parameters
+    ----------
+    page : Page
+        The page that was searched.
+    index_path : str
+        The index file that the page is from, or ``""`` if it was built in memory.
+
+    Returns
+    -------
+    Exception
+        An `InputError` that names the file. A page that was built in memory cannot be damaged
+        by a user, so that for such a page it is a `RuntimeError`.
+    """
+    if not index_path:
+        return RuntimeError(f"page {page.index} was built with a value that cannot be")
+    return InputError(
+        f"the index is damaged: its page {page.index} holds a value that cannot be "
+        "('mummergpu index --check' reads all of it)",
+        index_path,
+    )

@@ -1,0 +1,268 @@
+"""The lanes of the match kernel: queries under way, and the steps that each takes in turn."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.index.tree.flatten import ByteArray
+from mummergpu.index.tree.layout import NO_NODE, ROOT, HalfArray
+from mummergpu.matching.tree.cpu_access import (
+    child_of,
+    is_leaf,
+    parent_depth_of,
+    parent_of,
+    path_start_of,
+    preceding_base_of,
+    prefetch_node,
+    reference_base,
+    string_depth_of,
+    suffix_link_of,
+)
+from mummergpu.runtime.jit import inlined_borrower, unsigned, widened
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+NumberArray = npt.NDArray[np.int32]
+OffsetArray = npt.NDArray[np.int64]
+
+
+LANES: Final = 16
+"""Queries under way at once: enough to hide a memory access, few enough for the registers
+and buffers of one core."""
+
+# What is known of a lane.
+QUERY: Final = 0
+START: Final = 1
+END: Final = 2
+NODE: Final = 3
+MATCHED: Final = 4
+LEAF_BEFORE: Final = 5
+SKIPS: Final = 6
+LANE_NUMBERS: Final = 8
+
+NO_LEAF: Final = -1
+
+MOST_SKIPS_PER_BASE: Final = 16
+"""More edges that are skipped than a sound tree has for a base of the queries.
+
+A damaged tree can have circles of such edges. In a sound one, each skips the bases of one edge
+that are known to match, and leads one edge down. A suffix link leads at most one edge up, and
+so does each of the at most two ways to a parent that come with it: each base of a query is
+good for fewer than five."""
+
+
+@inlined_borrower
+def begin_query(
+    offsets: OffsetArray,
+    minimum_length: int,
+    candidate_counts: OffsetArray,
+    lanes: OffsetArray,
+    lane: int,
+    upcoming: int,
+) -> int:
+    """Give a lane the next query that is long enough, or -1; return the one behind it.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where in the block each query begins, and where the last ends.
+    minimum_length : int
+        The fewest bases of a candidate match; shorter queries are passed over.
+    candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
+        Set to 0 for the queries that are passed over and the one that is begun.
+    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
+        What is known of each lane: its query, the start of the match and the end of the query as
+        positions in the block, the address of a node, the bases matched, the leaf before the
+        node or `NO_LEAF`, the edges skipped.
+    lane : int
+        Which lane.
+    upcoming : int
+        The first query that no lane has had.
+
+    Returns
+    -------
+    int
+        The first query that no lane has had now.
+    """
+    lanes[lane, QUERY] = -1
+    while upcoming < offsets.size - 1 and lanes[lane, QUERY] < 0:
+        candidate_counts[upcoming] = 0
+        if offsets[upcoming + 1] - offsets[upcoming] >= minimum_length:
+            lanes[lane, QUERY] = upcoming
+            lanes[lane, START] = offsets[upcoming]
+            lanes[lane, END] = offsets[upcoming + 1]
+            lanes[lane, NODE] = ROOT
+            lanes[lane, MATCHED] = 0
+            lanes[lane, LEAF_BEFORE] = NO_LEAF
+        upcoming += 1
+    return upcoming
+
+
+@inlined_borrower
+def advance(
+    nodes: HalfArray,
+    children: HalfArray,
+    stride: int,
+    reference: ByteArray,
+    strip_bits: int,
+    codes: CodeArray,
+    lanes: OffsetArray,
+    lane: int,
+    most_skips: int,
+) -> bool:
+    """Go on from the node that the lane has waited for; return whether its match has ended.
+
+    Above the end of what is known to match, only the first base of each edge is looked at
+    (skip and count); from there on every base.
+
+    Parameters
+    ----------
+    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The two halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next, in either array.
+    reference : ndarray, dtype=uint8, shape=(n_places,)
+        The codes of the page, in the layout's dimensions.
+    strip_bits : int
+        Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the queries.
+    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
+        What is known of each lane: its query, the start of the match and the end of the query as
+        positions in the block, the address of a node, the bases matched, the leaf before the
+        node or `NO_LEAF`, the edges skipped.
+    lane : int
+        Which lane.
+    most_skips : int
+        A match ends at once when its lane has skipped more edges than this: the tree has a circle.
+
+    Returns
+    -------
+    bool
+        Whether the match has ended, with the lane's numbers saying where.
+    """
+    node = lanes[lane, NODE]
+    matched = lanes[lane, MATCHED]
+    start = lanes[lane, START]
+    if lanes[lane, LEAF_BEFORE] != NO_LEAF:
+        if parent_depth_of(nodes, stride, node) >= matched:
+            # The match is shorter than this leaf's edge begins: to it from above.
+            node = suffix_link_of(nodes, stride, parent_of(nodes, stride, lanes[lane, LEAF_BEFORE]))
+        lanes[lane, LEAF_BEFORE] = NO_LEAF
+    depth = string_depth_of(nodes, stride, node)
+    if depth >= matched:
+        path_start = path_start_of(nodes, stride, node)
+        end = lanes[lane, END]
+        while (
+            matched < depth
+            and start + matched < end
+            and codes[unsigned(start + matched)] != BREAK
+            and codes[unsigned(start + matched)]
+            == reference_base(reference, strip_bits, path_start + matched)
+        ):
+            matched += 1
+        lanes[lane, NODE] = node
+        lanes[lane, MATCHED] = matched
+        if matched < depth or start + matched == end or is_leaf(nodes, stride, node):
+            return True
+    else:
+        lanes[lane, SKIPS] += 1
+        if lanes[lane, SKIPS] > most_skips:
+            return True
+    code = widened(codes[unsigned(start + depth)])
+    child = child_of(children, stride, node, code) if code != BREAK else NO_NODE
+    if child == NO_NODE:
+        return True
+    prefetch_node(nodes, stride, child)
+    lanes[lane, NODE] = child
+    lanes[lane, MATCHED] = max(matched, depth + 1)
+    return False
+
+
+@inlined_borrower
+def is_candidate(
+    nodes: HalfArray,
+    children: HalfArray,
+    stride: int,
+    codes: CodeArray,
+    begin: int,
+    minimum_length: int,
+    lanes: OffsetArray,
+    lane: int,
+) -> bool:
+    """Return whether a match that has ended is long enough, and may be left maximal.
+
+    Parameters
+    ----------
+    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The two halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next, in either array.
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the queries.
+    begin : int
+        Where in `codes` the lane's query begins.
+    minimum_length : int
+        The fewest bases of a candidate match.
+    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
+        What is known of each lane: its query, the start of the match and the end of the query as
+        positions in the block, the address of a node, the bases matched, the leaf before the
+        node or `NO_LEAF`, the edges skipped.
+    lane : int
+        Which lane.
+
+    Returns
+    -------
+    bool
+        False only for matches that are no MEM, or are too short.
+    """
+    if lanes[lane, MATCHED] < minimum_length:
+        return False
+    node = lanes[lane, NODE]
+    start = lanes[lane, START]
+    return (
+        start == begin
+        or codes[unsigned(start - 1)] == BREAK
+        or not is_leaf(nodes, stride, node)
+        or parent_depth_of(nodes, stride, node) >= minimum_length
+        or codes[unsigned(start - 1)] != preceding_base_of(children, stride, node)
+    )
+
+
+@inlined_borrower
+def follow_suffix_link(nodes: HalfArray, stride: int, lanes: OffsetArray, lane: int) -> None:
+    """Move a lane to a node from which the match of its new start, one base shorter, is found.
+
+    From a leaf its own suffix link is tried first: the next leaf continues the same
+    occurrence, and as long as that is the only one the match stands in its edge. Otherwise
+    the suffix link of the parent is the way.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
+        What is known of each lane: its query, the start of the match and the end of the query as
+        positions in the block, the address of a node, the bases matched, the leaf before the
+        node or `NO_LEAF`, the edges skipped.
+    lane : int
+        Which lane.
+    """
+    node = lanes[lane, NODE]
+    matched = lanes[lane, MATCHED] - 1
+    if matched <= 0:
+        lanes[lane, NODE] = ROOT
+        lanes[lane, MATCHED] = 0
+        return
+    lanes[lane, MATCHED] = matched
+    link = suffix_link_of(nodes, stride, node)
+    if is_leaf(nodes, stride, node) and link != ROOT:
+        lanes[lane, LEAF_BEFORE] = node
+    elif string_depth_of(nodes, stride, node) > matched + 1:
+        link = suffix_link_of(nodes, stride, parent_of(nodes, stride, node))
+    prefetch_node(nodes, stride, link)
+    lanes[lane, NODE] = link

@@ -1,0 +1,268 @@
+"""The part of the print kernel that visits the leaves below a node, without a stack."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.index.tree.layout import NO_NODE, HalfArray
+from mummergpu.matching.tree.cpu_access import (
+    child_of,
+    is_leaf,
+    leaf_id_of,
+    next_leaf_of,
+    parent_depth_of,
+    parent_of,
+    preceding_base_of,
+    string_depth_of,
+)
+from mummergpu.matching.tree.cpu_lanes import OffsetArray
+from mummergpu.runtime.jit import inlined_borrower, unsigned, widened
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+DAMAGED: Final = -1
+"""What stands in place of a number of rows."""
+
+
+@inlined_borrower
+def search_below(
+    nodes: HalfArray,
+    children: HalfArray,
+    stride: int,
+    slots: int,
+    owned_count: int,
+    codes: CodeArray,
+    begin: int,
+    start: int,
+    top: int,
+    lowest: int,
+    edge_length: int,
+    reference_starts: OffsetArray,
+    lengths: OffsetArray,
+    filled: int,
+) -> int:
+    """Search the leaves below P; write page positions and lengths if there is room.
+
+    Parameters
+    ----------
+    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The two halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next, in either array.
+    slots : int
+        The nodes that the arrays have room for.
+    owned_count : int
+        The suffixes that the page reports: those that begin before this position.
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the queries.
+    begin, start : int
+        Where in `codes` the query and the match begin.
+    top, lowest : int
+        The addresses of P and L.
+    edge_length : int
+        The bases matched along the edge to L.
+    reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
+        Output: where in the page each MEM begins, and its bases; nothing is written to arrays of
+        no elements.
+    filled : int
+        The MEMs found before.
+
+    Returns
+    -------
+    int
+        `filled` plus the number of MEMs; `DAMAGED` if more nodes are visited than there are, or a
+        match is longer than the candidate.
+
+    Notes
+    -----
+    The query path leads from P to L. `distance` counts the edges between the current node
+    and the path, `length` is the match at the last node of the path that was passed. A
+    node is left upwards when all its children have been visited, and which child it was
+    is known by comparing addresses; a ``$`` chain is passed from leaf to leaf. `level` counts
+    the edges below P, so that a wrong parent cannot lead above it for ever.
+    """
+    match_length = parent_depth_of(nodes, stride, lowest) + edge_length
+    preceding = codes[unsigned(start - 1)] if start > begin else BREAK
+    node = top
+    level = 0
+    visits_left = slots
+    distance = 0
+    length = match_length if node == lowest else string_depth_of(nodes, stride, node)
+    while True:
+        slot = 0
+        if is_leaf(nodes, stride, node):
+            if length > match_length:
+                return DAMAGED
+            filled, visits_left = take_leaves(
+                children,
+                stride,
+                node,
+                owned_count,
+                preceding,
+                length,
+                reference_starts,
+                lengths,
+                filled,
+                visits_left,
+            )
+            slot = BREAK + 1
+        child, slot = next_child(children, stride, node, slot)
+        while child == NO_NODE:
+            if level == 0:
+                return filled if visits_left >= 0 else DAMAGED
+            level -= 1
+            came_from = node
+            node = parent_of(nodes, stride, node)
+            if distance > 0:
+                distance -= 1
+            else:
+                length = string_depth_of(nodes, stride, node)
+            slot = slot_behind(children, stride, node, came_from)
+            child, slot = next_child(children, stride, node, slot)
+        level += 1
+        visits_left -= 1
+        if visits_left < 0:
+            return DAMAGED
+        if (
+            distance == 0
+            and node != lowest
+            and slot - 1 == query_code(nodes, stride, codes, start, match_length, node)
+        ):
+            length = match_length if child == lowest else string_depth_of(nodes, stride, child)
+        else:
+            distance += 1
+        node = child
+
+
+@inlined_borrower
+def take_leaves(
+    children: HalfArray,
+    stride: int,
+    leaf: int,
+    owned_count: int,
+    preceding: int,
+    length: int,
+    reference_starts: OffsetArray,
+    lengths: OffsetArray,
+    filled: int,
+    visits_left: int,
+) -> tuple[int, int]:
+    """Count the MEMs at a leaf and those chained to it, write them if there is room.
+
+    Parameters
+    ----------
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The second halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    leaf : int
+        The address of the first leaf.
+    owned_count : int
+        The suffixes that the page reports.
+    preceding : int
+        The code of the base before the match in its query.
+    length : int
+        The bases of the match.
+    reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
+        Output, as in `search_below`.
+    filled : int
+        The MEMs found before.
+    visits_left : int
+        How many nodes may still be visited.
+
+    Returns
+    -------
+    tuple of int
+        The MEMs found so far, and how many nodes may be visited now; -1 if the chain has a circle.
+    """
+    while visits_left >= 0:
+        suffix = leaf_id_of(children, stride, leaf)
+        base_before = preceding_base_of(children, stride, leaf)
+        if suffix < owned_count and (base_before != preceding or preceding == BREAK):
+            if lengths.size > 0:
+                reference_starts[filled] = suffix
+                lengths[filled] = length
+            filled += 1
+        leaf = next_leaf_of(children, stride, leaf)
+        if leaf == NO_NODE:
+            return filled, visits_left
+        visits_left -= 1
+    return filled, visits_left
+
+
+@inlined_borrower
+def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
+    """Return the first child of a node from a slot on, and the slot behind it.
+
+    Parameters
+    ----------
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The second halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+    slot : int
+        The first child to look at: 0 to 3 for the bases, 4 for ``$``, 5 for none.
+
+    Returns
+    -------
+    tuple of int
+        The address of the child, or `NO_NODE`, and the slot behind the child's.
+    """
+    child = NO_NODE
+    while slot <= BREAK and child == NO_NODE:
+        child = child_of(children, stride, node, slot)
+        slot += 1
+    return child, slot
+
+
+@inlined_borrower
+def slot_behind(children: HalfArray, stride: int, node: int, child: int) -> int:
+    """Return the slot behind that of a child; leaves far down a chain are in the last.
+
+    Parameters
+    ----------
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The second halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node, child : int
+        The addresses of the node and its child.
+
+    Returns
+    -------
+    int
+        1 to 6.
+    """
+    slot = 0
+    while slot <= BREAK and child_of(children, stride, node, slot) != child:
+        slot += 1
+    return slot + 1
+
+
+@inlined_borrower
+def query_code(
+    nodes: HalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
+) -> int:
+    """Return the code by which the query path leaves a node that lies on it above L.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the queries.
+    start, match_length : int
+        Where in `codes` the match begins, and its bases.
+    node : int
+        The address of the node.
+
+    Returns
+    -------
+    int
+        A base code, or -1 if the match ends at the node.
+    """
+    depth = string_depth_of(nodes, stride, node)
+    return widened(codes[unsigned(start + depth)]) if depth < match_length else -1

@@ -1,0 +1,83 @@
+"""Index files that were damaged: a search of one gives rows or one line, and always ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mummergpu.cli.main import main
+
+INDEXES = {
+    "kmer": "--search kmer",
+    "kmer_pages": "--search kmer --page-size 900",
+    "tree": "--search tree",
+    "tree_pages": "--page-size 800 --policy Tn",
+    "wide_tree": "--page-size 800 --address-bits 32",
+}
+SECONDS = 20
+"""No search of these files takes a tenth of a second; one that takes so long has no end."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an index of each kind, and reads that are in its reference."""
+    folder = tmp_path_factory.mktemp("damaged")
+    some = random.Random(8)
+    repeat = "".join(some.choices("ACGT", k=70))
+    records = ["".join(some.choices("ACGT", k=900)) + repeat for _ in range(3)]
+    records[1] = records[1][:300] + "N" * 40 + records[1][300:]
+    reads = [record[start : start + 150] for record in records for start in (0, 250, 480, 850)]
+    for name, texts in (("r.fa", records), ("q.fa", reads + records)):
+        (folder / name).write_text("".join(f">{n}\n{text}\n" for n, text in enumerate(texts)))
+    for name, words in INDEXES.items():
+        command = ["index", str(folder / "r.fa"), "-o", str(folder / name), "-q", "-l", "12"]
+        assert main([*command, *words.split()]) == 0
+    return folder
+
+
+def endings_of(made: Path, kind: str, seed: int, count: int) -> list[dict[str, Any]]:
+    """Search damaged copies of an index in another process; return how each search ended."""
+    command = [sys.executable, "-m", "helpers.damage", kind, "q.fa"]
+    ended = subprocess.run(
+        [*command, str(seed), str(count), str(SECONDS)],
+        cwd=made,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    # The last line is that of the case, where a search has ended the process.
+    assert ended.returncode == 0, (lines[-1:], ended.stderr)
+    assert len(lines) == 2 * count
+    return lines[1::2]
+
+
+def check_endings(made: Path, kind: str, seed: int, count: int) -> None:
+    endings = endings_of(made, kind, seed, count)
+    for ending in endings:
+        if ending["code"] == 0:
+            assert ending["error"] == ""
+            continue
+        assert ending["code"] == 1
+        assert ending["error"].startswith("mummergpu: error: ")
+        assert ": the index is damaged: its " in ending["error"]
+        assert ending["error"].count("\n") == 1
+    assert {ending["code"] for ending in endings} == {0, 1}
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_a_search_of_a_damaged_index_ends(made: Path, kind: str) -> None:
+    check_endings(made, kind, 1, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", INDEXES)
+def test_many_searches_of_damaged_indexes_end(made: Path, kind: str) -> None:
+    check_endings(made, kind, 2, 1500)

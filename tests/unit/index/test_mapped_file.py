@@ -1,0 +1,107 @@
+"""A mapped file, and the zeros around it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mummergpu.index.mapped_file import ByteArray, bring_in, map_file
+
+PAGE = 4096
+
+
+def mapped(path: Path, before: int = 0, behind: int = 0) -> ByteArray:
+    with open(path, "rb", buffering=0) as file:
+        return map_file(file.fileno(), path.stat().st_size, before, behind)
+
+
+def is_mapped(address: int) -> bool:
+    with open("/proc/self/maps") as maps:
+        ranges = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
+    return any(begin <= address < end for begin, end in ranges)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(1, 251)) * 40)
+    return path
+
+
+@pytest.mark.parametrize(("before", "behind"), [(0, 0), (1, 1), (PAGE, 1 << 38)])
+def test_a_file_is_an_array(path: Path, before: int, behind: int) -> None:
+    array = mapped(path, before, behind)
+    assert type(array) is np.ndarray
+    assert (array.dtype, array.flags.writeable, array.flags.c_contiguous) == (np.uint8, True, True)
+    assert array.tobytes() == path.read_bytes()
+    array[0] = 0
+    assert path.read_bytes()[0] == 1
+
+
+def test_zeros_lie_around_the_file(path: Path) -> None:
+    array = mapped(path, 10 * PAGE, 1 << 38)
+    around = np.lib.stride_tricks.as_strided(array[:1], shape=(10 * PAGE,), strides=(-1,))
+    assert not around[1:].any()
+    for distance in (array.size, PAGE * 100, (1 << 38) + array.size):
+        assert np.lib.stride_tricks.as_strided(array, shape=(2,), strides=(distance,))[1] == 0
+
+
+def test_memory_is_given_back_with_the_last_array(path: Path) -> None:
+    array = mapped(path, PAGE, PAGE)
+    part = array[5:].view(np.uint8)
+    begin = array.ctypes.data
+    del array
+    gc.collect()
+    assert is_mapped(begin) and part[0] == 6
+    del part
+    gc.collect()
+    assert not is_mapped(begin)
+
+
+def test_bringing_in_changes_nothing(path: Path) -> None:
+    array = mapped(path)
+    bring_in([array, array[PAGE:]])
+    assert array.tobytes() == path.read_bytes()
+
+
+def test_what_cannot_be_mapped_is_an_error(path: Path) -> None:
+    with open(path, "rb") as file:
+        descriptor = file.fileno()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        map_file(descriptor, 100)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        map_file(descriptor, 100, PAGE, PAGE)
+
+
+def test_a_file_is_mapped_where_addresses_are_limited(path: Path) -> None:
+    text = (
+        "import os, sys\n"
+        "from mummergpu.index.mapped_file import map_file\n"
+        "descriptor = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "print(map_file(descriptor, 10000, 1 << 32, 1 << 40).sum())\n"
+    )
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))
+
+    run = [sys.executable, "-c", text, str(path)]
+    ended = subprocess.run(run, capture_output=True, text=True, preexec_fn=limit)
+    assert (ended.returncode, ended.stdout) == (0, f"{sum(path.read_bytes())}\n"), ended.stderr
+
+
+def test_room_takes_no_memory(path: Path) -> None:
+    def resident() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    array = mapped(path, 1 << 32, 1 << 38)
+    assert array[9] == 10
+    assert resident() - before < 1 << 24

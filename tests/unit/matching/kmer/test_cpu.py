@@ -1,0 +1,95 @@
+"""Tables with values that cannot be end a search on the processor with an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mummergpu.errors import InputError
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import KmerTable, build_kmer_table
+from mummergpu.index.pages import Page
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import with_margins
+
+KMER = 6
+BASES = 500
+CODES = np.random.default_rng(3).integers(0, 4, BASES, dtype=np.uint8)
+
+
+def page_of(change: Callable[[KmerTable], None], path: str = "r.mgi") -> KmerPage:
+    padded = with_margins(CODES)
+    table = build_kmer_table(padded, 100, BASES, KMER)
+    change(table)
+    return KmerPage(Page(1, 100, BASES, BASES), table, padded, path)
+
+
+def matches_of(page: KmerPage) -> int:
+    """Search the last part of the reference, with every sample a k-mer of it."""
+    codes = CODES[200:].copy()
+    names = np.frombuffer(bytearray(b"q"), np.uint8)
+    block = QueryBlock(0, codes, np.array([0, codes.size]), names, np.array([0, 1]))
+    backend = SampledCpuBackend(Stats())
+    backend.load_pages([page], KMER)
+    found = backend.find_mems(block, codes, 1 << 20)
+    assert found is not None
+    return found.count
+
+
+def kmer_number(position: int) -> int:
+    return sum(int(code) << 2 * place for place, code in enumerate(CODES[position:][:KMER]))
+
+
+def set_position(value: int) -> Callable[[KmerTable], None]:
+    def change(table: KmerTable) -> None:
+        table.positions[table.offsets[kmer_number(300)]] = value
+
+    return change
+
+
+def set_offset(behind: int, value: int) -> Callable[[KmerTable], None]:
+    def change(table: KmerTable) -> None:
+        table.offsets[kmer_number(300) + behind] = value
+
+    return change
+
+
+def nothing(table: KmerTable) -> None:
+    del table
+
+
+def test_a_sound_table_is_searched() -> None:
+    assert matches_of(page_of(nothing)) > 0
+
+
+@pytest.mark.parametrize("value", [0, BASES - 100 - KMER])
+def test_positions_inside_the_reference_are_followed(value: int) -> None:
+    assert matches_of(page_of(set_position(value))) > 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_position(BASES - 100 - KMER + 1),
+        set_position((1 << 32) - 1),
+        set_offset(0, 1 << 31),
+        set_offset(0, (1 << 32) - 1),
+        set_offset(1, 0),
+        set_offset(1, BASES - 100 - KMER + 2),
+        set_offset(1, (1 << 32) - 1),
+    ],
+)
+def test_what_is_outside_is_an_error(change: Callable[[KmerTable], None]) -> None:
+    with pytest.raises(InputError, match=r"^r\.mgi: the index is damaged: its page 1 holds"):
+        matches_of(page_of(change))
+
+
+def test_a_table_that_was_built_in_memory_is_no_fault_of_the_user() -> None:
+    page = replace(page_of(set_position(1 << 31)), index_path="")
+    with pytest.raises(RuntimeError, match="page 1 was built with a value that cannot be"):
+        matches_of(page)

@@ -1,0 +1,115 @@
+"""Trees with circles and wrong depths end a search on the processor with an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mummergpu.errors import InputError
+from mummergpu.index.pages import Page
+from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.decode import decode_nodes
+from mummergpu.index.tree.layout import (
+    EDGE_START,
+    FIELDS,
+    PARENT,
+    Layout,
+)
+from mummergpu.index.tree.page import TreePage
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.runtime.stats import Stats
+
+LENGTH = 12
+WIDE = Layout(True, False, False, False, wide=True)
+CODES = np.random.default_rng(5).integers(0, 4, 600, dtype=np.uint8)
+CODES[300:340] = CODES[100:140]
+CODES[500:540] = CODES[100:140]
+
+
+def page() -> TreePage:
+    """Return a page in the wide format, in which each field is a word of an array."""
+    reference = Reference("r", CODES, np.array([0]), np.array([CODES.size]), (b"r",))
+    built = build_page(reference, Page(0, 0, CODES.size, CODES.size), WIDE, Stats())
+    return replace(built, index_path="r.mgi")
+
+
+def matches_of(indexed: TreePage) -> int:
+    codes = CODES[90:560].copy()
+    names = np.frombuffer(bytearray(b"q"), np.uint8)
+    block = QueryBlock(0, codes, np.array([0, codes.size]), names, np.array([0, 1]))
+    backend = CpuBackend(Stats())
+    backend.load_pages([indexed], LENGTH)
+    found = backend.find_mems(block, codes, 1 << 20)
+    assert found is not None
+    return found.count
+
+
+def nodes_of(indexed: TreePage) -> Any:
+    """Return the nodes as rows of words: the fields of the first half, then the second's."""
+    return indexed.tree.nodes.reshape(-1, 2 * FIELDS)
+
+
+def deep_node(indexed: TreePage) -> int:
+    """Return the inner node of the repeat: more than `LENGTH` bases deep, with leaves below."""
+    columns = decode_nodes(indexed.tree)
+    depths = np.where(columns.is_leaf, 0, columns.string_depths)
+    return int(columns.addresses[np.argmax(depths)])
+
+
+def circle_of_children(indexed: TreePage) -> None:
+    """Let the children of the nodes below the root lead back to them."""
+    nodes = nodes_of(indexed)
+    columns = decode_nodes(indexed.tree)
+    for node in columns.addresses[~columns.is_leaf & (columns.parents == 0)]:
+        if node > 0:
+            nodes[node, FIELDS : FIELDS + 4] = node
+
+
+def circle_of_parents(indexed: TreePage) -> None:
+    """Let no node but the root be less deep than the one below it."""
+    nodes = nodes_of(indexed)
+    node = deep_node(indexed)
+    nodes[node, PARENT] = node
+    nodes[node, EDGE_START] = nodes[node, EDGE_START + 1] - 1
+
+
+def circle_below(indexed: TreePage) -> None:
+    """Let a child of the repeat's node be that node."""
+    node = deep_node(indexed)
+    nodes_of(indexed)[node, FIELDS : FIELDS + 4] = node
+
+
+def circle_of_leaves(indexed: TreePage) -> None:
+    """Let each leaf be the one behind itself."""
+    nodes = nodes_of(indexed)
+    columns = decode_nodes(indexed.tree)
+    for leaf in columns.addresses[columns.is_leaf]:
+        nodes[leaf, FIELDS + 4] = leaf
+
+
+def test_a_sound_tree_is_searched() -> None:
+    assert matches_of(page()) > 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [circle_of_children, circle_of_parents, circle_below, circle_of_leaves],
+)
+def test_a_circle_is_an_error(damage: Callable[[TreePage], None]) -> None:
+    indexed = page()
+    damage(indexed)
+    with pytest.raises(InputError, match=r"^r\.mgi: the index is damaged: its page 0 holds"):
+        matches_of(indexed)
+
+
+def test_a_tree_that_was_built_in_memory_is_no_fault_of_the_user() -> None:
+    indexed = replace(page(), index_path="")
+    circle_below(indexed)
+    with pytest.raises(RuntimeError, match="page 0 was built with a value that cannot be"):
+        matches_of(indexed)
