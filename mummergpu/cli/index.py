@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, find_place_for_compiled_code
+from mummergpu.cli.index_report import checked, described, described_as_json
 from mummergpu.cli.option_rules import index_options, refuse_clashing_files
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS, complete_files
-from mummergpu.errors import InputError
-from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
 from mummergpu.index.tree.policy import LETTERS
-from mummergpu.input.files import reading
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.options import BuildOptions
@@ -34,6 +31,9 @@ _SHARED: Final = (
     context_settings=HELP_OPTIONS,
     params=[
         click.Argument(["reference"], metavar="FILE", shell_complete=complete_files),
+        click.Argument(
+            ["compared"], metavar="[REFERENCE]", required=False, shell_complete=complete_files
+        ),
         click.Option(
             ["-o", "--output"],
             metavar="FILE",
@@ -51,9 +51,15 @@ _SHARED: Final = (
         *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
         click.Option(["--info"], is_flag=True, help="Show what the index FILE holds."),
         click.Option(
+            ["--json", "as_json"],
+            is_flag=True,
+            help="With --info: show it as one JSON object, with the names and lengths of records.",
+        ),
+        click.Option(
             ["--check"],
             is_flag=True,
-            help="Read all of the index FILE, and say whether it is as it was written.",
+            help="Read all of the index FILE, and say whether it is as it was written, and "
+            "whether it is of REFERENCE if that is given.",
         ),
         _OF_THE_MAIN_JOB["verbose"],
         _OF_THE_MAIN_JOB["quiet"],
@@ -62,7 +68,8 @@ _SHARED: Final = (
 def index(**given: Any) -> None:
     """Make an index of a reference, or show what an index holds.
 
-    FILE is a FASTA file, or with --info and --check an index. An index takes the place of its
+    FILE is a FASTA file, or with --info and --check an index; --check takes a FASTA file as
+    REFERENCE, too. An index takes the place of its
     reference, in 'mummergpu INDEX QUERY...': nothing is built again, and processes that use it
     at the same time share its memory.
 
@@ -72,15 +79,16 @@ def index(**given: Any) -> None:
     """
     if given["verbose"] and given["quiet"]:
         raise click.UsageError("-v and -q exclude each other")
+    compared = given.pop("compared")
+    if compared is not None and not given["check"]:
+        raise click.UsageError(f"Got unexpected extra argument ({compared})")
+    if given["as_json"] and (given["check"] or not given["info"]):
+        raise click.UsageError("--json goes with --info alone")
     if given["info"] or given["check"]:
         if given["output"] is not None:
             raise click.UsageError("-o makes an index; --info and --check read one")
         find_place_for_compiled_code(os.environ)
-        if given["info"]:
-            for line in _told(given["reference"]):
-                click.echo(line)
-        if given["check"]:
-            _check(given["reference"], given["threads"])
+        _tell(given, compared)
         return
     if given["output"] is None:
         raise click.UsageError("Missing option '-o' / '--output'")
@@ -91,6 +99,18 @@ def index(**given: Any) -> None:
 
     build = BuildOptions(given["reference"], given["output"], given["threads"], options)
     _make(build, given["verbose"], given["quiet"])
+
+
+def _tell(given: dict[str, Any], compared: str | None) -> None:
+    """Write to standard output what an index file holds, and that it is sound."""
+    path = given["reference"]
+    if given["as_json"]:
+        click.echo(described_as_json(path))
+    elif given["info"]:
+        for line in described(path):
+            click.echo(line)
+    if given["check"]:
+        click.echo(checked(path, compared, given["threads"]))
 
 
 def _make(options: BuildOptions, verbose: bool, quiet: bool) -> None:
@@ -108,58 +128,3 @@ def _make(options: BuildOptions, verbose: bool, quiet: bool) -> None:
     make_index(options, stats, notice)
     for line in stats.summary():
         notice(line)
-
-
-def _told(path: str) -> Iterator[str]:
-    """Yield what an index file holds, a line for each thing."""
-    with reading(path), open(path, "rb", buffering=0) as file:
-        header = read_header(file, path)
-        size = os.fstat(file.fileno()).st_size
-    facts = {
-        "file": path,
-        "format version": f"{FORMAT_VERSION}, written by {header.program}",
-        "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
-        "reference": header.reference_path,
-        "records": f"{header.records:,}",
-        "bases": f"{header.bases:,}",
-        "digest": header.digest,
-        "search": header.search,
-        "least length": f"{header.minimum_length}, which it was made for",
-        "pages": f"{len(header.pages):,} of at most {header.page_size:,} bases",
-        **(_facts_of_trees(header) if header.search == "tree" else _facts_of_tables(header)),
-    }
-    width = max(map(len, facts)) + 2
-    for name, value in facts.items():
-        yield f"{name:<{width}}{value}"
-
-
-def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
-    length = header.kmer_length
-    return {"k-mer length": f"{length}, so for -l {length} and more"}
-
-
-def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
-    return {
-        "overlap": f"{header.search_length - 1} bases",
-        "policy": header.policy,
-        "address bits": str(header.address_bits),
-        "builder": header.builder,
-        "nodes": f"{sum(page.node_count for page in header.pages):,}",
-    }
-
-
-def _check(path: str, threads: int) -> None:
-    """Read an index file whole; say that it is sound."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from mummergpu.index.checksums import digest_of
-    from mummergpu.index.file import IndexFile
-
-    opened = IndexFile(path)
-    with ThreadPoolExecutor(threads) as executor:
-        damaged = opened.damaged_sections(executor.map)
-        if damaged:
-            raise InputError(f"the index is damaged in its sections {', '.join(damaged)}", path)
-        if digest_of(opened.reference, executor.map) != opened.header.digest:
-            raise InputError("the index is not of the reference that it names", path)
-    click.echo(f"{path} is as it was written")

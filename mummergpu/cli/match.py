@@ -91,6 +91,7 @@ def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
         search=search_options(given),
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         style=text_style(given),
+        verify=given["verify"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
     )

@@ -220,6 +220,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Most memory for the reference and its suffix trees or tables; pages that do not "
             "fit into it together are searched in groups.  [default: half of what is free]",
         ),
+        _flag("--verify", "Compare all of an index file with its checksums first."),
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
         click.Option(
             ["--device"],

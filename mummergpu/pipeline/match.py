@@ -17,6 +17,7 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.tree.page import TreePage
+from mummergpu.index.verification import verify_for_run
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reference import Reference, read_reference
@@ -82,7 +83,7 @@ def run(
             QueryStream(options.query_paths, block_size, stats, progress.reads)
         )
         with stats.stage("ref_from_disk"):
-            source = _open_source(options.reference_path)
+            source = _open_source(options, executor)
         reference = source.reference if isinstance(source, IndexFile) else source
         tree_files = _open_tree_files(options, reference, stack)
         backend = opening.result()
@@ -166,8 +167,13 @@ def _close(opening: Future[Backend[Any]]) -> None:
         opening.result().close()
 
 
-def _open_source(path: str) -> Reference | IndexFile:
-    return IndexFile(path) if is_index(path) else read_reference(path)
+def _open_source(options: MatchOptions, executor: ThreadPoolExecutor) -> Reference | IndexFile:
+    """Read the reference, or open the index file that takes its place; verify that if asked to."""
+    path = options.reference_path
+    index = IndexFile(path) if is_index(path) else None
+    if options.verify:
+        verify_for_run(index, path, executor.map)
+    return read_reference(path) if index is None else index
 
 
 def _open_tree_files(

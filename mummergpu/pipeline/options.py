@@ -31,6 +31,8 @@ class MatchOptions:
         What the search runs on.
     style : TextStyle
         How the matches are written.
+    verify : bool
+        Whether an index file is compared with its checksums before it is searched.
     dot_path, dump_tree_path : str or None
         Where the tree goes, for Graphviz and as a table.
     """
@@ -43,6 +45,7 @@ class MatchOptions:
     search: SearchOptions = field(default_factory=SearchOptions)
     device: DeviceOptions = field(default_factory=DeviceOptions)
     style: TextStyle = field(default_factory=TextStyle)
+    verify: bool = False
     dot_path: str | None = None
     dump_tree_path: str | None = None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import random
 from pathlib import Path
@@ -193,9 +195,123 @@ def test_check_reads_all(made: Path, tmp_path: Path, capfd: pytest.CaptureFixtur
     assert message.startswith(f"{damaged}: the index is damaged in its sections ")
 
 
+COMMON_KEYS = {
+    *("file", "format_version", "program", "bytes", "reference", "digest", "bases", "search"),
+    *("minimum_length", "kmer_length", "page_count", "page_size", "overlap", "policy"),
+    *("address_bits", "builder", "node_count", "record_count", "records"),
+}
+
+
+def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(output_of("index --info --json parts.mgi", capfd))
+    assert set(told) == COMMON_KEYS
+    assert told["records"] == [
+        {"name": "one", "length": 970},
+        {"name": "two", "length": 1010},
+        {"name": "empty", "length": 0},
+        {"name": "three", "length": 970},
+    ]
+    assert (told["file"], told["bytes"]) == ("parts.mgi", os.path.getsize("parts.mgi"))
+    assert (told["reference"], told["record_count"]) == (str(made / "r.fa"), 4)
+    assert (told["bases"], told["search"], told["minimum_length"]) == (2950, "kmer", 12)
+    assert (told["page_count"], told["page_size"], told["format_version"]) == (4, 900, 1)
+    lines = output_of("index --info parts.mgi", capfd)
+    assert told["digest"] in lines and told["program"] in lines
+    assert f"{told['kmer_length']}, so for -l" in lines
+    for name in ("overlap", "policy", "address_bits", "builder", "node_count"):
+        assert told[name] is None
+
+
+def test_info_as_json_tells_trees(capfd: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(output_of("index --info --json wide.mgi", capfd))
+    assert set(told) == COMMON_KEYS
+    assert (told["search"], told["kmer_length"], told["overlap"]) == ("tree", None, 11)
+    assert (told["policy"], told["address_bits"], told["builder"]) == ("m", 32, "ukkonen")
+    assert f"{told['node_count']:,}" in output_of("index --info wide.mgi", capfd)
+
+
+def test_names_that_are_no_text_are_json(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.fa").write_bytes(b'>caf\xc3\xa9\nACGTACGTACGTACGT\n>\xff"\nACGT\n')
+    output_of(f"index -q {tmp_path}/r.fa -o {tmp_path}/r.mgi -l 12", capfd)
+    told = output_of(f"index --info --json {tmp_path}/r.mgi", capfd)
+    assert told.isascii() and told.count("\n") == 1
+    names = [record["name"] for record in json.loads(told)["records"]]
+    assert names == ["caf\u00e9", '\udcff"']
+
+
+def test_check_compares_with_a_reference(
+    made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    packed = tmp_path / "r.fa.gz"
+    # All names are in lower case, and whether bases are makes no difference.
+    packed.write_bytes(gzip.compress((made / "r.fa").read_bytes().lower()))
+    for path in ("r.fa", packed):
+        told = output_of(f"index --check pages.mgi {path}", capfd)
+        assert told == f"pages.mgi is as it was written, and is of {path}\n"
+    info = output_of("index --info --check pages.mgi r.fa", capfd)
+    assert info.startswith("file ") and info.endswith(", and is of r.fa\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (">empty\n", "", "the index has 4 records, and the file 3"),
+        (">two of", ">2 of", "record 2 is 'two' in the index, and '2' in the file"),
+        ("N" * 40, "N" * 39, "record 'two' has 1,010 bases in the index, and 1,009 in the file"),
+        (">empty\n", ">empty\nACGT\n", "record 'empty' has 0 bases in the index, and 4 in the"),
+        ("N" * 40, "N" * 39 + "A", "record 'two' differs from its base 340 on"),
+    ],
+)
+def test_check_names_the_first_difference(
+    old: str,
+    new: str,
+    message: str,
+    made: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    other = tmp_path / "other.fa"
+    text = (made / "r.fa").read_text()
+    assert text.count(old) == 1
+    other.write_text(text.replace(old, new))
+    error = error_of(f"index --check parts.mgi {other}", 1, capfd)
+    assert error.startswith(f"parts.mgi: the index is not of '{other}': {message}")
+
+
+@pytest.mark.parametrize("name", ["parts.mgi", "wide.mgi"])
+def test_a_run_verifies_an_index_first(
+    name: str, made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    expected = output_of(f"-C -q -l 12 {name} q.fa", capfd)
+    assert output_of(f"-C -q --verify -l 12 {name} q.fa", capfd) == expected
+    damaged = tmp_path / "damaged.mgi"
+    data = bytearray((made / name).read_bytes())
+    # The last section, in a place that no search of no queries comes to.
+    data[-len(data) // 3] ^= 1
+    damaged.write_bytes(data)
+    (tmp_path / "n.fa").write_text(">n\nNNNNNNNNNNNNNNNN\n")
+    assert output_of(f"-C -q -l 12 {damaged} {tmp_path}/n.fa", capfd) == "> n\n"
+    words = f"-C -q --verify -l 12 {damaged} {tmp_path}/n.fa -o {tmp_path}/out"
+    message = error_of(words, 1, capfd)
+    assert message.startswith(f"{damaged}: the index is damaged in its sections ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_an_index_can_be_verified(capfd: pytest.CaptureFixture[str]) -> None:
+    message = error_of("-C -q --verify r.fa q.fa", 2, capfd)
+    assert message == "--verify: 'r.fa' is not an index file"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        ("index --json tree.mgi", 2, "--json goes with --info alone"),
+        ("index --json -o x.mgi r.fa", 2, "--json goes with --info alone"),
+        ("index --info --check --json tree.mgi", 2, "--json goes with --info alone"),
+        ("index --info tree.mgi r.fa", 2, "Got unexpected extra argument (r.fa)"),
+        ("index --check tree.mgi r.fa q.fa", 2, "Got unexpected extra argument (q.fa)"),
+        ("index --check tree.mgi none", 1, "none: no such file or directory"),
+        ("index --check tree.mgi q.fa", 1, "tree.mgi: the index is not of 'q.fa': the index has"),
         ("index r.fa", 2, "Missing option '-o' / '--output'"),
         ("index -o x.mgi", 2, "Missing argument 'FILE'"),
         ("index -o x.mgi r.fa q.fa", 2, "Got unexpected extra argument (q.fa)"),
@@ -233,8 +349,6 @@ def test_a_damaged_index_ends_a_run(made: Path, tmp_path: Path) -> None:
 def test_an_index_can_be_made_of_standard_input_and_gzip(
     made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    import gzip
-
     packed = tmp_path / "r.fa.gz"
     packed.write_bytes(gzip.compress((made / "r.fa").read_bytes()))
     output_of(f"index -v {packed} -o {tmp_path}/gz.mgi -l 12", capfd)
@@ -251,5 +365,5 @@ def test_help_tells_of_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     assert told.startswith("Usage: mummergpu index [OPTIONS] FILE")
     for option in ("--output", "--min-length", "--search", "--page-size", "--policy", "--builder"):
         assert option in told
-    for option in ("--info", "--check", "--max-memory", "--threads", "--address-bits"):
+    for option in ("--info", "--json", "--check", "--max-memory", "--threads", "--address-bits"):
         assert option in told

@@ -1,0 +1,157 @@
+"""What ``mummergpu index`` tells of an index file: its contents, and whether it is sound."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
+from mummergpu.input.files import reading
+
+
+def described(path: str) -> Iterator[str]:
+    """Yield what an index file holds, a line for each thing.
+
+    Parameters
+    ----------
+    path : str
+        The index file; only its header is read.
+
+    Yields
+    ------
+    str
+        A name and its value, without a line end.
+
+    Raises
+    ------
+    InputError
+        If the file is no index, or its header is damaged.
+    """
+    with reading(path), open(path, "rb", buffering=0) as file:
+        header = read_header(file, path)
+        size = os.fstat(file.fileno()).st_size
+    facts = {
+        "file": path,
+        "format version": f"{FORMAT_VERSION}, written by {header.program}",
+        "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
+        "reference": header.reference_path,
+        "records": f"{header.records:,}",
+        "bases": f"{header.bases:,}",
+        "digest": header.digest,
+        "search": header.search,
+        "least length": f"{header.minimum_length}, which it was made for",
+        "pages": f"{len(header.pages):,} of at most {header.page_size:,} bases",
+        **(_facts_of_trees(header) if header.search == "tree" else _facts_of_tables(header)),
+    }
+    width = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        yield f"{name:<{width}}{value}"
+
+
+def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
+    length = header.kmer_length
+    return {"k-mer length": f"{length}, so for -l {length} and more"}
+
+
+def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
+    return {
+        "overlap": f"{header.search_length - 1} bases",
+        "policy": header.policy,
+        "address bits": str(header.address_bits),
+        "builder": header.builder,
+        "nodes": f"{sum(page.node_count for page in header.pages):,}",
+    }
+
+
+def described_as_json(path: str) -> str:
+    """Return what an index file holds as one JSON object.
+
+    Parameters
+    ----------
+    path : str
+        The index file; its header and its table of records are read.
+
+    Returns
+    -------
+    str
+        One line of ASCII. The keys are those that the README names, and always all of them;
+        what the kind of index does not have is null. Bytes of names that are not UTF-8 are
+        lone surrogates (Python's ``surrogateescape``).
+
+    Raises
+    ------
+    InputError
+        If the file is no index, or its header or its table of records is damaged.
+    """
+    from mummergpu.index.file import IndexFile
+
+    index = IndexFile(path)
+    header = index.header
+    has_trees = header.search == "tree"
+    facts: dict[str, Any] = {
+        "file": path,
+        "format_version": FORMAT_VERSION,
+        "program": header.program,
+        "bytes": index.byte_count,
+        "reference": header.reference_path,
+        "digest": header.digest,
+        "bases": header.bases,
+        "search": header.search,
+        "minimum_length": header.minimum_length,
+        "kmer_length": None if has_trees else header.kmer_length,
+        "page_count": len(header.pages),
+        "page_size": header.page_size,
+        "overlap": header.search_length - 1 if has_trees else None,
+        "policy": header.policy if has_trees else None,
+        "address_bits": header.address_bits if has_trees else None,
+        "builder": header.builder if has_trees else None,
+        "node_count": sum(page.node_count for page in header.pages) if has_trees else None,
+        "record_count": header.records,
+        "records": [
+            {"name": name.decode("utf-8", "surrogateescape"), "length": length}
+            for name, length in zip(
+                index.reference.names, index.reference.record_lengths.tolist(), strict=True
+            )
+        ],
+    }
+    return json.dumps(facts)
+
+
+def checked(path: str, reference_path: str | None, threads: int) -> str:
+    """Read an index file whole, and say that it is sound.
+
+    Parameters
+    ----------
+    path : str
+        The index file.
+    reference_path : str or None
+        A FASTA file, plain or gzipped, that the index should be of.
+    threads : int
+        How many sections are read at the same time.
+
+    Returns
+    -------
+    str
+        One line, without a line end.
+
+    Raises
+    ------
+    InputError
+        If the index is damaged, or of another reference; names the damaged sections, or the
+        first difference between the references.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mummergpu.index.file import IndexFile
+    from mummergpu.index.verification import require_reference, verify
+    from mummergpu.input.reference import read_reference
+
+    index = IndexFile(path)
+    with ThreadPoolExecutor(threads) as executor:
+        verify(index, executor.map)
+        if reference_path is None:
+            return f"{path} is as it was written"
+        require_reference(index, read_reference(reference_path), executor.map)
+    return f"{path} is as it was written, and is of {reference_path}"
