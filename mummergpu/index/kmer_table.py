@@ -146,7 +146,22 @@ def _groups_of_buckets(bucket_begins: CountArray, most: int) -> list[tuple[int, 
 
 @inlined_borrower
 def next_kmer(kmer: np.uint64, code: int, top: np.uint64) -> np.uint64:
-    """Return the k-mer that begins a base further, and ends with `code`."""
+    """Return the k-mer that begins a base further, and ends with `code`.
+
+    Parameters
+    ----------
+    kmer : uint64
+        A k-mer, its first base in the two lowest bits.
+    code : int
+        The code of its next base, 0 to 3.
+    top : uint64
+        Where the last base of a k-mer stands: twice its bases, less two.
+
+    Returns
+    -------
+    uint64
+        The next k-mer.
+    """
     return kmer >> np.uint64(2) | np.uint64(code) << top
 
 
@@ -154,7 +169,21 @@ def next_kmer(kmer: np.uint64, code: int, top: np.uint64) -> np.uint64:
 def count_buckets(
     codes: CodeArray, begin: int, end: int, length: int, shift: int, counts: CountArray
 ) -> None:
-    """Count the k-mers that begin at ``codes[begin:end]`` by bucket."""
+    """Count the k-mers that begin at ``codes[begin:end]`` by bucket.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    begin, end : int
+        The half-open range, as indices of `codes`.
+    length : int
+        The bases of a k-mer.
+    shift : int
+        A k-mer shifted by so many bits to the right is its bucket.
+    counts : ndarray, dtype=int64, shape=(n_buckets,)
+        Output: zeros that become the k-mers of each bucket.
+    """
     top = np.uint64(2 * length - 2)
     kmer = np.uint64(0)
     unbroken = 0
@@ -179,7 +208,27 @@ def fill_buckets(
     places: CountArray,
     entries: EntryArray,
 ) -> None:
-    """Put the k-mers of the buckets `first` to `behind` where they belong, with positions."""
+    """Put the k-mers of some buckets where they belong, with positions.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    begin, end : int
+        The k-mers that begin in this half-open range, as indices of `codes`.
+    origin : int
+        The index of `codes` that positions count from.
+    length : int
+        The bases of a k-mer.
+    shift : int
+        A k-mer shifted by so many bits to the right is its bucket.
+    first, behind : int
+        The half-open range of the buckets.
+    places : ndarray, dtype=int64, shape=(n_buckets,)
+        Where in `entries` the next entry of each bucket goes; moved on.
+    entries : ndarray, dtype=uint64, shape=(n_entries,)
+        Output: a k-mer in the upper 32 bits, its position in the lower ones.
+    """
     top = np.uint64(2 * length - 2)
     kmer = np.uint64(0)
     unbroken = 0
@@ -204,7 +253,23 @@ def sort_bucket(
     offsets: PositionArray,
     positions: PositionArray,
 ) -> None:
-    """Sort the entries of one bucket by k-mer; write its part of both arrays of the table."""
+    """Sort the entries of one bucket by k-mer; write its part of both arrays of the table.
+
+    Parameters
+    ----------
+    entries : ndarray, dtype=uint64, shape=(n_entries,)
+        The entries of some buckets, as `fill_buckets` writes them.
+    base : int
+        The number of the first of them among the entries of all buckets.
+    bounds : ndarray, dtype=int64, shape=(2,)
+        Where the bucket begins and ends among the entries of all buckets.
+    first_kmer, kmer_count : int
+        The k-mers of the bucket.
+    offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
+        Output: where in `positions` the lists of these k-mers begin.
+    positions : ndarray, dtype=uint32, shape=(n_kmers,)
+        Output: where in the part of the reference these k-mers begin, 0-based and ascending.
+    """
     for kmer in range(first_kmer, first_kmer + kmer_count):
         offsets[kmer] = 0
     for entry in range(bounds[0] - base, bounds[1] - base):

@@ -16,7 +16,7 @@ from mummergpu.index.tree.flatten import flatten_tree
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.page import TreePage
-from mummergpu.index.tree.suffix_array import grow_sorted_tree
+from mummergpu.index.tree.sorted_tree import grow_sorted_tree
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.stats import Stats

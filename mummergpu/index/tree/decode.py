@@ -133,7 +133,22 @@ def decode_fields(
     begin: int,
     fields: NumberArray,
 ) -> None:
-    """Fill the columns of `fields` with the nodes from number `begin` on."""
+    """Fill the columns of `fields` with the nodes from number `begin` on.
+
+    Parameters
+    ----------
+    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The two halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next, in either array.
+    width_bits, strip_bits : int
+        As in `layout.place_in_strips`.
+    begin : int
+        The number of the first node, in the order of the tree.
+    fields : ndarray, dtype=int32, shape=(13, n_nodes)
+        Output: in each column the address of a node, the six fields of its first half, and the six
+        of its second.
+    """
     for column in range(fields.shape[1]):
         address = place_in_strips(begin + column, width_bits, strip_bits)
         half = address * stride

@@ -159,7 +159,17 @@ def lay_out_reference(codes: CodeArray, layout: Layout) -> ByteArray:
 
 @compiled
 def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None:
-    """Write each base to its place in strips."""
+    """Write each base to its place in strips.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    reference : ndarray, dtype=uint8, shape=(n_places,)
+        Output: zeros that become the codes in two dimensions.
+    strip_bits : int
+        Binary logarithm of the rows in a strip.
+    """
     for position in range(codes.size):
         place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
         reference[place] = codes[position]
@@ -169,8 +179,18 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
 def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
     """Return what is known of each leaf without the tree, in one number for one access.
 
-    Bits 31 to 60: the bases from its suffix to the next break, less one; bits 61 to 63: the
-    base before its suffix. Bits 0 to 30 are for its address.
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    base_before : int
+        The code of the base before the page, `codes.BREAK` where there is none.
+
+    Returns
+    -------
+    ndarray, dtype=int64, shape=(n_bases + 1,)
+        Bits 31 to 60: the bases from the suffix to the next break, less one; bits 61 to 63: the
+        base before the suffix. Bits 0 to 30 are for the address of the leaf.
     """
     facts = np.zeros(codes.size, dtype=np.int64)
     path_end = codes.size - 1
@@ -191,7 +211,19 @@ def place_nodes(
     width_bits: int,
     strip_bits: int,
 ) -> None:
-    """Give each node the address of its place: leaves in `facts`, others in `addresses`."""
+    """Give each node the address of its place: leaves in `facts`, others in `addresses`.
+
+    Parameters
+    ----------
+    order : ndarray, dtype=int32, shape=(n_nodes,)
+        The names of all nodes in their order (`node_order`).
+    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
+        As `leaf_facts` returns it; the addresses of leaves are added.
+    addresses : ndarray, dtype=int32, shape=(n_inner,)
+        Output: the address of each inner node.
+    width_bits, strip_bits : int
+        As in `layout.place_in_strips`.
+    """
     for place in range(order.size):
         name = order[unsigned(place)]
         address = place_in_strips(place, width_bits, strip_bits)
@@ -214,6 +246,25 @@ def write_nodes(
 ) -> None:
     """Write every node: an inner node at its turn, a leaf at the turn of its parent.
 
+    Parameters
+    ----------
+    order : ndarray, dtype=int32, shape=(n_nodes,)
+        The names of all nodes in their order (`node_order`).
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
+        What is known of each leaf, as `leaf_facts` returns it.
+    addresses : ndarray, dtype=int32, shape=(n_inner,)
+        The address of each inner node.
+    nodes, children : ndarray, dtype=int64 or uint32, shape=(n_words,)
+        The first and the second halves, in words (`node_words`); written.
+    stride : int
+        Words from one node to the next, in either array.
+
+    Notes
+    -----
     What only the parent knows of an inner node (its own address, where the edge starts)
     it adds at its own turn, in whichever order: an edge starts its parent's depth behind
     the first suffix. The other fields of a half are disjoint parts of zeroed memory.
@@ -252,7 +303,21 @@ def foresee(
     addresses: NumberArray,
     place: int,
 ) -> None:
-    """Ask for the record of an inner node some turns ahead, later for what it points at."""
+    """Ask for the record of an inner node some turns ahead, later for what it points at.
+
+    Parameters
+    ----------
+    order : ndarray, dtype=int32, shape=(n_nodes,)
+        The names of all nodes in their order (`node_order`).
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
+        What is known of each leaf, as `leaf_facts` returns it.
+    addresses : ndarray, dtype=int32, shape=(n_inner,)
+        The address of each inner node.
+    place : int
+        Where in `order` the writing is.
+    """
     if place + FAR_AHEAD >= order.size:
         return
     name = order[place + FAR_AHEAD]
@@ -282,6 +347,23 @@ def write_leaves(
 ) -> None:
     """Write a leaf and those chained to it.
 
+    Parameters
+    ----------
+    suffix : int
+        The suffix of the first leaf.
+    parent_depth, parent : int
+        The string depth of the parent, in bases, and its address.
+    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
+        What is known of each leaf, as `leaf_facts` returns it.
+    nodes, children : ndarray, dtype=int64 or uint32, shape=(n_words,)
+        The first and the second halves, in words (`node_words`); written.
+    stride : int
+        Words from one node to the next, in either array.
+
+    Notes
+    -----
     The suffix link of a leaf is the leaf of the suffix that begins one base later, or the
     root if none does. Construction has no use for it, but matching has.
     """

@@ -189,6 +189,20 @@ def place_in_strips(number: int, width_bits: int, strip_bits: int) -> int:
 
     Items fill strips of ``1 << strip_bits`` rows, each ``1 << width_bits`` items wide,
     column by column. With `strip_bits` 0 the item stays where it is.
+
+    Parameters
+    ----------
+    number : int
+        The number of an item, counted from 0.
+    width_bits : int
+        Binary logarithm of the items in a row.
+    strip_bits : int
+        Binary logarithm of the rows in a strip; 0 in one dimension.
+
+    Returns
+    -------
+    int
+        The index of the item in the array.
     """
     if strip_bits == 0:
         return number

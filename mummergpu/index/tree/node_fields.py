@@ -16,6 +16,20 @@ def _load_number(typing_context: Any, halves: Any, half: Any, field: Any) -> Any
 
     In an array of bytes numbers have 24 bits: one unaligned 32-bit load and a mask; the byte
     behind the number must be readable. In an array of words each field is one.
+
+    Parameters
+    ----------
+    halves : ndarray, dtype=uint8 or uint32
+        Halves of nodes (`layout`).
+    half : int
+        The element at which the half begins.
+    field : int
+        Which of the five numbers: `layout.EDGE_START` and so on.
+
+    Returns
+    -------
+    int
+        The number, of 24 or 32 bits, without a sign.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -39,6 +53,18 @@ def _load_flags(typing_context: Any, halves: Any, half: Any) -> Any:
     """Read the last field of the half that begins at an element of an array.
 
     In an array of bytes it is the sixteenth byte, in an array of words the sixth word.
+
+    Parameters
+    ----------
+    halves : ndarray, dtype=uint8 or uint32
+        Halves of nodes (`layout`).
+    half : int
+        The element at which the half begins.
+
+    Returns
+    -------
+    int
+        The flags.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -53,7 +79,18 @@ def _load_flags(typing_context: Any, halves: Any, half: Any) -> Any:
 
 
 def _has_words(typing_context: Any, array: Any) -> Any:
-    """Tell whether an array has elements of 32 bits; known when its user is compiled."""
+    """Tell whether an array has elements of 32 bits; known when its user is compiled.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of any type.
+
+    Returns
+    -------
+    bool
+        True for an array of words.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return ir.Constant(ir.IntType(1), int(signature.args[0].dtype.bitwidth == 32))

@@ -56,7 +56,17 @@ def order_nodes(tree: GrownTree, reordered: bool) -> NumberArray:
 def order_breadth_then_depth_first(
     inner_nodes: NumberArray, next_leaves: NumberArray, order: NumberArray
 ) -> None:
-    """Fill `order` level by level down to depth 15, and subtree by subtree below."""
+    """Fill `order` level by level down to depth 15, and subtree by subtree below.
+
+    Parameters
+    ----------
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+    order : ndarray, dtype=int32, shape=(n_nodes,)
+        Output: the names of the nodes.
+    """
     order[0] = 0
     filled = 1
     level_begin = 0
@@ -89,7 +99,28 @@ def order_subtree(
     order: NumberArray,
     filled: int,
 ) -> int:
-    """Append all nodes below `top` depth first, A before C before G before T before $."""
+    """Append all nodes below `top` depth first, A before C before G before T before $.
+
+    Parameters
+    ----------
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+    top : int
+        The number of an inner node.
+    waiting : ndarray, dtype=int32, shape=(n_nodes,)
+        Scratch memory.
+    order : ndarray, dtype=int32, shape=(n_nodes,)
+        Output: the names of the nodes.
+    filled : int
+        How many names `order` has.
+
+    Returns
+    -------
+    int
+        How many names it has then.
+    """
     count = 0
     node = top
     while True:
@@ -116,7 +147,17 @@ def order_subtree(
 
 @compiled
 def order_as_constructed(codes: CodeArray, inner_nodes: NumberArray, order: NumberArray) -> None:
-    """Fill `order` suffix by suffix: the inner node its insertion made, then its leaf."""
+    """Fill `order` suffix by suffix: the inner node its insertion made, then its leaf.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    order : ndarray, dtype=int32, shape=(n_nodes,)
+        Output: the names of the nodes.
+    """
     order[0] = 0
     filled = 1
     made = 1

@@ -30,7 +30,17 @@ def as_words(halves: HalfArray) -> Halves:
 def write_half(
     words: Halves, half: int, first: int, second: int, third: int, fourth: int, fifth: int
 ) -> None:
-    """Add five numbers to a half; each field is written once, or with numbers that add up."""
+    """Add five numbers to a half; each field is written once, or with numbers that add up.
+
+    Parameters
+    ----------
+    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
+        The halves; changed.
+    half : int
+        Where the half begins, in words.
+    first, second, third, fourth, fifth : int
+        The numbers of the fields, in their order; of 24 bits in the paper's format.
+    """
     if has_words(words):
         words[unsigned(half)] += first
         words[unsigned(half + 1)] += second
@@ -44,7 +54,19 @@ def write_half(
 
 @inlined
 def write_child(words: Halves, half: int, code: int, address: int) -> None:
-    """Write one child of an inner node."""
+    """Write one child of an inner node.
+
+    Parameters
+    ----------
+    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
+        The halves; changed.
+    half : int
+        Where the half begins, in words.
+    code : int
+        The first code of the child's edge.
+    address : int
+        The address of the child.
+    """
     if has_words(words):
         words[unsigned(half + code)] = address
     elif code < 2:
@@ -57,7 +79,15 @@ def write_child(words: Halves, half: int, code: int, address: int) -> None:
 
 @inlined
 def mark_leaf(words: Halves, half: int) -> None:
-    """Mark the first half of a leaf as such."""
+    """Mark the first half of a leaf as such.
+
+    Parameters
+    ----------
+    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
+        The halves; changed.
+    half : int
+        Where the half begins, in words.
+    """
     if has_words(words):
         words[unsigned(half + IS_LEAF)] = 1
     else:
@@ -66,7 +96,17 @@ def mark_leaf(words: Halves, half: int) -> None:
 
 @inlined
 def write_flags(words: Halves, half: int, flags: int) -> None:
-    """Write the flags of a second half; `layout.LEAF_FLAG` is among them."""
+    """Write the flags of a second half; `layout.LEAF_FLAG` is among them.
+
+    Parameters
+    ----------
+    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
+        The halves; changed.
+    half : int
+        Where the half begins, in words.
+    flags : int
+        The flags, of eight bits.
+    """
     if has_words(words):
         words[unsigned(half + FLAGS)] = flags
     else:

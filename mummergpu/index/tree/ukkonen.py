@@ -107,6 +107,24 @@ def insert_suffixes(
 ) -> int:
     """Insert every suffix, from the longest to the shortest; return the inner nodes made.
 
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page; the last code must be a break.
+    inner_nodes : ndarray, dtype=int32, shape=(n_leaves + 1, RECORD_NUMBERS)
+        Output: zeros that become the records of the inner nodes.
+    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
+        Output: zeros that become ``~s`` of the next leaf in a ``$`` chain, for each suffix.
+    word_nodes : ndarray, dtype=int32, shape=(4**WORD_BASES,)
+        Zeros, as scratch memory.
+
+    Returns
+    -------
+    int
+        The inner nodes made, the root included.
+
+    Notes
+    -----
     The active point is (`node`, `depth`): `depth` bases from `suffix` on are in the tree,
     `node` is the deepest inner node on their path. Each suffix extends the match as far as
     it goes (Ukkonen's phases that only move the active point), becomes a leaf where it
@@ -159,7 +177,20 @@ def insert_suffixes(
 
 @inlined
 def first_suffix_below(inner_nodes: NumberArray, child: int) -> int:
-    """Return a suffix whose path passes a child, which is an inner node or a leaf."""
+    """Return a suffix whose path passes a child, which is an inner node or a leaf.
+
+    Parameters
+    ----------
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    child : int
+        The number of an inner node, or ``~s`` of the leaf of suffix s.
+
+    Returns
+    -------
+    int
+        Where in the page the suffix begins, 0-based.
+    """
     return ~child if child < 0 else inner_nodes[child, FIRST_SUFFIX]
 
 
@@ -174,8 +205,28 @@ def descend(
 ) -> tuple[int, int, int]:
     """Go `depth` bases down a path known to exist, looking at the first base of each edge.
 
-    Skip and count, in Ukkonen's words. Return the deepest inner node, its string depth,
-    and the child in whose edge the path ends, which counts only if it ends in one.
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    suffix : int
+        Where in the page the path begins, 0-based.
+    node, node_depth : int
+        An inner node on the path, and its string depth in bases.
+    depth : int
+        The bases of the path.
+
+    Returns
+    -------
+    tuple of int
+        The deepest inner node, its string depth, and the child in whose edge the path ends, which
+        counts only if it ends in one.
+
+    Notes
+    -----
+    Skip and count, in Ukkonen's words.
     """
     below = 0
     while node_depth < depth:
@@ -202,8 +253,23 @@ def extend(
 ) -> tuple[int, int, int, int]:
     """Extend the match until a base differs or is a break.
 
-    Return the deepest inner node, its string depth, the bases matched, and the child in
-    whose edge the match ends; at a node, its child by the next code, or 0.
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    suffix : int
+        Where in the page the match begins, 0-based.
+    node, node_depth, depth, below : int
+        The deepest inner node of the match, its string depth, the bases matched, and the child in
+        whose edge the match ends, as `descend` returns them.
+
+    Returns
+    -------
+    tuple of int
+        The deepest inner node, its string depth, the bases matched, and the child in whose edge
+        the match ends; at a node, its child by the next code, or 0.
     """
     occurrence = first_suffix_below(inner_nodes, below)
     while True:
@@ -232,7 +298,25 @@ def split(
     below: int,
     made: int,
 ) -> None:
-    """Fill the record of a new node within the edge to `below`, with the new leaf under it."""
+    """Fill the record of a new node within the edge to `below`, with the new leaf under it.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+    suffix : int
+        The suffix of the new leaf.
+    depth : int
+        The string depth of the new node, in bases.
+    below : int
+        What the edge leads to: the number of an inner node, or ``~s`` of a leaf.
+    made : int
+        The number of the new node.
+    """
     inner_nodes[made, FIRST_SUFFIX] = suffix
     inner_nodes[made, STRING_DEPTH] = depth
     old_code = codes[first_suffix_below(inner_nodes, below) + depth]
@@ -245,7 +329,20 @@ def split(
 
 @inlined
 def word_at(codes: CodeArray, begin: int) -> int:
-    """Return the number of the ten bases from `begin` on, none of them a break."""
+    """Return the number of the ten bases from `begin` on, none of them a break.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    begin : int
+        Where in the page the first base lies, 0-based.
+
+    Returns
+    -------
+    int
+        Two bits a base, the first base in the highest.
+    """
     word = 0
     for position in range(begin, begin + WORD_BASES):
         word = (word << 2) | codes[position]
@@ -264,6 +361,26 @@ def foresee(
     """Ask for the nodes that the suffixes 24 and 12 steps ahead will pass; return the word.
 
     Breaks make wrong words, which ask for nodes in vain and do no other harm.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
+        The page, with a break behind its last base.
+    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
+        The records of inner nodes, as in `ukkonen.GrownTree`.
+    word_nodes : ndarray, dtype=int32, shape=(4**WORD_BASES,)
+        For each word of ten bases, the first node at or below its end.
+    ring : ndarray, dtype=int32, shape=(RING,)
+        The nodes of the words of the last suffixes asked for; changed.
+    suffix : int
+        The suffix whose turn it is.
+    word : int
+        What this function has returned for the suffix before; 0 for the first.
+
+    Returns
+    -------
+    int
+        The number of the ten bases that begin 24 bases behind the suffix.
     """
     last = suffix + FAR_AHEAD + WORD_BASES - 1
     if last >= codes.size:

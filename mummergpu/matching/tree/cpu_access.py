@@ -28,26 +28,81 @@ from mummergpu.runtime.jit import inlined_borrower, prefetch, unsigned, widened
 
 @inlined_borrower
 def prefetch_node(nodes: HalfArray, stride: int, node: int) -> None:
-    """Ask for a node some time before it is read."""
+    """Ask for a node some time before it is read.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+    """
     prefetch(nodes, node * stride)
 
 
 @inlined_borrower
 def string_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
-    """Return the number of bases from the root to a node."""
+    """Return the string depth of a node.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+
+    Returns
+    -------
+    int
+        The bases from the root to the node.
+    """
     return load_number(nodes, node * stride, STRING_DEPTH)
 
 
 @inlined_borrower
 def path_start_of(nodes: HalfArray, stride: int, node: int) -> int:
-    """Return where in the page an occurrence of a node's path begins."""
+    """Return where in the page an occurrence of a node's path begins.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+
+    Returns
+    -------
+    int
+        A position in the page, 0-based.
+    """
     half = node * stride
     return load_number(nodes, half, EDGE_END) - load_number(nodes, half, STRING_DEPTH)
 
 
 @inlined_borrower
 def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
-    """Return the string depth of a node's parent, without reading the parent."""
+    """Return the string depth of a node's parent, without reading the parent.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+
+    Returns
+    -------
+    int
+        In bases.
+    """
     half = node * stride
     edge_length = load_number(nodes, half, EDGE_END) - load_number(nodes, half, EDGE_START)
     return load_number(nodes, half, STRING_DEPTH) - edge_length
@@ -55,48 +110,170 @@ def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
 
 @inlined_borrower
 def parent_of(nodes: HalfArray, stride: int, node: int) -> int:
-    """Return the address of a node's parent."""
+    """Return the parent of a node.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+
+    Returns
+    -------
+    int
+        The address of the parent; `ROOT` for the root itself.
+    """
     return load_number(nodes, node * stride, PARENT)
 
 
 @inlined_borrower
 def suffix_link_of(nodes: HalfArray, stride: int, node: int) -> int:
-    """Return the address of the node whose path is one base shorter at its beginning."""
+    """Return the node whose path is one base shorter at its beginning.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+
+    Returns
+    -------
+    int
+        The address of that node.
+    """
     return load_number(nodes, node * stride, SUFFIX_LINK)
 
 
 @inlined_borrower
 def is_leaf(nodes: HalfArray, stride: int, node: int) -> bool:
-    """Return whether a node is a leaf."""
+    """Return whether a node is a leaf.
+
+    Parameters
+    ----------
+    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The first halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the node.
+
+    Returns
+    -------
+    bool
+        True for a leaf.
+    """
     return load_flags(nodes, node * stride) != 0
 
 
 @inlined_borrower
 def child_of(children: HalfArray, stride: int, node: int, code: int) -> int:
-    """Return the child of an inner node by the first code of its edge, or `NO_NODE`."""
+    """Return the child of an inner node by the first code of its edge.
+
+    Parameters
+    ----------
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The second halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    node : int
+        The address of the inner node.
+    code : int
+        A base code, or `codes.BREAK` for the ``$`` child.
+
+    Returns
+    -------
+    int
+        The address of the child, or `NO_NODE`.
+    """
     return load_number(children, node * stride, code)
 
 
 @inlined_borrower
 def leaf_id_of(children: HalfArray, stride: int, leaf: int) -> int:
-    """Return where in the page the suffix of a leaf begins."""
+    """Return where in the page the suffix of a leaf begins.
+
+    Parameters
+    ----------
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The second halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    leaf : int
+        The address of the leaf.
+
+    Returns
+    -------
+    int
+        A position in the page, 0-based.
+    """
     return load_number(children, leaf * stride, LEAF_ID)
 
 
 @inlined_borrower
 def next_leaf_of(children: HalfArray, stride: int, leaf: int) -> int:
-    """Return the next leaf that ends behind the same bases, or `NO_NODE`."""
+    """Return the next leaf that ends behind the same bases.
+
+    Parameters
+    ----------
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The second halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    leaf : int
+        The address of the leaf.
+
+    Returns
+    -------
+    int
+        The address of that leaf, or `NO_NODE`.
+    """
     return load_number(children, leaf * stride, NEXT_LEAF)
 
 
 @inlined_borrower
 def preceding_base_of(children: HalfArray, stride: int, leaf: int) -> int:
-    """Return the code of the base before the suffix of a leaf."""
+    """Return the code of the base before the suffix of a leaf.
+
+    Parameters
+    ----------
+    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The second halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next.
+    leaf : int
+        The address of the leaf.
+
+    Returns
+    -------
+    int
+        A base code; `codes.BREAK` where there is no base.
+    """
     return load_flags(children, leaf * stride) & PRECEDING_BASE_MASK
 
 
 @inlined_borrower
 def reference_base(reference: ByteArray, strip_bits: int, position: int) -> int:
-    """Return the code at a position of the page."""
+    """Return the code at a position of the page.
+
+    Parameters
+    ----------
+    reference : ndarray, dtype=uint8, shape=(n_places,)
+        The codes of the page, in the layout's dimensions.
+    strip_bits : int
+        Binary logarithm of the rows in a strip; 0 in one dimension.
+    position : int
+        A position in the page, 0-based.
+
+    Returns
+    -------
+    int
+        The code.
+    """
     place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
     return widened(reference[unsigned(place)])

@@ -56,10 +56,18 @@ def match_kernel(
 
     Parameters
     ----------
-    nodes, children, stride, reference, strip_bits
-        The tree, as `flatten.FlatTree` and its layout describe it.
-    codes, offsets
-        The queries, as in `queries.QueryBlock`.
+    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The two halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next, in either array.
+    reference : ndarray, dtype=uint8, shape=(n_places,)
+        The codes of the page, in the layout's dimensions.
+    strip_bits : int
+        Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the queries.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where in `codes` each query begins, and where the last ends.
     minimum_length : int
         The fewest bases of a candidate match.
     lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
@@ -145,9 +153,13 @@ def close_ranks(
 
     Parameters
     ----------
-    positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts
-        As `match_kernel` leaves them. Afterwards the candidates of a query end where those
-        of the next begin, as `candidate_offsets` tells.
+    positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
+        The candidates, as `match_kernel` leaves them; moved.
+    candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where the room for the candidates of each query begins; afterwards where they begin,
+        and those of the query before end.
+    candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
+        How many candidates each query has.
     """
     filled = 0
     for query in range(candidate_counts.size):

@@ -60,24 +60,29 @@ def print_kernel(
 
     Parameters
     ----------
-    nodes, children, stride
-        The tree, as `flatten.FlatTree` and its layout describe it.
+    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
+        The two halves of the nodes, as in `flatten.FlatTree`.
+    stride : int
+        Elements from one node to the next, in either array.
     base_count, page_begin, owned_count : int
         The bases of the page, where it begins in the joined reference, and how many of its
         suffixes it reports.
-    joined_reference : ndarray, dtype=uint8
+    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
         The codes of all pages, to follow a match that reaches the end of this one.
-    codes, offsets
-        The queries, as in `queries.QueryBlock`.
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the queries.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where in `codes` each query begins, and where the last ends.
     minimum_length : int
         The fewest bases of a MEM.
     tops : ndarray, dtype=int64, shape=(RING,)
         Room to work in.
-    positions, lowest_nodes, edge_lengths, candidate_offsets
+    positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
         The candidates, as `cpu_match.close_ranks` leaves them.
+    candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where the candidates of each query begin, and where the last end.
     mem_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Output: where the MEMs of each query
-        begin; the writing run writes them again.
+        Output: where the MEMs of each query begin; the writing run writes them again.
     query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
         Output of the writing run; without room for any row, this run counts. Rows of a
         query ascend by query start, then by reference start.
