@@ -14,7 +14,7 @@
 namespace warp {
 
 constexpr unsigned int LANES = 32;
-constexpr size_t STACK_BYTES = 256 << 10;
+constexpr size_t STACK_BYTES = 64 << 10;  // A sanitizer clears the shadow of all of it at each turn.
 
 // Something that runs until it lets another run.
 struct Turn {

@@ -1,9 +1,9 @@
 """Run the kernels under the sanitizers, and hold them to the definition of a match.
 
 A program of its own, because the sanitizers' runtime must be the first library of the
-process. It is given a folder and the names of layouts (policy letters ``mrt``, then ``W`` for
-the wide format, or ``none``), and searches all cases under every set of textures with each of
-these layouts. It prints what differs, and ends with 1 if anything does.
+process. It is given a folder and policies (their letters, then ``W`` for the wide format, or
+``none``), and searches all cases under each of them. It prints what differs, and ends with 1
+if anything does.
 
 With ``--short ROOM`` the kernels get one byte less than that room needs, with ``--overflow``
 a program beside them does what C++ does not define: a check of the sanitizers themselves.
@@ -18,7 +18,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import product
 from pathlib import Path
 
 from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
@@ -58,37 +57,36 @@ class ExactWorkspace(Workspace):
         return super().room(name, size)
 
 
-def policies_of(name: str) -> list[Policy]:
-    """The policies of a layout with any textures, each with one of the orders of nodes.
-
-    The kernels do not know of the order, so it is not tried with each.
-    """
-    letters = set(name.replace(NO_POLICY, ""))
-    return [
-        Policy(*textures, "m" in letters, "r" in letters, "t" in letters, sum(textures) % 2 == 1)
-        for textures in product((False, True), repeat=3)
-    ]
+def choice_of(name: str) -> tuple[Policy, bool]:
+    """A policy, and whether nodes are wide, by their letters."""
+    return Policy.from_code(name.removesuffix("W") or NO_POLICY), name.endswith("W")
 
 
-def cases_for(name: str) -> list[SearchCase]:
-    """The cases that a layout is tried on."""
-    most = MOST_STRIPS["W" in name] if "t" in name else PLENTY
+def cases_for(policy: Policy, wide: bool) -> list[SearchCase]:
+    """The cases that a policy is tried on."""
+    most = MOST_STRIPS[wide] if policy.two_dimensional_tree else PLENTY
     return [case for case in CASES if len(case.page_plan) <= most]
 
 
-def check_layout(name: str, compiler: HostCompiler) -> tuple[int, list[str]]:
-    """Return how many matches were found in all cases, and what was wrong."""
-    found, wrong = 0, []
-    for case in cases_for(name):
+def check_policies(names: list[str], compiler: HostCompiler) -> list[str]:
+    """Search under each policy, and print how many matches were found; return what was wrong."""
+    found, wrong = dict.fromkeys(names, 0), []
+    choices = {name: choice_of(name) for name in names}
+    for case in CASES:
         pages: dict[Layout, list[TreePage]] = {}
-        for number, policy in enumerate(policies_of(name)):
-            layout = Layout.of(policy, "W" in name)
+        for number, (name, (policy, wide)) in enumerate(choices.items()):
+            if case not in cases_for(policy, wide):
+                continue
+            layout = Layout.of(policy, wide)
             if layout not in pages:
                 pages[layout] = case.pages(layout)
             count, differences = check(case, pages[layout], policy, compiler, 1 + number % 3)
-            found += count
-            wrong += [f"{case.name}, {policy.code}, {name}: {text}" for text in differences]
-    return found, wrong
+            found[name] += count
+            wrong += [f"{case.name}, {name}: {text}" for text in differences]
+    for name, choice in choices.items():
+        print(f"{name}: {found[name]} matches in {len(cases_for(*choice))} cases")
+    print(f"{len(wrong)} differences")
+    return wrong
 
 
 def check(
@@ -117,12 +115,8 @@ def check(
 
 
 def compile_all(names: list[str], compiler: HostCompiler) -> None:
-    """Compile what the layouts need, on all processors that are there for us."""
-    wanted = {
-        Specialisation.of(policy, "W" in name, False)
-        for name in names
-        for policy in policies_of(name)
-    }
+    """Compile what the policies need, on all processors that are there for us."""
+    wanted = {Specialisation.of(*choice_of(name), False) for name in names}
     sharing = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // sharing)) as pool:
         list(pool.map(partial(compiler.cubin, {}, architecture="host"), wanted))
@@ -141,7 +135,7 @@ def overflow(folder: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("layouts", nargs="*")
+    parser.add_argument("policies", nargs="*")
     parser.add_argument("--short")
     parser.add_argument("--overflow", action="store_true")
     given = parser.parse_args()
@@ -157,13 +151,8 @@ def main() -> int:
         check(CASES[0], CASES[0].pages(Layout.of(Policy())), Policy(), compiler, 1)
         print("nobody minds" if ExactWorkspace.was_short else f"there is no room {given.short}")
         return 0
-    compile_all(given.layouts, compiler)
-    wrong = []
-    for name in given.layouts:
-        found, differences = check_layout(name, compiler)
-        cases = f"{found} matches in {len(cases_for(name))} cases"
-        print(f"{name}: {cases}, {len(differences)} differences")
-        wrong += differences
+    compile_all(given.policies, compiler)
+    wrong = check_policies(given.policies, compiler)
     for line in wrong[:20]:
         print(line[:2000])
     return 1 if wrong else 0

@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
+from helpers.pairwise import name_of, pairwise_policies
 
 HERE = Path(__file__).resolve().parent
 MINUTES = 60
@@ -46,18 +48,41 @@ def run(runtime: str, folder: Path, *words: str) -> subprocess.CompletedProcess[
     )
 
 
+def check(runtime: str, folder: Path, names: list[str]) -> None:
+    """Have all cases searched under some policies."""
+    done = run(runtime, folder, *names)
+    report = done.stdout + done.stderr[:5000]
+    assert done.returncode == 0, report
+    *lines, last = done.stdout.splitlines()
+    assert last == "0 differences"
+    told = [re.fullmatch(r"(\w+): (\d+) matches in (\d+) cases", line) for line in lines]
+    assert [found and found[1] for found in told] == names, report
+    for found in told:
+        assert found is not None
+        assert int(found[2]) > 6_000
+        assert int(found[3]) >= (15 if "t" in found[1] and "W" in found[1] else 24)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_each_pair_of_policies_and_formats_gives_the_matches_of_the_definition(
+    runtime: str, library_folder: Path, part: int
+) -> None:
+    names = [name_of(choice) for choice in pairwise_policies()]
+    check(runtime, library_folder, names[part::2])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_textures_and_layouts_give_the_matches_of_the_definition(
     runtime: str, library_folder: Path, layout: str
 ) -> None:
-    done = run(runtime, library_folder, layout)
-    report = done.stdout + done.stderr[:5000]
-    assert done.returncode == 0, report
-    found = re.fullmatch(r"(\w+): (\d+) matches in (\d+) cases, 0 differences\n", done.stdout)
-    assert found is not None, report
-    assert found[1] == layout
-    assert int(found[2]) > 50_000
-    assert int(found[3]) >= (15 if "t" in layout and "W" in layout else 24)
+    """Each set of textures; each with one of the orders of nodes, of which kernels do not know."""
+    names = []
+    for textures in product(("", "Q"), ("", "R"), ("", "T")):
+        letters = "".join(textures) + layout.replace("none", "").replace("W", "")
+        letters += "n" * (sum(map(bool, textures)) % 2)
+        names.append((letters or "none") + "W" * ("W" in layout))
+    check(runtime, library_folder, names)
 
 
 @pytest.mark.parametrize("room", ["mem counts", "candidate offsets", "mem offsets", "lengths 0"])

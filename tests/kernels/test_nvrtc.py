@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.pairwise import name_of, pairwise_policies
 
 from mummergpu.cuda import launcher as launches
 from mummergpu.cuda import nvrtc as compilation
@@ -77,6 +78,15 @@ def check_program(specialisation: Specialisation, architecture: str) -> None:
         assert f".text.{kernel}".encode() in compiled.image
 
 
+@pytest.mark.parametrize("choice", pairwise_policies(), ids=name_of)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_each_pair_of_policies_and_formats_compiles(
+    architecture: str, choice: tuple[Policy, bool]
+) -> None:
+    check_program(Specialisation.of(*choice, False), architecture)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -1,0 +1,68 @@
+"""Few settings in which each two factors have been together in all their values.
+
+A fault that needs two flags to be in certain states, whichever they are, shows up in one of
+them; what needs three is for the tests that try every setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import cache
+from itertools import combinations, product
+
+from mummergpu.index.tree.policy import Policy
+
+Row = tuple[int, ...]
+Pair = tuple[int, int, int, int]
+"""A factor and its value, and a later factor and its value."""
+
+
+def pairs_in(row: Row) -> set[Pair]:
+    """Return the pairs of values that a row holds."""
+    return {(one, row[one], other, row[other]) for one, other in combinations(range(len(row)), 2)}
+
+
+def all_pairs(levels: Sequence[int]) -> set[Pair]:
+    """Return the pairs of values that factors can have, by how many values each has."""
+    return {
+        (one, value, other, another)
+        for one, other in combinations(range(len(levels)), 2)
+        for value, another in product(range(levels[one]), range(levels[other]))
+    }
+
+
+def pairwise_rows(levels: Sequence[int]) -> list[Row]:
+    """Return rows that hold all pairs together: each time the one with the most new pairs.
+
+    A row that later ones have made superfluous is left out in the end.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        How many values each factor has; all of their products are gone through.
+    """
+    left, rows = all_pairs(levels), list[Row]()
+    every = [(row, pairs_in(row)) for row in product(*map(range, levels))]
+    while left:
+        row, pairs = max(every, key=lambda choice: len(choice[1] & left))
+        rows.append(row)
+        left -= pairs
+    for row in rows[:]:
+        others = [other for other in rows if other != row]
+        if set().union(*map(pairs_in, others)) == all_pairs(levels):
+            rows = others
+    return rows
+
+
+@cache
+def pairwise_policies() -> list[tuple[Policy, bool]]:
+    """Return policies, each with whether nodes are wide, that hold all pairs of the eight."""
+    flags = len(fields(Policy))
+    return [(Policy(*map(bool, row[:flags])), bool(row[flags])) for row in pairwise_rows([2] * 8)]
+
+
+def name_of(choice: tuple[Policy, bool]) -> str:
+    """Return the letters of a policy, and ``W`` for wide nodes."""
+    policy, wide = choice
+    return policy.code + "W" * wide
