@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from helpers.loops import each
 from helpers.options import match_options, told_value
 
 import mummergpu
@@ -66,7 +67,7 @@ def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
     assert expected.query_paths == ("a.fq", "b.fq")
 
 
-@pytest.mark.parametrize("place", ["{} r q", "r {} q", "r q {}", "match {} r q"])
+@each("place", ["{} r q", "r {} q", "r q {}", "match {} r q"])
 @pytest.mark.parametrize(
     ("words", "field", "value"),
     [

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.host_device import HERE, KERNELS, HostDevice, HostStream
+from helpers.loops import each
 
 from mummergpu.cuda import launcher as launches
 from mummergpu.index.pages import Page
@@ -365,7 +366,7 @@ def test_bases_are_read_where_they_were_laid(compiled: Compile, code: str) -> No
     page.free()
 
 
-@pytest.mark.parametrize("count", range(1, 18))
+@each("count", range(1, 18))
 @pytest.mark.parametrize("code", ["none", "Q"])
 def test_words_are_eight_codes_from_any_position(compiled: Compile, code: str, count: int) -> None:
     codes = np.random.default_rng(count).integers(0, 5, count).astype(np.uint8)

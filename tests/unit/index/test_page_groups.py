@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.loops import each
 from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id, reference_of
 
 from mummergpu.index.page_groups import groups_built_within
@@ -36,7 +37,7 @@ def test_the_codes_of_a_page_end_with_a_break() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
-@pytest.mark.parametrize("page_size", [4, 7, 20, 1000])
+@each("page_size", [4, 7, 20, 1000])
 def test_the_tree_of_each_page_knows_the_base_before_it(layout: Layout, page_size: int) -> None:
     for page in plan_pages(REFERENCE.codes.size, page_size, 3):
         indexed = build_page(REFERENCE, page, layout, Stats())
@@ -105,9 +106,9 @@ def test_a_failing_callback_ends_the_building(executor: Executor) -> None:
 
 
 @pytest.mark.parametrize("layout", [PLAIN, WIDE], ids=layout_id)
-@pytest.mark.parametrize("threads", [1, 2, 7])
-@pytest.mark.parametrize("memory", [0, 50_000, 100_000, 200_000, 400_000, 1 << 40])
-@pytest.mark.parametrize("device_memory", [None, 0, 100_000, 1 << 40])
+@each("threads", [1, 2, 7])
+@each("memory", [0, 50_000, 100_000, 200_000, 400_000, 1 << 40])
+@each("device_memory", [None, 0, 100_000, 1 << 40])
 def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
     memory: int, device_memory: int | None, threads: int, layout: Layout
 ) -> None:

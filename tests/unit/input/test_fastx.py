@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from helpers.loops import each
 from helpers.naive import Pairs, fold, pairs_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,7 +64,7 @@ def ends_of_runs(text: bytes) -> tuple[int, ...]:
     return ends
 
 
-@pytest.mark.parametrize("byte", range(256))
+@each("byte", range(256))
 def test_every_byte_ends_the_runs_that_it_should(byte: int) -> None:
     letter = chr(byte).isascii() and chr(byte).isalpha()
     ends_run = (not letter, byte <= 32, not 33 <= byte <= 126, byte < 32)
@@ -111,7 +112,7 @@ FASTQ: dict[bytes, Pairs] = {
 }
 
 
-@pytest.mark.parametrize("chunk_size", CHUNK_SIZES)
+@each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("text", [*FASTA, *FASTQ], ids=lambda text: repr(text[:30]))
 def test_text_is_read_whatever_its_pieces(text: bytes, chunk_size: int) -> None:
     is_fastq = text in FASTQ
@@ -177,7 +178,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("chunk_size", CHUNK_SIZES)
+@each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: repr(fault[0]))
 def test_faults_are_placed(fault: tuple[bytes, int, str, str | None], chunk_size: int) -> None:
     text, line, message, record = fault
@@ -188,7 +189,7 @@ def test_faults_are_placed(fault: tuple[bytes, int, str, str | None], chunk_size
     assert error.path == "reads"
 
 
-@pytest.mark.parametrize("chunk_size", CHUNK_SIZES)
+@each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("good", [0, 1, 1000])
 def test_faults_are_found_behind_good_records(good: int, chunk_size: int) -> None:
     text = b"@r/1 x\nACGTACGT\n+\nIIIIIIII\n" * good + b"@bad\nACGT\n+\nIII\n"
@@ -197,7 +198,7 @@ def test_faults_are_found_behind_good_records(good: int, chunk_size: int) -> Non
     assert (caught.value.line, caught.value.record) == (4 * good + 4, "bad")
 
 
-@pytest.mark.parametrize("chunk_size", CHUNK_SIZES)
+@each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("is_fastq", [False, True])
 def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq: bool, chunk_size: int) -> None:
     lengths = [3, 2, 0, 5, 9, 0, 0, 0, 1]

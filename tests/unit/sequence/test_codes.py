@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
+from helpers.loops import each
 from helpers.oracle import normalised, reverse_complement
 
 from mummergpu.sequence.codes import (
@@ -22,7 +22,7 @@ def test_codes_follow_the_alphabet_in_both_cases() -> None:
     assert encode(b"ACGTacgt").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("letter", [byte for byte in range(256) if chr(byte) not in "ACGTacgt"])
+@each("letter", [byte for byte in range(256) if chr(byte) not in "ACGTacgt"])
 def test_every_other_byte_is_a_break(letter: int) -> None:
     assert encode(bytes([letter])).tolist() == [BREAK]
 

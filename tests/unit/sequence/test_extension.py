@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.loops import each
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ def test_as_many_are_equal_as_are_counted_one_by_one(
     assert equal_behind(*where) == count_behind(one, at, other, other_at, most)
 
 
-@pytest.mark.parametrize("most", [0, 1, STEP - 1, STEP, STEP + 1, 2 * STEP, ANY])
+@each("most", [0, 1, STEP - 1, STEP, STEP + 1, 2 * STEP, ANY])
 @pytest.mark.parametrize("length", [0, 1, *range(STEP - 2, STEP + 3), 2 * STEP, 5 * STEP + 7])
 def test_runs_of_every_length_end_at_a_difference_or_a_break(length: int, most: int) -> None:
     """However long the run is, and wherever it begins; margins are breaks as well."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.loops import each
 from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
 
 from mummergpu.index.tree.layout import (
@@ -90,8 +91,8 @@ def test_the_largest_pages() -> None:
 NUMBERS = [0, 1, 0xFF, 0x100, 0x7FFFFF, 0x800000, 0xFFFF00, 0xFFFFFF]
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize("half", [0, 16])
+@each("number", NUMBERS)
+@each("half", [0, 16])
 @pytest.mark.parametrize("field", range(5))
 def test_numbers_of_24_bits_are_read_whatever_lies_around(
     number: int, half: int, field: int
@@ -103,8 +104,8 @@ def test_numbers_of_24_bits_are_read_whatever_lies_around(
         assert read_field(array, half, field) == number
 
 
-@pytest.mark.parametrize("number", [*NUMBERS, 0x1000000, 0x7FFFFFFE, 0x7FFFFFFF, 0xFFFFFFFF])
-@pytest.mark.parametrize("half", [0, 6])
+@each("number", [*NUMBERS, 0x1000000, 0x7FFFFFFE, 0x7FFFFFFF, 0xFFFFFFFF])
+@each("half", [0, 6])
 @pytest.mark.parametrize("field", range(5))
 def test_numbers_of_32_bits_are_read_whatever_lies_around(
     number: int, half: int, field: int

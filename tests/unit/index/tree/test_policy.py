@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from itertools import combinations
 
 import pytest
+from helpers.loops import each
 
 from mummergpu.errors import OptionError
 from mummergpu.index.tree.layout import Layout
@@ -20,7 +21,7 @@ def test_there_are_128_policies() -> None:
     assert len({Policy.from_code(code) for code in ALL_CODES}) == 128
 
 
-@pytest.mark.parametrize("code", ALL_CODES)
+@each("code", ALL_CODES)
 def test_a_code_comes_back(code: str) -> None:
     assert Policy.from_code(code).code == code
 
@@ -64,7 +65,7 @@ def test_by_default_the_halves_of_a_node_share_a_cache_line() -> None:
     assert DEFAULT_POLICY.merged_tree
 
 
-@pytest.mark.parametrize("code", ALL_CODES)
+@each("code", ALL_CODES)
 def test_a_layout_takes_over_the_four_flags_that_are_no_textures(code: str) -> None:
     layout = Layout.of(Policy.from_code(code))
     assert layout == Layout("m" in code, "r" in code, "t" in code, "n" in code.replace("none", ""))

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.loops import each
 from helpers.oracle import brute_force_mems
 from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id, reference_of
 
@@ -132,7 +133,7 @@ QUERIES = ["ACGTTGCATGTCAGGCTAACGTTGCA", "AAAAAAAAAAAAAAAAAA", "TTGACGCAGGCTAACG
 
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
-@pytest.mark.parametrize("page_size", [5, 6, 13, 30, 1000])
+@each("page_size", [5, 6, 13, 30, 1000])
 def test_pages_report_what_begins_in_their_own_part_and_nothing_twice(
     layout: Layout, page_size: int
 ) -> None:
