@@ -3,7 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: dev test lint format bench wheel clean
+FUZZ_TARGETS := records detection index_header
+FUZZ_SECONDS ?= 300
+
+.PHONY: dev test test-all fuzz lint format bench wheel clean
 
 dev: $(BIN)/ruff
 
@@ -14,6 +17,14 @@ $(BIN)/ruff: pyproject.toml
 
 test: dev
 	$(BIN)/pytest
+
+test-all: dev
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --all
+
+fuzz: dev
+	$(BIN)/pip install --quiet --editable ".[dev,fuzz]"
+	cd tests && for target in $(FUZZ_TARGETS); do \
+		../$(BIN)/python -m fuzz.run $$target --seconds $(FUZZ_SECONDS) || exit 1; done
 
 lint: dev
 	$(BIN)/ruff check .
@@ -31,5 +42,5 @@ wheel: dev
 	$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf .venv build dist example .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist example .mypy_cache .pytest_cache .ruff_cache .hypothesis .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

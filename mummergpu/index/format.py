@@ -162,7 +162,7 @@ class IndexHeader:
             pages = tuple(_record(PageEntry, entry) for entry in fields.pop("pages"))
             sections = tuple(_record(Section, entry) for entry in fields.pop("sections"))
             header: IndexHeader = _record(cls, {**fields, "pages": pages, "sections": sections})
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a header: {error}") from error
         return header
 

@@ -1,0 +1,71 @@
+"""The kept inputs of each target, and mutations of them that are the same every time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+TARGETS: Final = ("records", "detection", "index_header")
+CORPUS: Final = Path(__file__).resolve().parent / "corpus"
+
+_TOKENS: Final = (
+    *(b"\n", b"\r\n", b"\r", b"\n\n", b" ", b"\t", b"\v", b">", b"@", b"+", b"\n+\n", b"*"),
+    *(b"\0", b"\xff", b"\xef\xbb\xbf", b"\x1f\x8b\x08", b"A" * 31, b"I" * 32, b"ACGTacgtNn"),
+    *(b'"', b"[", b"]", b"{", b"}", b",", b"-1", b"0", b"4096", b"9" * 20, b"null", b"1e9"),
+)
+
+
+class Target(Protocol):
+    """A module with something to be tried on any bytes."""
+
+    EXAMPLES: tuple[bytes, ...]
+    """Inputs made by the package's own words, which change with it."""
+
+    def instrument(self, function: Callable[[Any], Any]) -> None:
+        """Give each function whose branches matter to `function`, which changes it."""
+
+    def one_input(self, data: bytes) -> None:
+        """Raise an exception if the package does what it should not."""
+
+
+def target_of(name: str) -> Target:
+    """Return the module of a target."""
+    return cast(Target, import_module(f"fuzz.{name}"))
+
+
+def kept_inputs(name: str) -> list[bytes]:
+    """Return the examples of a target, and its corpus in the order of the files' names."""
+    files = sorted((CORPUS / name).iterdir())
+    return [*target_of(name).EXAMPLES, *(file.read_bytes() for file in files)]
+
+
+def mutations(inputs: list[bytes], count: int, seed: int = 0) -> Iterator[bytes]:
+    """Make inputs of others: each of one of them, changed in a few places."""
+    choice = random.Random(seed)
+    for _ in range(count):
+        data = bytearray(choice.choice(inputs))
+        for _ in range(choice.randint(1, 4)):
+            _change(data, choice, inputs)
+        yield bytes(data)
+
+
+def _change(data: bytearray, choice: random.Random, inputs: list[bytes]) -> None:
+    """Change one place: a byte or a piece, inserted, overwritten, left out or doubled."""
+    begin = choice.randint(0, len(data))
+    end = min(len(data), begin + choice.choice((0, 0, 1, 2, 8, 40)))
+    kind = choice.randrange(5)
+    if kind == 0:
+        data[begin:end] = choice.choice(_TOKENS)
+    elif kind == 1:
+        del data[begin : begin + choice.choice((1, 2, 20))]
+    elif kind == 2:
+        data[begin:begin] = data[begin:end]
+    elif kind == 3:
+        other = choice.choice(inputs)
+        start = choice.randint(0, len(other))
+        data[begin:end] = other[start : start + choice.randint(0, 60)]
+    elif begin < len(data):
+        data[begin] = choice.randrange(256)

@@ -1,0 +1,85 @@
+"""Target: any bytes as an input file.
+
+They are of a known format or refused, from a file as from a pipe; and text is the same text
+when it is compressed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+from fuzz.memory_file import file_of, pipe_of
+from fuzz.visible import instrument_module
+from mummergpu.errors import InputError
+from mummergpu.input import files
+from mummergpu.input.files import Format, Input
+
+MOST_BYTES: Final = 1 << 15
+"""What surely fits into a pipe."""
+
+EXAMPLES: Final = (
+    b"\xef\xbb\xbf\n >a\nACGT\n",
+    b"@a\nACGT\n+\nIIII\n",
+    b"@HD\tVN:1.6\n",
+    b"a\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n",
+    b"CRAM\x03\x00",
+    b"BZh91AY",
+    gzip.compress(b">a\nACGT\n", mtime=0) + gzip.compress(b">b\nA\n", mtime=0),
+    gzip.compress(b"BAM\x01", mtime=0),
+)
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+Outcome = tuple[Format, bytes] | str
+"""The format, and the text if it has one; or what is wrong."""
+
+
+def instrument(function: Callable[[Any], Any]) -> None:
+    """Show the branches of the module to a fuzzer."""
+    instrument_module(files, function)
+
+
+def _outcome(path: str) -> Outcome:
+    text = bytearray()
+    buffer = bytearray(1 << 12)
+    try:
+        with Input(path) as file:
+            assert isinstance(file.format, Format)
+            if not file.format.is_alignment:
+                while count := file.text.readinto(buffer):
+                    text += buffer[:count]
+            return file.format, bytes(text)
+    except InputError as error:
+        message = str(error)
+        assert "\n" not in message and path in message
+        return message.replace(path, "FILE")
+
+
+def _decompressed(data: bytes) -> bytes | None:
+    """What Python's own gzip makes of it, None if it refuses."""
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def one_input(data: bytes) -> None:
+    """Open any bytes as an input."""
+    data = data[:MOST_BYTES]
+    with file_of(data) as path:
+        found = _outcome(path)
+    with pipe_of(data) as path:
+        piped = _outcome(path)
+    assert piped == found, f"{found!r} from a file, {piped!r} from a pipe"
+    if isinstance(found, str) or found[0].is_alignment:
+        return
+    text = found[1]
+    expected = _decompressed(data) if data.startswith(b"\x1f\x8b") else data
+    if expected is not None:
+        assert text == expected.removeprefix(_BYTE_ORDER_MARK), f"{text!r}, not {expected!r}"
+    with file_of(gzip.compress(text, 1, mtime=0)) as path:
+        again = _outcome(path)
+    assert again == found, f"{found!r} plain, {again!r} compressed"

@@ -1,0 +1,116 @@
+"""What FASTA and FASTQ are, line by line: which texts are right, and what they hold.
+
+Written from the rules, not from the machines, and without their hurry.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from helpers.naive import Pairs, fold
+
+_SPACES: Final = b" \t\v\f"
+_FASTA_LINE: Final = re.compile(rb"[A-Za-z*\-. \t\v\f]*")
+_FASTQ_LINE: Final = re.compile(rb"[A-Za-z*\-.]+")
+_QUALITY_LINE: Final = re.compile(rb"[!-~]+")
+
+
+class WrongTextError(Exception):
+    """A text is not FASTA, or not FASTQ."""
+
+
+def records_of(text: bytes, is_fastq: bool) -> Pairs:
+    """Return names and sequences.
+
+    Raises
+    ------
+    WrongTextError
+        If a line breaks the rules.
+    """
+    lines = _lines_of(text)
+    return _fastq_records(lines) if is_fastq else _fasta_records(lines)
+
+
+def _lines_of(text: bytes) -> list[bytes]:
+    """Lines end with a line feed, behind a carriage return or not; the last may lack both."""
+    lines = text.split(b"\n")
+    last = lines.pop()
+    if last:
+        lines.append(last)
+    lines = [line.removesuffix(b"\r") for line in lines]
+    if any(b"\r" in line for line in lines):
+        raise WrongTextError("a carriage return inside a line")
+    return lines
+
+
+def _name_of(line: bytes) -> bytes:
+    """The name is what stands between the mark and the first space."""
+    return re.split(rb"[ \t\v\f]", line[1:], maxsplit=1)[0]
+
+
+def _fasta_records(lines: list[bytes]) -> Pairs:
+    pairs: Pairs = []
+    for line in lines:
+        if not pairs:
+            line = line.lstrip(_SPACES)
+            if not line:
+                continue
+            if not line.startswith(b">"):
+                raise WrongTextError("text before the first record")
+        if line.startswith(b">"):
+            pairs.append((_name_of(line), b""))
+        elif _FASTA_LINE.fullmatch(line):
+            name, sequence = pairs[-1]
+            pairs[-1] = (name, sequence + fold(line.translate(None, _SPACES)))
+        else:
+            raise WrongTextError("no line of bases")
+    return pairs
+
+
+def _fastq_records(lines: list[bytes]) -> Pairs:
+    pairs: Pairs = []
+    left = lines[::-1]
+    while left:
+        header = left.pop()
+        if not header:
+            continue
+        if not header.startswith(b"@"):
+            raise WrongTextError("a record begins with '@'")
+        name = _name_of(header)
+        sequence = _take_sequence(left)
+        repeated = _name_of(left.pop())
+        if repeated not in (b"", name):
+            raise WrongTextError("another name behind '+'")
+        _take_quality(left, len(sequence))
+        pairs.append((name, fold(sequence)))
+    return pairs
+
+
+def _take_sequence(left: list[bytes]) -> bytes:
+    """Take the lines up to that with '+'; one blank line may stand for a record without bases."""
+    if len(left) > 1 and not left[-1] and left[-2].startswith(b"+"):
+        left.pop()
+        return b""
+    sequence = b""
+    while left and not left[-1].startswith(b"+"):
+        line = left.pop()
+        if not _FASTQ_LINE.fullmatch(line):
+            raise WrongTextError("no line of bases")
+        sequence += line
+    if not left:
+        raise WrongTextError("the text ends inside a record")
+    return sequence
+
+
+def _take_quality(left: list[bytes], length: int) -> None:
+    """Take as many characters as there are bases, in whole lines."""
+    while length > 0:
+        if not left:
+            raise WrongTextError("the text ends inside a record")
+        line = left.pop()
+        if not _QUALITY_LINE.fullmatch(line):
+            raise WrongTextError("no line of quality")
+        length -= len(line)
+    if length < 0:
+        raise WrongTextError("more quality than bases")

@@ -1,0 +1,86 @@
+"""Target: any text through the machines of FASTA and of FASTQ.
+
+The records must be those that the rules say, or the text is refused where they refuse it; and
+whatever the pieces the text comes in, and whether the machines are compiled or not, the same
+records, or the same words, must come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from itertools import chain
+from typing import Any, Final
+
+from helpers.naive import Pairs, pairs_of
+
+from fuzz.fastx_rules import WrongTextError, records_of
+from fuzz.plain_machines import PlainMachines
+from fuzz.visible import instrument_module
+from mummergpu.errors import InputError
+from mummergpu.input import records
+from mummergpu.input.files import TextStream
+from mummergpu.input.records import UNLIMITED, Limits, RecordReader
+
+NO_LIMITS: Final = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
+SMALL_LIMITS: Final = Limits(9, 3, 12)
+CHUNK_SIZES: Final = (2, 3, 33)
+EXAMPLES: Final = (
+    b">a b\nACGT\r\nAC GT\n\n>b\n*-.nN\n",
+    b"@a b\nACGT\n+a\nII\nII\n@b\n\n+\n\n@c\r\nA\r\n+\r\n@",
+)
+
+_machines = PlainMachines()
+
+
+def instrument(function: Callable[[Any], Any]) -> None:
+    """Show the branches of the machines, and of what feeds them, to a fuzzer."""
+    instrument_module(records, function)
+    global _machines
+    _machines = PlainMachines(function)
+
+
+class _FileInMemory:
+    """As much of an `Input` as a `RecordReader` uses."""
+
+    path = "reads"
+
+    def __init__(self, text: bytes) -> None:
+        self.text = TextStream(BytesIO(text), self.path)
+
+
+def _outcome(text: bytes, is_fastq: bool, chunk_size: int, limits: Limits) -> Pairs | str:
+    file: Any = _FileInMemory(text)
+    blocks = []
+    try:
+        reader = RecordReader(file, is_fastq, limits, chunk_size=chunk_size)
+        while (block := reader.next_block()) is not None:
+            blocks.append(pairs_of([block]))
+    except InputError as error:
+        return str(error)
+    assert all(len(block) <= limits.records for block in blocks)
+    return list(chain.from_iterable(blocks))
+
+
+def _ruled(text: bytes, is_fastq: bool) -> Pairs | None:
+    """The records, None if the text is wrong."""
+    try:
+        return records_of(text, is_fastq)
+    except WrongTextError:
+        return None
+
+
+def one_input(data: bytes) -> None:
+    """Read any bytes as FASTA and as FASTQ."""
+    whole = len(data) + 2
+    for is_fastq in (False, True):
+        with _machines.in_place():
+            found = _outcome(data, is_fastq, whole, NO_LIMITS)
+        expected = _ruled(data, is_fastq)
+        assert found == expected if expected is not None else isinstance(found, str), (
+            f"{found!r}, and by the rules {expected!r}"
+        )
+        assert _outcome(data, is_fastq, whole, NO_LIMITS) == found, "compiled, it differs"
+        for chunk_size in CHUNK_SIZES:
+            pieces = _outcome(data, is_fastq, chunk_size, SMALL_LIMITS)
+            assert pieces == found, f"in pieces of {chunk_size} bytes it is {pieces!r}"
