@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from helpers.host_libraries import library_of
 from mummergpu.cuda.device import (
     AnyArray,
     Argument,
@@ -46,20 +46,15 @@ POISON = 0xA5
 def compile_for_host(
     specialisation: Specialisation, folder: Path, extra: Sequence[str] = ()
 ) -> Path:
-    """Compile the kernels into a shared library; the compiler is $CXX, or g++."""
-    library = folder / f"kernels-{specialisation.name}.so"
-    compiler = os.environ.get("CXX", "g++")
-    command = [
-        *(compiler, "-std=c++17", "-O1", "-g1", "-shared", "-fPIC"),
+    """Compile the kernels into a shared library, unless the folder has it."""
+    options = [
+        *("-std=c++17", "-O1", "-g1", "-shared", "-fPIC"),
         *("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
         *extra,
         *specialisation.definitions(),
-        *(f"-I{KERNELS}", f"-I{HERE}", str(HERE / "host_program.cpp"), "-o", str(library)),
     ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return library
+    name = f"kernels-{specialisation.name}"
+    return library_of(folder, name, HERE / "host_program.cpp", [KERNELS, HERE], options)
 
 
 _libc = ctypes.CDLL(None)

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.host_libraries import host_compiler, prune
 
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.backends.streaming import STREAMS
@@ -21,7 +22,7 @@ def cxx() -> str:
 
     Without it the test is skipped, or fails where `REQUIRE_CXX` is set to 1.
     """
-    name = os.environ.get("CXX", "g++")
+    name = host_compiler()
     if shutil.which(name) is not None:
         return name
     reason = f"there is no {name} (Debian: apt-get install g++)"
@@ -31,9 +32,14 @@ def cxx() -> str:
 
 
 @pytest.fixture(scope="session")
-def library_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where compiled kernels are kept for the session."""
-    return tmp_path_factory.mktemp("kernels")
+def library_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where compiled kernels are kept, also for later runs if pytest may keep anything."""
+    kept = getattr(pytestconfig, "cache", None)
+    if kept is None:
+        return tmp_path_factory.mktemp("kernels")
+    folder: Path = kept.mkdir("host-libraries")
+    prune(folder)
+    return folder
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from helpers.host_device import everything_given_back
@@ -58,8 +59,8 @@ Open = Callable[..., Opened]
 
 
 @pytest.fixture(scope="module")
-def compiler(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> WatchedCompiler:
-    return WatchedCompiler(tmp_path_factory.mktemp("plain-kernels"))
+def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
+    return WatchedCompiler(library_folder)
 
 
 @pytest.fixture

@@ -73,8 +73,8 @@ class Machine:
 
 
 @pytest.fixture(scope="module")
-def compiler(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> WatchedCompiler:
-    return WatchedCompiler(tmp_path_factory.mktemp("plain-kernels"))
+def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
+    return WatchedCompiler(library_folder)
 
 
 @pytest.fixture

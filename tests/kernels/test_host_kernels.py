@@ -95,7 +95,7 @@ def test_memory_that_is_one_byte_short_is_noticed(
     assert re.search(r"#0 .*kernels/\w+\.cu", done.stderr)
 
 
-def test_what_the_language_does_not_define_is_noticed(runtime: str, library_folder: Path) -> None:
-    done = run(runtime, library_folder, "--overflow")
+def test_what_the_language_does_not_define_is_noticed(runtime: str, tmp_path: Path) -> None:
+    done = run(runtime, tmp_path, "--overflow")
     assert done.returncode != 0, done.stdout
     assert "signed integer overflow" in done.stderr

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import struct
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.host_device import HERE, KERNELS, HostDevice, HostStream
+from helpers.host_libraries import library_of
 from helpers.loops import each
 
 from mummergpu.cuda import launcher as launches
@@ -118,15 +118,14 @@ def compiled(cxx: str, library_folder: Path) -> Compile:
             specialisation = Specialisation.of_sampled_search()
         else:
             specialisation = Specialisation.of(Policy.from_code(code), wide, False)
-        library = library_folder / f"layout-{specialisation.name}-{kernels.name}.so"
-        command = [
-            *(cxx, "-std=c++17", "-O0", "-shared", "-fPIC"),
+        options = [
+            *("-std=c++17", "-O0", "-shared", "-fPIC"),
             *("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
             *specialisation.definitions(),
-            *(f"-I{kernels}", f"-I{HERE}", str(HERE / "layout_program.cpp"), "-o", str(library)),
         ]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        name = f"layout-{specialisation.name}"
+        include = [kernels, HERE]
+        library = library_of(library_folder, name, HERE / "layout_program.cpp", include, options)
         return KernelHeaders(library)
 
     return compile_headers

@@ -57,12 +57,11 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
-def sanitized(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def sanitized(cxx: str, library_folder: Path) -> Callable[..., str]:
     """Runs the program under the sanitizers, whose runtime must be the first library."""
     command = [cxx, "-print-file-name=libasan.so"]
     runtime = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert os.path.isabs(runtime), f"{cxx} has no address sanitizer"
-    folder = tmp_path_factory.mktemp("sanitized-kernels")
     environment = {
         **os.environ,
         "LD_PRELOAD": runtime,
@@ -75,7 +74,13 @@ def sanitized(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
     }
 
     def run(*words: str) -> str:
-        command = [sys.executable, "-W", "error", str(HERE / "sanitized_sampled.py"), str(folder)]
+        command = [
+            sys.executable,
+            "-W",
+            "error",
+            str(HERE / "sanitized_sampled.py"),
+            str(library_folder),
+        ]
         done = subprocess.run(
             [*command, *words], capture_output=True, text=True, env=environment, timeout=240
         )
@@ -120,8 +125,8 @@ Open = Callable[..., Opened]
 
 
 @pytest.fixture(scope="module")
-def compiler(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> WatchedCompiler:
-    return WatchedCompiler(tmp_path_factory.mktemp("plain-sampled-kernels"))
+def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
+    return WatchedCompiler(library_folder)
 
 
 @pytest.fixture

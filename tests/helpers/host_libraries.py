@@ -1,0 +1,96 @@
+"""Libraries compiled for the host, kept from one run of the tests to the next.
+
+A library's name has a digest of all that it depends on: the sources, the options and the
+compiler. So one that is there is right, whoever made it, and nobody need be told of changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+MOST_BYTES = 200 << 20
+"""What is kept at most, but for libraries that were used within `SAFE_SECONDS`."""
+
+SAFE_SECONDS = 3600
+
+
+def host_compiler() -> str:
+    """Return the compiler: $CXX, or g++."""
+    return os.environ.get("CXX", "g++")
+
+
+@cache
+def _version_of(compiler: str) -> bytes:
+    return subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
+
+
+def _digest(compiler: str, options: Sequence[str], sources: Iterable[Path]) -> str:
+    digest = hashlib.sha256(_version_of(compiler))
+    texts = [option.encode() for option in options]
+    for source in sources:
+        texts += [source.name.encode(), source.read_bytes()]
+    for text in texts:
+        digest.update(len(text).to_bytes(8, "little") + text)
+    return digest.hexdigest()[:24]
+
+
+def library_of(
+    folder: Path, name: str, main: Path, include: Sequence[Path], options: Sequence[str]
+) -> Path:
+    """Return a library, compiled unless the folder has it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where libraries are kept. Others may use it at the same time.
+    name : str
+        What the library's name begins with.
+    main : Path
+        The source.
+    include : sequence of Path
+        The folders that its headers are in, of which every file counts.
+    options : sequence of str
+        The compiler's options, without paths.
+
+    Raises
+    ------
+    AssertionError
+        If it does not compile; with what the compiler says.
+    """
+    files = [file for each in include for file in sorted(each.rglob("*")) if is_source(file)]
+    compiler = host_compiler()
+    library = folder / f"{name}-{_digest(compiler, options, [main, *files])}.so"
+    if library.exists():
+        os.utime(library)
+        return library
+    number, unfinished = tempfile.mkstemp(suffix=".unfinished", dir=folder)
+    os.close(number)
+    paths = [*(f"-I{each}" for each in include), str(main), "-o", unfinished]
+    done = subprocess.run([compiler, *options, *paths], capture_output=True, text=True)
+    if done.returncode != 0:
+        os.unlink(unfinished)
+        raise AssertionError(done.stderr)
+    os.replace(unfinished, library)
+    return library
+
+
+def is_source(path: Path) -> bool:
+    """Tell whether a file can be a part of a library."""
+    return path.suffix in (".cu", ".cuh", ".h", ".cpp")
+
+
+def prune(folder: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Remove the libraries that were not used for longest, until the others are few enough."""
+    now, held = time.time(), 0
+    found = [(file.stat(), file) for file in folder.iterdir()]
+    for status, file in sorted(found, key=lambda each: each[0].st_mtime, reverse=True):
+        held += status.st_size
+        if held > most_bytes and now - status.st_mtime > SAFE_SECONDS:
+            file.unlink(missing_ok=True)
