@@ -1,4 +1,4 @@
-"""What tests share: the real data beside the checkout, MUMmer's own program, NVRTC."""
+"""Which tests run, in how many processes; and what they share: real data, MUMmer, NVRTC."""
 
 from __future__ import annotations
 
@@ -18,6 +18,44 @@ REQUIRE_MUMMER = "MUMMERGPU_REQUIRE_MUMMER"
 
 REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
 """Set to 1 where tests that compile the kernels must not be skipped."""
+
+
+MOST_WORKERS = 8
+"""Processes beyond so many wait for each other's memory and files."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that runs everything."""
+    parser.addoption("--all", action="store_true", help="run the tests that are marked slow too")
+
+
+def _names_tests(config: pytest.Config) -> bool:
+    """Tell whether files or tests are named, not whole folders."""
+    return any("::" in word or word.endswith(".py") for word in config.args)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run folders of tests on all processors that are ours, and single files in this process."""
+    told = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
+    if told.isdecimal():
+        return int(told)
+    processors = len(os.sched_getaffinity(0))
+    return 0 if processors == 1 or _names_tests(config) else min(processors, MOST_WORKERS)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked slow, unless ``--all`` is given, ``-m slow``, or the test's name."""
+    if config.option.all or "slow" in config.option.markexpr:
+        return
+    named = tuple(word.split("::", 1)[1] for word in config.args if "::" in word)
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("slow") and not item.nodeid.split("::", 1)[1].startswith(named)
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.fixture(scope="session")

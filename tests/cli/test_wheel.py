@@ -13,8 +13,6 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.slow
-
 
 def run(*command: str | Path, folder: Path) -> str:
     """Run a command that knows nothing of the checkout; return what it prints."""

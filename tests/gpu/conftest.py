@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +25,11 @@ def cuda_device() -> None:
     if os.environ.get(REQUIRE_GPU) == "1":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    """Let the processes that share the tests take turns on the device, as they share its memory."""
+    with open(Path(tempfile.gettempdir()) / f"mummergpu-gpu-tests-{os.getuid()}", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -11,6 +11,11 @@ from dataclasses import fields
 from functools import cache
 from itertools import combinations, product
 
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+from helpers.trees import layout_id
+from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 
 Row = tuple[int, ...]
@@ -60,6 +65,16 @@ def pairwise_policies() -> list[tuple[Policy, bool]]:
     """Return policies, each with whether nodes are wide, that hold all pairs of the eight."""
     flags = len(fields(Policy))
     return [(Policy(*map(bool, row[:flags])), bool(row[flags])) for row in pairwise_rows([2] * 8)]
+
+
+def layouts_to_try(layouts: Sequence[Layout]) -> list[ParameterSet]:
+    """Return layouts for ``pytest.mark.parametrize``: beside those of few policies all are slow."""
+    few = {Layout.of(*choice) for choice in pairwise_policies()}
+    assert few & set(layouts)
+    return [
+        pytest.param(layout, marks=() if layout in few else pytest.mark.slow, id=layout_id(layout))
+        for layout in layouts
+    ]
 
 
 def name_of(choice: tuple[Policy, bool]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from helpers.mummer_comparison import (
     record_names,
 )
 from helpers.options import match_options
-from helpers.trees import LAYOUTS, layout_id
+from helpers.pairwise import layouts_to_try
+from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
 
 from mummergpu.index.kmer_index import LEAST_SCRATCH_BYTES
 from mummergpu.index.kmer_page import choose_kmer_length
@@ -57,15 +59,13 @@ def expected(real: RealData, mummer_binary: str) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("address_bits", ["24", "32"])
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
-def test_every_layout(
-    layout: Layout, address_bits: str, real: RealData, mummer_binary: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("layout", layouts_to_try(LAYOUTS + WIDE_LAYOUTS))
+def test_every_layout(layout: Layout, real: RealData, mummer_binary: str, tmp_path: Path) -> None:
     reference, queries = real.reference(CONTIGS), [real.reference(SLICE)]
     told = mummer_text(mummer_binary, reference, queries, "-maxmatch -b -l 14")
     assert count_rows(told) > 3000
-    setting = f"--page-size 120k --policy {layout_id(layout)} --address-bits {address_bits}"
+    policy = layout_id(replace(layout, wide=False))
+    setting = f"--page-size 120k --policy {policy} --address-bits {32 if layout.wide else 24}"
     found = our_text(tmp_path, reference, queries, "-maxmatch -b -l 14", setting)
     assert not difference(found, in_our_order(told, record_names(reference)))
 

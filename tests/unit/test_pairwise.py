@@ -6,7 +6,14 @@ from dataclasses import astuple
 from itertools import combinations
 
 import pytest
-from helpers.pairwise import name_of, pairs_in, pairwise_policies, pairwise_rows
+from helpers.pairwise import (
+    layouts_to_try,
+    name_of,
+    pairs_in,
+    pairwise_policies,
+    pairwise_rows,
+)
+from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 
 FACTORS = 8
 
@@ -38,3 +45,12 @@ def test_factors_may_have_several_values(levels: tuple[int, ...]) -> None:
     for one, other in combinations(range(len(levels)), 2):
         assert len({(row[one], row[other]) for row in rows}) == levels[one] * levels[other]
     assert all(0 <= value < most for row in rows for value, most in zip(row, levels, strict=True))
+
+
+def test_each_pair_of_layouts_is_among_the_few() -> None:
+    few = [param.values[0] for param in layouts_to_try(LAYOUTS + WIDE_LAYOUTS) if not param.marks]
+    rows = [astuple(layout) for layout in few]
+    assert len(rows) < 10
+    for one, other in combinations(range(5), 2):
+        assert len({(row[one], row[other]) for row in rows}) == 4
+    assert len(layouts_to_try(LAYOUTS + WIDE_LAYOUTS)) == 32

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.pairwise import layouts_to_try
 from helpers.trees import (
     AS_CONSTRUCTED,
     LAYOUTS,
@@ -59,7 +60,7 @@ def test_a_small_tree_in_each_layout(layout: Layout) -> None:
         check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", layouts_to_try(LAYOUTS + WIDE_LAYOUTS))
 def test_a_tree_of_several_strips_in_each_layout(layout: Layout) -> None:
     codes = np.random.default_rng(5).integers(0, 4, 350_001).astype(np.uint8)
     codes[::5_000] = BREAK
