@@ -19,7 +19,7 @@ test: dev
 	$(BIN)/pytest
 
 test-all: dev
-	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --all
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --all --timeout=1800
 
 fuzz: dev
 	$(BIN)/pip install --quiet --editable ".[dev,fuzz]"

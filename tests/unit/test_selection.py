@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+pytest_plugins = ["pytester"]
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -30,26 +30,19 @@ QUICK = ["test_of[1]", "test_quick", "test_worker"]
 SLOW = ["test_of[2]", "test_slow"]
 
 
-@pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     """A suite under the rules of this one."""
-    folder = tmp_path_factory.mktemp("suite")
-    (folder / "tests").mkdir()
-    shutil.copy(TESTS / "conftest.py", folder / "tests")
-    shutil.copy(TESTS.parent / "pyproject.toml", folder)
-    (folder / "tests" / "test_small.py").write_text(SMALL_SUITE)
-    return folder
+    folder = pytester.mkdir("tests")
+    shutil.copy(TESTS / "conftest.py", folder)
+    shutil.copy(TESTS.parent / "pyproject.toml", pytester.path)
+    (folder / "test_small.py").write_text(SMALL_SUITE)
+    return pytester
 
 
-def run(suite: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *words]
-    done = subprocess.run(command, cwd=suite, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def passed_in(report: str) -> list[str]:
-    return sorted(re.findall(r"^PASSED .*::(\S+)$", report, re.MULTILINE))
+def passed_in(result: pytest.RunResult) -> list[str]:
+    assert result.ret == 0
+    return sorted(re.findall(r"^PASSED .*::(\S+)$", result.stdout.str(), re.MULTILINE))
 
 
 @pytest.mark.parametrize(
@@ -67,19 +60,20 @@ def passed_in(report: str) -> list[str]:
     ids=" ".join,
 )
 def test_slow_tests_run_when_they_are_asked_for(
-    suite: Path, words: list[str], expected: list[str]
+    suite: pytest.Pytester, words: list[str], expected: list[str]
 ) -> None:
     words = words if "tests/test_small.py" in " ".join(words) else [*words, "-n0"]
-    assert passed_in(run(suite, *words)) == sorted(expected)
+    assert passed_in(suite.runpytest_inprocess("-rA", "-p", "no:hypothesispytest", *words)) == sorted(expected)
 
 
 def test_folders_are_shared_by_processes_and_single_files_are_not(
-    suite: Path, monkeypatch: pytest.MonkeyPatch
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "2")
-    report = run(suite)
-    assert re.search(r"^worker gw[01]$", report, re.MULTILINE)
-    assert passed_in(report) == QUICK
+    monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "1")
+    shared = suite.runpytest_subprocess("-rA", "-p", "no:hypothesispytest")
+    shared.stdout.fnmatch_lines("worker gw0")
+    assert passed_in(shared) == QUICK
     monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS")
-    assert "worker None" in run(suite, "tests/test_small.py")
+    alone = suite.runpytest_inprocess("-rA", "-p", "no:hypothesispytest", "tests/test_small.py")
+    alone.stdout.fnmatch_lines("worker None")
