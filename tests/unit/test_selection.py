@@ -63,7 +63,9 @@ def test_slow_tests_run_when_they_are_asked_for(
     suite: pytest.Pytester, words: list[str], expected: list[str]
 ) -> None:
     words = words if "tests/test_small.py" in " ".join(words) else [*words, "-n0"]
-    assert passed_in(suite.runpytest_inprocess("-rA", "-p", "no:hypothesispytest", *words)) == sorted(expected)
+    assert passed_in(
+        suite.runpytest_inprocess("-rA", "-p", "no:hypothesispytest", *words)
+    ) == sorted(expected)
 
 
 def test_folders_are_shared_by_processes_and_single_files_are_not(
