@@ -92,7 +92,7 @@ def start_up_figures(runs: int, folder: Path) -> dict[str, Any]:
         tiny_run=lambda: run_process(tiny),
     )
     with tempfile.TemporaryDirectory() as cache:
-        cold = run_process(tiny, NUMBA_CACHE_DIR=cache)
+        cold = run_process(tiny, MUMMERGPU_CACHE_DIR=cache)
     return {**warm, "first_run_ever": cold}
 
 

@@ -14,8 +14,7 @@ if [ $# -gt 0 ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --target "$site/wheels" "$1"/*.whl
     export PYTHONPATH="$site/wheels:$PWD${PYTHONPATH:+:$PYTHONPATH}"
 fi
-export NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$site/numba}"
-export MUMMERGPU_CACHE_DIR="${MUMMERGPU_CACHE_DIR:-$site/kernels}"
+export MUMMERGPU_CACHE_DIR="${MUMMERGPU_CACHE_DIR:-$site/cache}"
 folder="${WORKLOADS:-$site/workloads}"
 
 python3 -m mummergpu doctor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -101,15 +100,8 @@ def _do_without(reason: str, variable: str) -> NoReturn:
 
 
 def pytest_configure() -> None:
-    """Forget compiled code that is older than any source of the package.
+    """Keep compiled code where the environment says now, whatever tests do to it later."""
+    from mummergpu.runtime.cache_places import processor_code_places
+    from mummergpu.runtime.code_cache import keep_code_in
 
-    Numba compiles a function anew when its own file has changed, but not when a function
-    that it inlines has changed in another file; the tests would run yesterday's code.
-    """
-    found = importlib.util.find_spec("mummergpu")
-    assert found is not None and found.origin is not None
-    package = Path(found.origin).parent
-    newest = max(path.stat().st_mtime for path in package.rglob("*.py"))
-    for path in package.rglob("*.nb[ic]"):
-        if path.stat().st_mtime < newest:
-            path.unlink(missing_ok=True)
+    keep_code_in(processor_code_places(os.environ))

@@ -6,67 +6,31 @@ GPU. The environment is a parameter; only the command line reads the process's o
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 import click
 
 from mummergpu.cli.option_types import PROGRAM
-
-NUMBA_VARIABLE: Final = "NUMBA_CACHE_DIR"
-KERNEL_VARIABLE: Final = "MUMMERGPU_CACHE_DIR"
-
-_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-def find_place_for_compiled_code(environment: MutableMapping[str, str]) -> None:
-    """Give numba a folder to keep compiled code in where it would find none.
-
-    It looks for one beside the modules and in the user's home; in a container both may be
-    read-only, and then it refuses to work.
-
-    Parameters
-    ----------
-    environment : mutable mapping of str
-        The environment of this process; numba must not have been imported yet.
-    """
-    if NUMBA_VARIABLE in environment or any(map(can_be_written, _places_of_numba(environment))):
-        return
-    import tempfile
-
-    folder = os.path.join(tempfile.gettempdir(), f"{PROGRAM}-{os.geteuid()}")
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    found = os.lstat(folder)
-    # Code is loaded from here: the folder must be nobody else's.
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        folder = tempfile.mkdtemp(prefix=f"{PROGRAM}-")
-    environment[NUMBA_VARIABLE] = folder
+from mummergpu.runtime.cache_places import cache_folder, can_be_written, processor_code_places
 
 
 def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:
-    """Return the folder in or below which numba keeps what it compiles.
+    """Return the folder below which new code for this processor is kept.
 
     Parameters
     ----------
     environment : mapping of str
-        As `find_place_for_compiled_code` leaves it.
+        As in `mummergpu.runtime.cache_places.cache_folder`.
 
     Returns
     -------
     Path
-        It need not exist yet.
+        The first place that can be written to, or else the first. It need not exist yet.
     """
-    chosen = environment.get(NUMBA_VARIABLE)
-    if chosen:
-        return Path(chosen)
-    beside, in_home = _places_of_numba(environment)
-    return Path(beside).parent if can_be_written(beside) else Path(in_home)
+    places = processor_code_places(environment)
+    return Path(next(filter(can_be_written, places), places[0]))
 
 
 def folder_of_kernels(environment: Mapping[str, str]) -> Path | None:
@@ -75,47 +39,14 @@ def folder_of_kernels(environment: Mapping[str, str]) -> Path | None:
     Parameters
     ----------
     environment : mapping of str
-        ``MUMMERGPU_CACHE_DIR`` names the folder; else it is ``mummergpu`` in
-        ``XDG_CACHE_HOME``, else in ``~/.cache``. A variable that is empty counts as unset.
+        As in `mummergpu.runtime.cache_places.cache_folder`.
 
     Returns
     -------
     Path or None
         It need not exist yet; None if there is no home either.
     """
-    chosen = environment.get(KERNEL_VARIABLE)
-    if chosen:
-        return Path(chosen).absolute()
-    caches = environment.get("XDG_CACHE_HOME", "")
-    # The standard asks for an absolute path, and to ignore any other.
-    if not os.path.isabs(caches):
-        caches = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".cache")
-    return Path(caches, PROGRAM) if os.path.isabs(caches) else None
-
-
-def can_be_written(folder: str) -> bool:
-    """Tell whether files can be made in a folder, or the folder itself made.
-
-    Parameters
-    ----------
-    folder : str
-        An absolute path.
-
-    Returns
-    -------
-    bool
-        True if this user may do so.
-    """
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
-
-
-def _places_of_numba(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Return where numba looks by itself: beside the modules, and in the user's home."""
-    # Unlike the standard, numba takes a relative folder, and an empty name, as they are.
-    caches = environment.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    return os.path.join(_PACKAGE, "__pycache__"), os.path.abspath(os.path.join(caches, "numba"))
+    return cache_folder(environment)
 
 
 @cache
@@ -125,3 +56,16 @@ def announce_compilation() -> None:
 
     text = f"{PROGRAM}: compiling what is needed for the first time here (up to 20 s)"
     on_first_compilation(lambda: click.echo(text, err=True))
+
+
+def tell_cache_trouble(notice: Callable[[str], None]) -> None:
+    """Pass on the line that says what is the matter with code that was kept.
+
+    Parameters
+    ----------
+    notice : callable
+        Takes one line for people.
+    """
+    from mummergpu.runtime.code_cache import on_cache_trouble
+
+    on_cache_trouble(notice)

@@ -6,13 +6,9 @@ import os
 
 import click
 
-from mummergpu.cli.cache_folders import (
-    can_be_written,
-    find_place_for_compiled_code,
-    folder_of_compiled_code,
-    folder_of_kernels,
-)
+from mummergpu.cli.cache_folders import folder_of_compiled_code, folder_of_kernels
 from mummergpu.cli.option_types import HELP_OPTIONS
+from mummergpu.runtime.cache_places import can_be_written
 
 
 @click.command("doctor", context_settings=HELP_OPTIONS)
@@ -23,7 +19,6 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
     Exit code: 0 if a backend works, else 1.
     """
-    find_place_for_compiled_code(os.environ)
     from mummergpu.cli.machine_report import examine, told
 
     compiled_code = folder_of_compiled_code(os.environ)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cache_folders import announce_compilation, find_place_for_compiled_code
+from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.index_report import checked, described, described_as_json
 from mummergpu.cli.option_rules import index_options, refuse_clashing_files
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS, complete_files
@@ -87,14 +87,12 @@ def index(**given: Any) -> None:
     if given["info"] or given["check"]:
         if given["output"] is not None:
             raise click.UsageError("-o makes an index; --info and --check read one")
-        find_place_for_compiled_code(os.environ)
         _tell(given, compared)
         return
     if given["output"] is None:
         raise click.UsageError("Missing option '-o' / '--output'")
     options = index_options(given)
     refuse_clashing_files([given["reference"]], {"--output": given["output"]})
-    find_place_for_compiled_code(os.environ)
     from mummergpu.pipeline.options import BuildOptions
 
     build = BuildOptions(given["reference"], given["output"], given["threads"], options)
@@ -124,6 +122,7 @@ def _make(options: BuildOptions, verbose: bool, quiet: bool) -> None:
         if verbose:
             click.echo(f"{PROGRAM}: {text}", err=True)
 
+    tell_cache_trouble(notice)
     stats = Stats()
     make_index(options, stats, notice)
     for line in stats.summary():

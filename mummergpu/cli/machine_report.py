@@ -63,7 +63,7 @@ class Report:
     libraries : tuple of Library
         What every backend needs, and last this package itself.
     compiled_code : FolderFacts
-        Where numba keeps the processor's code.
+        Where code for this processor is kept.
     cuda : CudaFacts or None
         What the cuda backend needs; None if it cannot be looked at.
     kernels : FolderFacts
@@ -100,7 +100,7 @@ def examine(
     Parameters
     ----------
     compiled_code : Path
-        Where numba keeps the processor's code.
+        Where code for this processor is kept.
     kernels : Path or None
         Where compiled kernels are kept.
     can_be_written : callable
@@ -130,7 +130,7 @@ def examine(
         system=platform.platform(),
         processors=len(os.sched_getaffinity(0)),
         libraries=libraries,
-        compiled_code=_folder_facts(compiled_code, "**/*.nb[ic]", can_be_written),
+        compiled_code=_folder_facts(compiled_code, "**/*.code", can_be_written),
         cuda=cuda,
         kernels=_folder_facts(kernels, "*.kernel", can_be_written),
         obstacles=tuple(found),

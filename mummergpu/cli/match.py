@@ -14,8 +14,8 @@ import click
 from mummergpu import __version__
 from mummergpu.cli.cache_folders import (
     announce_compilation,
-    find_place_for_compiled_code,
     folder_of_kernels,
+    tell_cache_trouble,
 )
 from mummergpu.cli.option_rules import (
     Given,
@@ -54,7 +54,6 @@ def run_match(**given: Any) -> None:
     )
     if not given["cpu"] and given["backend"] != "cpu":
         ask_for_context(given["device"])
-    find_place_for_compiled_code(os.environ)
     from mummergpu.pipeline import match as pipeline
     from mummergpu.runtime.stats import Stats
 
@@ -71,6 +70,7 @@ def run_match(**given: Any) -> None:
             if session.verbose:
                 progress.write_line(f"{PROGRAM}: {text}")
 
+        tell_cache_trouble(notice)
         pipeline.run(options, stats, progress, notice)
         for line in stats.summary():
             notice(line)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mummergpu.cli.cache_folders import (
-    announce_compilation,
-    find_place_for_compiled_code,
-)
+from mummergpu.cli.cache_folders import announce_compilation
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_files, complete_folders
 
 if TYPE_CHECKING:
@@ -71,7 +67,6 @@ def workload(
     that differs in one base of a hundred. All are made from random numbers: the same seed makes
     the same files on every machine.
     """
-    find_place_for_compiled_code(os.environ)
     from mummergpu.workload.declaration import load_declaration
     from mummergpu.workload.generation import generate
 

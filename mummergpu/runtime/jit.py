@@ -7,49 +7,45 @@ that compiled functions run side by side in a pool of Python threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TypeVar, cast
 
 import numba
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba.core import event, types
-from numba.core.caching import FunctionCache
-from numba.core.runtime.nrt import rtsys
+from numba import types
 from numba.extending import intrinsic
+
+from mummergpu.runtime import code_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_BORROWER: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
+_COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
 
 
-class _KeptCode(FunctionCache):
-    """Machine code on disk, loaded without what only a compilation needs.
+def _without_counting() -> dict[str, Any]:
+    """Return the options of functions that count no references.
 
-    Before it looks on disk, numba's own cache imports all that it can compile, which takes
-    two tenths of a second. The compiler imports that by itself where nothing is found.
+    Numba has a private one for that. Where it does not, the functions count: they are slower,
+    and their results are the same.
     """
+    try:
+        from numba.core.cpu import CPUTargetOptions
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code for a signature, or None."""
-        load: Callable[[Any, Any], Any] = self._load_overload
-        with self._guard_against_spurious_io_errors():
-            return load(sig, target_context)
-
-
-class _KeptCounter(_KeptCode):
-    """Machine code that counts references, for which it needs numba's runtime."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code for a signature, or None."""
-        rtsys.initialize(target_context)
-        return super().load_overload(sig, target_context)
+        known = hasattr(CPUTargetOptions, "_nrt")
+    except ImportError:
+        known = False
+    return _COUNTING | {"_nrt": False} if known else _COUNTING
 
 
-def _kept(function: Function, cache: Callable[[Any], FunctionCache], **options: Any) -> Function:
+_BORROWER: Final = _without_counting()
+
+
+def _kept(function: Function, options: dict[str, Any]) -> Function:
     """Compile `function` at its first call, and keep the machine code on disk."""
     dispatcher = numba.njit(nogil=True, **options)(function)
-    dispatcher._cache = cache(function)
+    code_cache.keep(dispatcher, "_nrt" not in options, repr(sorted(options.items())))
     return cast(Function, dispatcher)
 
 
@@ -66,7 +62,7 @@ def compiled(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, _KeptCounter, error_model="numpy")
+    return _kept(function, _COUNTING)
 
 
 def inlined(function: Function) -> Function:
@@ -82,7 +78,7 @@ def inlined(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return cast(Function, numba.njit(error_model="numpy", forceinline=True)(function))
+    return cast(Function, numba.njit(forceinline=True, **_COUNTING)(function))
 
 
 def compiled_borrower(function: Function) -> Function:
@@ -102,7 +98,7 @@ def compiled_borrower(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, _KeptCode, **_BORROWER)
+    return _kept(function, _BORROWER)
 
 
 def inlined_borrower(function: Function) -> Function:
@@ -143,23 +139,26 @@ def on_first_compilation(announce: Callable[[], None]) -> None:
     Parameters
     ----------
     announce : callable
-        Called without arguments, at most once in the life of the process.
+        Called without arguments, at most once in the life of the process; never if numba
+        does not tell when it compiles.
     """
+    with suppress(ImportError, AttributeError):
+        from numba.core import event
 
-    class Announcer(event.Listener):
-        def __init__(self) -> None:
-            self.done = False
+        class Announcer(event.Listener):
+            def __init__(self) -> None:
+                self.done = False
 
-        def on_start(self, _event: event.Event) -> None:
-            if not self.done:
-                self.done = True
-                announce()
+            def on_start(self, _event: Any) -> None:
+                if not self.done:
+                    self.done = True
+                    announce()
 
-        def on_end(self, _event: event.Event) -> None:
-            pass
+            def on_end(self, _event: Any) -> None:
+                pass
 
-    register: Callable[[str, event.Listener], None] = event.register
-    register("numba:compile", Announcer())
+        register: Callable[[str, Any], None] = event.register
+        register("numba:compile", Announcer())
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:

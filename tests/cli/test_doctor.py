@@ -48,13 +48,12 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that the environment names for numba's code, with two files of it."""
-    folder = tmp_path / "numba"
-    (folder / "tree_0").mkdir(parents=True)
-    for name in ("a.nbi", "a.1.nbc"):
-        (folder / "tree_0" / name).write_bytes(bytes(1024))
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+def code(kernels: Path) -> Path:
+    """The folder for the processor's code, with two files of it."""
+    folder = kernels / "processor"
+    (folder / "generation").mkdir(parents=True)
+    for name in ("a.code", "b.code"):
+        (folder / "generation" / name).write_bytes(bytes(1024))
     return folder
 
 

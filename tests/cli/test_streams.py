@@ -282,31 +282,3 @@ def test_progress_appears_on_a_terminal(inside: Path) -> None:
     assert b"\r\x1b[Kmummergpu: 1 of 1 pages built" in shown
     assert shown.endswith(b"\r\x1b[K")
     assert (inside / "out").read_bytes() == b"> q\n" + ROW
-
-
-def test_compiled_code_finds_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
-    """In a container the package and the home may be read-only."""
-    program = (
-        "import os, tempfile\n"
-        "from mummergpu.cli import cache_folders as caches\n"
-        "caches.can_be_written = lambda folder: False\n"
-        "caches.find_place_for_compiled_code(os.environ)\n"
-        "print(os.environ['NUMBA_CACHE_DIR'])\n"
-    )
-    folder = tmp_path / f"mummergpu-{os.geteuid()}"
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-
-    def told() -> str:
-        command = [sys.executable, "-c", program]
-        return subprocess.check_output(command, env=environment, text=True).rstrip("\n")
-
-    assert told() == str(folder)
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert told() == str(folder)
-    # A folder that others can write to is no place to load code from.
-    folder.chmod(0o777)
-    assert told().startswith(f"{tmp_path}/mummergpu-")
-    assert told() != str(folder)
-    environment["NUMBA_CACHE_DIR"] = "chosen"
-    assert told() == "chosen"

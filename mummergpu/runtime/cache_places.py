@@ -1,0 +1,82 @@
+"""Where caches lie on disk, as the environment says.
+
+The environment is a parameter of each function, so that each can be asked about any.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+CACHE_VARIABLE: Final = "MUMMERGPU_CACHE_DIR"
+
+_NAME: Final = "mummergpu"
+_PROCESSOR_CODE: Final = "processor"
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path | None:
+    """Return the folder in which everything lies that is kept between runs.
+
+    Parameters
+    ----------
+    environment : mapping of str
+        ``MUMMERGPU_CACHE_DIR`` names the folder; else it is ``mummergpu`` in
+        ``XDG_CACHE_HOME``, else in ``~/.cache``. A variable that is empty counts as unset.
+
+    Returns
+    -------
+    Path or None
+        An absolute path that need not exist yet; None if there is no home either.
+    """
+    chosen = environment.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen).absolute()
+    caches = environment.get("XDG_CACHE_HOME", "")
+    # The standard asks for an absolute path, and to ignore any other.
+    if not os.path.isabs(caches):
+        caches = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".cache")
+    return Path(caches, _NAME) if os.path.isabs(caches) else None
+
+
+def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the folders that may keep code for this processor, the best first.
+
+    A folder that the user has chosen stands alone. Otherwise a folder of this user in the
+    temporary directory comes behind the usual one, because a home can be read-only.
+
+    Parameters
+    ----------
+    environment : mapping of str
+        As in `cache_folder`; ``TMPDIR`` names the temporary directory.
+
+    Returns
+    -------
+    tuple of str
+        Absolute paths, which need not exist yet.
+    """
+    usual = cache_folder(environment)
+    places = [] if usual is None else [str(usual)]
+    if not environment.get(CACHE_VARIABLE):
+        temporary = os.path.abspath(environment.get("TMPDIR") or "/tmp")
+        places.append(os.path.join(temporary, f"{_NAME}-{os.geteuid()}"))
+    return tuple(os.path.join(place, _PROCESSOR_CODE) for place in places)
+
+
+def can_be_written(folder: str) -> bool:
+    """Tell whether files can be made in a folder, or the folder itself made.
+
+    Parameters
+    ----------
+    folder : str
+        An absolute path.
+
+    Returns
+    -------
+    bool
+        True if this user may do so.
+    """
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)

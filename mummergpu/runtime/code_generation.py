@@ -1,0 +1,102 @@
+"""What all machine code of this program depends on, in one name.
+
+Numba looks at the file of a function to see whether its machine code is out of date, and not
+at the functions and constants from other files that were compiled into it. Here the sources of
+the whole package count.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final
+
+import llvmlite
+import numba
+import numpy as np
+
+PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""The folder of the package."""
+
+_DIGEST_BYTES: Final = 16
+_BYTES_AT_ONCE: Final = 1 << 16
+
+_SETTINGS: Final = (
+    *("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT"),
+    *("CPU_NAME", "CPU_FEATURES", "LLVM_REFPRUNE_PASS"),
+    *("LLVM_REFPRUNE_FLAGS", "USE_LLVMLITE_MEMORY_MANAGER", "ENABLE_PROFILING", "NRT_STATS"),
+)
+"""Names in ``numba.config`` that make a difference to machine code."""
+
+
+def generation_of_code(sources: str) -> str:
+    """Return the name of all code that is compiled from the same sources in the same way.
+
+    Parameters
+    ----------
+    sources : str
+        Of `digest_of_sources`.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits. They depend on the sources, on the versions of Python, numba,
+        llvmlite and numpy, and on numba's settings, but not on the processor.
+    """
+    settings = [repr(getattr(numba.config, name, None)) for name in _SETTINGS]
+    versions = (sys.version, sys.implementation.cache_tag, numba.__version__)
+    parts = (sources, *versions, llvmlite.__version__, np.__version__, *settings)
+    return blake2b("\0".join(map(str, parts)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def digest_of_sources(package: str = PACKAGE) -> str | None:
+    """Return a digest of the names and texts of all Python files of a package.
+
+    The texts are read each time, which takes a millisecond: the time that a file was changed
+    can be the same for two versions of it.
+
+    Parameters
+    ----------
+    package : str
+        The folder of the package.
+
+    Returns
+    -------
+    str or None
+        32 hexadecimal digits; None if the sources are not there or cannot be read.
+    """
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    try:
+        paths = sorted(_python_files(package))
+        for path in paths:
+            name, text = os.fsencode(path[len(package) :]), _read(path)
+            # Lengths keep the parts apart.
+            digest.update(b"%d %d " % (len(name), len(text)))
+            digest.update(name)
+            digest.update(text)
+    except OSError:
+        return None
+    return digest.hexdigest() if paths else None
+
+
+def _read(path: str) -> bytes:
+    """Return all of a file; with so many, what `open` does besides is most of the time."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(descriptor, _BYTES_AT_ONCE):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def _python_files(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif entry.name != "__pycache__" and entry.is_dir():
+                yield from _python_files(entry.path)

@@ -1,0 +1,383 @@
+"""Machine code on disk, which nothing that happens to the disk can turn into a failure.
+
+A store has a generation: a name for everything that all of its code depends on. The code of
+one generation lies in one folder, in a file for each function and signature. A file begins
+with a header (see `_HEADER`) that holds the length and the BLAKE2 digest of what follows; the
+key of the code is part of the digest. Whatever does not hold together counts as not there.
+
+Files appear under a temporary name and are renamed, so that processes can share a folder.
+Each process holds a shared lock on the generation that it uses. A generation that nobody
+holds can be removed when the folder has grown too large.
+
+Code is loaded only from a folder that belongs to this user or to root, and that no one else
+can write to.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import stat
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Final
+
+MAXIMUM_BYTES: Final = 64 << 20
+"""Older generations are removed when all of them together are larger."""
+
+ABANDONED_SECONDS: Final = 3600
+"""An unfinished file that is older belongs to no living process."""
+
+_SECONDS_BETWEEN_MARKS: Final = 86400
+"""The time of the last use is noted at most once a day."""
+
+SUFFIX: Final = ".code"
+_UNFINISHED: Final = ".unfinished"
+_LOCK: Final = "lock"
+_GENERATION: Final = re.compile("[0-9a-f]{32}")
+
+# Others may read what is kept: an image of a container can bring code that root has compiled.
+_FOLDER_MODE: Final = 0o755
+_FILE_MODE: Final = 0o644
+
+_MAGIC: Final = b"mummergpu code 1"
+_DIGEST_BYTES: Final = 32
+_HEADER: Final = struct.Struct(f"<16sQ{_DIGEST_BYTES}s")
+"""Magic, length of the content, BLAKE2 digest of the content under the key."""
+
+
+class UnsafeFolderError(OSError):
+    """A folder that another user could have put code into."""
+
+
+class CodeStore:
+    """The code of one generation, in the first of several folders that can be used.
+
+    Parameters
+    ----------
+    places : sequence of str
+        Absolute paths of folders, the best first. None of them need exist. Where there are
+        none, nothing is kept.
+    generation : str
+        32 hexadecimal digits.
+    tell : callable
+        Takes one line for people; called at most once, when the disk has caused trouble.
+    maximum_bytes : int
+        As `MAXIMUM_BYTES`.
+
+    Notes
+    -----
+    Calls must not overlap. Numba's lock around compilations sees to that.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[str],
+        generation: str,
+        tell: Callable[[str], None],
+        maximum_bytes: int = MAXIMUM_BYTES,
+    ) -> None:
+        self._generation = generation
+        self._tell = tell
+        self._maximum_bytes = maximum_bytes
+        self._has_told = False
+        self._has_pruned = False
+        self._places = tuple(places)
+        self._writable = list(places)
+        self._without_folder: set[str] = set()
+        self._folders: dict[str, int] = {}
+        self._locks: list[int] = []
+
+    def load(self, key: bytes) -> bytes | None:
+        """Return what was kept under a key.
+
+        Parameters
+        ----------
+        key : bytes
+            At most 32 bytes that are different for different code.
+
+        Returns
+        -------
+        bytes or None
+            None if nothing was kept, or if it is damaged or cannot be read.
+        """
+        for place in self._places:
+            if place in self._without_folder:
+                continue
+            try:
+                stored = self._read(place, key)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self.trouble("cannot be read from", place, error)
+                continue
+            content = unpack(stored, key)
+            if content is not None:
+                return content
+            self.trouble("is damaged in", place, None)
+        return None
+
+    def save(self, key: bytes, content: bytes) -> None:
+        """Keep content under a key, or tell why that is not possible.
+
+        Parameters
+        ----------
+        key : bytes
+            As in `load`.
+        content : bytes
+            What `load` will return.
+        """
+        while self._writable:
+            place = self._writable[0]
+            try:
+                self._write(place, key, pack(content, key))
+            except OSError as error:
+                self.trouble("cannot be kept in", place, error)
+                # What others have kept there is still of use.
+                del self._writable[0]
+                continue
+            if not self._has_pruned:
+                self._has_pruned = True
+                prune(place, self._generation, self._maximum_bytes)
+            return
+
+    def folder(self) -> str | None:
+        """Make the folder of this generation, for a cache that looks after its own files.
+
+        Returns
+        -------
+        str or None
+            A path, or None if there is no safe folder that can be written to.
+        """
+        for place in self._writable:
+            with suppress(OSError):
+                self._descriptor(place, create=True)
+                return os.path.join(place, self._generation)
+        return None
+
+    def trouble(self, what: str, place: str, error: OSError | None) -> None:
+        """Tell the first trouble of all.
+
+        Parameters
+        ----------
+        what : str
+            What is the matter with compiled code, up to the name of the folder.
+        place : str
+            The folder.
+        error : OSError or None
+            The reason, if the system gave one.
+        """
+        if not self._has_told:
+            self._has_told = True
+            reason = "" if error is None else f": {error.strerror or error}"
+            self._tell(f"compiled code {what} {place}{reason}")
+
+    def close(self) -> None:
+        """Let go of the folders; the store must not be used any more."""
+        for descriptor in (*self._folders.values(), *self._locks):
+            os.close(descriptor)
+        self._folders.clear()
+        self._locks.clear()
+
+    def _read(self, place: str, key: bytes) -> bytes:
+        folder = self._descriptor(place, create=False)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        with open(os.open(_name(key), flags, dir_fd=folder), "rb", buffering=0) as file:
+            return file.read()
+
+    def _write(self, place: str, key: bytes, stored: bytes) -> None:
+        folder = self._descriptor(place, create=True)
+        temporary = f"{secrets.token_hex(8)}{_UNFINISHED}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            with open(os.open(temporary, flags, _FILE_MODE, dir_fd=folder), "wb") as file:
+                file.write(stored)
+            os.replace(temporary, _name(key), src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+    def _descriptor(self, place: str, *, create: bool) -> int:
+        """Return a descriptor of this generation's folder in a place."""
+        if place in self._folders:
+            return self._folders[place]
+        path = os.path.join(place, self._generation)
+        if create:
+            os.makedirs(place, mode=_FOLDER_MODE, exist_ok=True)
+            with suppress(FileExistsError):
+                os.mkdir(path, mode=_FOLDER_MODE)
+        # Until a folder is made here, asking once more for each function would be in vain.
+        self._without_folder.add(place)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            refuse_unsafe(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._without_folder.remove(place)
+        self._folders[place] = descriptor
+        self._hold(descriptor, create)
+        return descriptor
+
+    def _hold(self, folder: int, create: bool) -> None:
+        """Take a shared lock on a generation until the process ends, where that is possible."""
+        with suppress(OSError):
+            try:
+                flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+                lock = os.open(_LOCK, flags, _FILE_MODE, dir_fd=folder)
+            except OSError:
+                lock = os.open(_LOCK, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+            self._locks.append(lock)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.fstat(lock).st_mtime < time.time() - _SECONDS_BETWEEN_MARKS:
+                os.utime(lock)
+
+
+def refuse_unsafe(folder: int) -> None:
+    """Raise an error if another user could have put code into a folder.
+
+    Parameters
+    ----------
+    folder : int
+        An open descriptor.
+
+    Raises
+    ------
+    UnsafeFolderError
+        If it belongs to another user than this one and root, or if others can write to it.
+    """
+    found = os.fstat(folder)
+    if found.st_uid not in (0, os.geteuid()):
+        raise UnsafeFolderError("it belongs to another user")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UnsafeFolderError("other users can write to it")
+
+
+def pack(content: bytes, key: bytes) -> bytes:
+    """Return the bytes of the file that keeps content under a key.
+
+    Parameters
+    ----------
+    content : bytes
+        Anything.
+    key : bytes
+        As in `CodeStore.load`.
+
+    Returns
+    -------
+    bytes
+        The header and the content.
+    """
+    return _HEADER.pack(_MAGIC, len(content), _digest(content, key)) + content
+
+
+def unpack(stored: bytes, key: bytes) -> bytes | None:
+    """Return the content of a file.
+
+    Parameters
+    ----------
+    stored : bytes
+        The whole file.
+    key : bytes
+        As in `CodeStore.load`.
+
+    Returns
+    -------
+    bytes or None
+        None if the file was cut, damaged, kept under another key, or is of another kind.
+    """
+    if len(stored) < _HEADER.size:
+        return None
+    content = stored[_HEADER.size :]
+    header = (_MAGIC, len(content), _digest(content, key))
+    return content if _HEADER.unpack_from(stored) == header else None
+
+
+def prune(place: str, current: str, maximum_bytes: int) -> None:
+    """Remove the generations that were not used for the longest time, and abandoned files.
+
+    A generation that a process holds stays, and so does the current one.
+
+    Parameters
+    ----------
+    place : str
+        The folder of all generations; anything else in it is left alone.
+    current : str
+        The generation that this process uses.
+    maximum_bytes : int
+        How much may stay.
+    """
+    with suppress(OSError):
+        _remove_abandoned(os.path.join(place, current))
+        found = []
+        for name in os.listdir(place):
+            if _GENERATION.fullmatch(name):
+                path = os.path.join(place, name)
+                found.append((_last_use(path), _bytes_below(path), name, path))
+        total = sum(size for _, size, _, _ in found)
+        for _, size, name, path in sorted(found):
+            if total <= maximum_bytes:
+                break
+            if name != current:
+                with _nobody_holds(path) as free:
+                    if free:
+                        shutil.rmtree(path, ignore_errors=True)
+                        total -= size
+
+
+@contextmanager
+def _nobody_holds(generation: str) -> Iterator[bool]:
+    """Lock a generation against others for a while; yield whether that was possible."""
+    lock = -1
+    try:
+        try:
+            lock = os.open(os.path.join(generation, _LOCK), os.O_RDWR | os.O_CREAT, _FILE_MODE)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        if lock >= 0:
+            os.close(lock)
+
+
+def _remove_abandoned(folder: str) -> None:
+    for name in os.listdir(folder):
+        if name.endswith(_UNFINISHED):
+            path = os.path.join(folder, name)
+            # Another process may have been faster.
+            with suppress(OSError):
+                if os.lstat(path).st_mtime < time.time() - ABANDONED_SECONDS:
+                    os.unlink(path)
+
+
+def _last_use(generation: str) -> float:
+    for path in (os.path.join(generation, _LOCK), generation):
+        with suppress(OSError):
+            return os.lstat(path).st_mtime
+    return 0.0
+
+
+def _bytes_below(folder: str) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_size
+    return total
+
+
+def _digest(content: bytes, key: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST_BYTES, key=key).digest()
+
+
+def _name(key: bytes) -> str:
+    return key.hex() + SUFFIX
