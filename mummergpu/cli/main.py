@@ -19,7 +19,6 @@ import click
 from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
 from mummergpu.cli.endings import ENDINGS, PROGRAM
-from mummergpu.cli.imports import leave_out_what_is_not_needed
 from mummergpu.cli.index import index
 from mummergpu.cli.main_group import (
     MAIN_VERB,
@@ -187,7 +186,6 @@ def run() -> NoReturn:
     All files are closed by then. Taking the interpreter apart, module by module and a GPU's
     context with it, would take longer than a small search.
     """
-    leave_out_what_is_not_needed(sys.modules, sys.meta_path)
     exit_code = main()
     for stream in (sys.stdout, sys.stderr):
         # What could not be written has been reported.

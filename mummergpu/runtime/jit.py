@@ -18,6 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mummergpu.runtime import code_cache
+from mummergpu.runtime.argument_types import tell_types_of_plain_arrays
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,6 +46,7 @@ _BORROWER: Final = _without_counting()
 def _kept(function: Function, options: dict[str, Any]) -> Function:
     """Compile `function` at its first call, and keep the machine code on disk."""
     dispatcher = numba.njit(nogil=True, **options)(function)
+    tell_types_of_plain_arrays(dispatcher)
     code_cache.keep(dispatcher, "_nrt" not in options, repr(sorted(options.items())))
     return cast(Function, dispatcher)
 

@@ -1,17 +1,14 @@
-"""What is not imported, and that a warm start needs no compiler."""
+"""A warm start needs no compiler, and a run leaves nothing in the way of other libraries."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-
-from mummergpu.cli.imports import NOT_NEEDED, leave_out_what_is_not_needed
 
 COMPILER = {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
 TREES = {
@@ -19,7 +16,7 @@ TREES = {
     "mummergpu.index.tree.build",
     "mummergpu.matching.tree.cpu_match",
 }
-OTHERS = {"scipy.linalg", "coverage.control", "yaml.loader", "numpy.ma.core"}
+MASKED_ARRAYS = {"numpy.ma", "numpy.ma.core"}
 
 PROGRAM = """
 import os, sys
@@ -29,55 +26,67 @@ os._exit = lambda code: print(code, *sys.modules)
 cli.run()
 """
 
+NEIGHBOUR = """
+import os, sys
+from mummergpu.cli.main import run
+finders, absent = list(sys.meta_path), {name for name in sys.modules if sys.modules[name] is None}
+codes, path, library = [], *sys.argv[1:]
+os._exit = codes.append
+sys.argv = ["mummergpu", "-q", "-C", "-l", "4", path, path]
+run()
+assert sys.meta_path == finders
+assert {name for name in sys.modules if sys.modules[name] is None} == absent
+exec(library)
+run()
+assert codes == [0, 0]
+"""
 
-def test_what_has_been_imported_stays() -> None:
-    modules: dict[str, Any] = {"yaml": "kept"}
-    finders: list[Any] = []
-    leave_out_what_is_not_needed(modules, finders)
-    assert modules == {"scipy": None, "coverage": None, "yaml": "kept"}
-    assert set(modules) == set(NOT_NEEDED)
-    assert [finder.find_spec("numpy.linalg", None) for finder in finders] == [None]
+NEIGHBOURS = {
+    "numpy.ma": "import numpy.ma as ma; assert ma.masked_equal([1, 2], 2).sum() == 1",
+    "scipy": "import scipy.linalg; assert scipy.linalg.det([[2.0]]) == 2",
+    "matplotlib": "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as plt; "
+    "plt.plot([1, 2]); plt.savefig(os.devnull, format='png')",
+    "dask": "import dask; assert dask.delayed(sum)([1, 2]).compute() == 3",
+    "yaml": "import yaml; assert yaml.safe_load('a: 1') == {'a': 1}",
+    "coverage": "import coverage; coverage.Coverage(data_file=None)",
+}
 
 
-def test_masked_arrays_are_a_class_without_instances() -> None:
-    program = (
-        "import sys\n"
-        "from mummergpu.cli.imports import leave_out_what_is_not_needed\n"
-        "leave_out_what_is_not_needed(sys.modules, sys.meta_path)\n"
-        "import numpy as np\n"
-        "print(isinstance(np.zeros(1), np.ma.MaskedArray), 'numpy.ma.core' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
+def run_child(program: str, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert done.stdout.split() == ["False", "False"]
-    assert hasattr(np.ma, "masked_equal"), "this process has its own"
+    ).stdout
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> str:
+    path = tmp_path / "text.fa"
+    path.write_text(">t\nACGGTCATTGCA\n")
+    return str(path)
 
 
 @pytest.mark.parametrize(
     ("search", "absent"), [("sampled", COMPILER | TREES), ("tree", {"numba.np.linalg"})]
 )
-def test_a_warm_start_imports_what_it_needs_only(
-    tmp_path: Path, search: str, absent: set[str]
-) -> None:
+def test_a_warm_start_imports_what_it_needs_only(text: str, search: str, absent: set[str]) -> None:
     """Numba's own cache would import its compiler before it looks for kept code.
 
     Some of what trees need has its home among what is compiled, and comes with it.
     """
-    text = tmp_path / "text.fa"
-    text.write_text(">t\nACGGTCATTGCA\n")
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "--search", search, str(text), str(text)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-    code, *modules = done.stdout.split()
-    assert code == "0" and {"numba", "mummergpu.pipeline.match", "numpy.ma"} <= set(modules)
-    assert not (absent | OTHERS) & set(modules)
+        told = run_child(PROGRAM, "--search", search, text, text)
+    code, *modules = told.split()
+    assert code == "0" and {"numba", "mummergpu.pipeline.match"} <= set(modules)
+    assert not (absent | MASKED_ARRAYS) & set(modules)
+
+
+@pytest.mark.parametrize("library", NEIGHBOURS)
+def test_other_libraries_work_in_the_process_of_a_search(library: str, text: str) -> None:
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    rows = run_child(NEIGHBOUR, text, NEIGHBOURS[library])
+    assert rows == 2 * "> t\n       1         1        12\n"

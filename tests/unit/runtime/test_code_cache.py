@@ -235,6 +235,7 @@ RENAMED = {
     "_nrt": (r"\b_nrt\b", "numba"),
     "CPUTargetOptions": (r"\bCPUTargetOptions\b", "numba"),
     "event.register": (r"(?<![\w.])register(?=\()", "core/event"),
+    "map_layout": (r"\bmap_layout\b", "numba"),
     "config.CACHE_DIR and _rebuild": (r"\b_rebuild\b|\bCACHE_DIR\b", "numba"),
 }
 """What is private to numba: how it reads in the sources, and in which of them."""
