@@ -125,13 +125,34 @@ def unsigned(number: int) -> int:
 
     Compiled indexing counts negative indices from the end; without that check the hottest
     loops are a fifth faster. Not for arithmetic, where signs must not be mixed.
+
+    Parameters
+    ----------
+    number : int
+        An index of any integer type, not negative.
+
+    Returns
+    -------
+    int
+        The same number as uint64.
     """
     return np.uint64(number)  # type: ignore[return-value]
 
 
 @inlined
 def widened(number: int) -> int:
-    """Return a number of an array as 64 bits wide, before it is shifted or multiplied."""
+    """Return a number of an array as 64 bits wide, before it is shifted or multiplied.
+
+    Parameters
+    ----------
+    number : int
+        Of any integer type; if it is unsigned, less than 2**63.
+
+    Returns
+    -------
+    int
+        The same number as int64.
+    """
     return np.int64(number)  # type: ignore[return-value]
 
 
@@ -166,7 +187,23 @@ def on_first_compilation(announce: Callable[[], None]) -> None:
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of an element of a contiguous array, or of what lies behind it.
 
-    The index counts elements, whatever the dimensions. Never faults, changes nothing.
+    It never faults, and it changes nothing. To compiled functions it is known as
+    ``prefetch(array, index)``.
+
+    Parameters
+    ----------
+    typing_context : numba typing context
+        As every intrinsic of numba gets it; not used.
+    array : numba array type
+        Of ``array``, a C-contiguous array of any dtype and shape.
+    index : numba integer type
+        Of ``index``, a position in ``array``, counted in elements from 0 whatever the
+        dimensions; it may lie outside.
+
+    Returns
+    -------
+    signature, callable
+        Of a function that returns nothing, and what makes its code.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
