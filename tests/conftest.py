@@ -15,6 +15,9 @@ SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 REQUIRE_MUMMER = "MUMMERGPU_REQUIRE_MUMMER"
 """Set to 1 where a missing ``mummer`` must fail the tests that need it."""
 
+REQUIRE_SAMTOOLS = "MUMMERGPU_REQUIRE_SAMTOOLS"
+"""Set to 1 where a missing ``samtools`` must fail the tests that need it."""
+
 REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
 """Set to 1 where tests that compile the kernels must not be skipped."""
 
@@ -75,6 +78,18 @@ def mummer_binary() -> str:
     if path is not None:
         return path
     _do_without("mummer is not installed (Debian: apt-get install mummer)", REQUIRE_MUMMER)
+
+
+@pytest.fixture(scope="session")
+def samtools_binary() -> str:
+    """The path of ``samtools``, which says what is a whole file of alignments.
+
+    Without it the test is skipped, or fails where `REQUIRE_SAMTOOLS` is set to 1.
+    """
+    path = shutil.which("samtools")
+    if path is not None:
+        return path
+    _do_without("samtools is not installed (Debian: apt-get install samtools)", REQUIRE_SAMTOOLS)
 
 
 @pytest.fixture(scope="session")

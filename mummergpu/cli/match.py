@@ -71,7 +71,12 @@ def run_match(**given: Any) -> None:
                 progress.write_line(f"{PROGRAM}: {text}")
 
         tell_cache_trouble(notice)
-        pipeline.run(options, stats, progress, notice)
+
+        def warn(text: str) -> None:
+            if not given["quiet"]:
+                progress.write_line(f"{PROGRAM}: warning: {text}")
+
+        pipeline.run(options, stats, progress, notice, warn)
         for line in stats.summary():
             notice(line)
         if report:
@@ -85,6 +90,7 @@ def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
     return MatchOptions(
         reference_path=given["reference"],
         query_paths=given["query"],
+        no_empty=given["no_empty"],
         output_path=given["output"],
         threads=given["threads"],
         index=index,

@@ -145,6 +145,9 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         _flag("-r reverse", "Search only the reverse complement of each query."),
         _flag("-n acgt_only", "Match only A, C, G and T, in upper or lower case.  [always on]"),
     ],
+    "Input": [
+        _flag("--no-empty", "Treat a query file without reads as an error."),
+    ],
     "Output": [
         click.Option(
             ["-o", "--output"],

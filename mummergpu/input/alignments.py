@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
+from types import TracebackType
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import STANDARD_INPUT, Format, Input, open_binary, reading
+from mummergpu.input.containers import check_end_of_file
+from mummergpu.input.files import STANDARD_INPUT, Input, open_binary, reading
+from mummergpu.input.formats import Format
 from mummergpu.input.records import Limits, Records
+from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import MARGIN, encode, with_margins
 
 _NOT_PRIMARY: Final = 0x100 | 0x800
 _COPY_SIZE: Final = 1 << 20
+_CLOSING_FAULT: Final = "Closing failed"
+"""What pysam says where htslib cannot close a file."""
 
 
 class AlignmentReader:
@@ -39,7 +44,9 @@ class AlignmentReader:
     Raises
     ------
     InputError
-        If htslib cannot open the file.
+        If the file does not end as it should, or htslib cannot open it.
+    OutputError
+        If there is no room for the temporary file.
     """
 
     def __init__(self, file: Input, limits: Limits) -> None:
@@ -55,7 +62,9 @@ class AlignmentReader:
         self._file = _spool(file, has_positions) if self._is_spooled else open_binary(file.path)
         self._alignments: Any = None
         try:
-            with self._faults():
+            with reading(self._path):
+                check_end_of_file(self._file)
+            with self._faults(), _silent_deallocation():
                 self._alignments = self._pysam.AlignmentFile(
                     self._file, "r", check_sq=False, check_header=False
                 )
@@ -73,7 +82,8 @@ class AlignmentReader:
 
     def close(self) -> None:
         """Close the file."""
-        with self._file, suppress(OSError):  # What htslib says now, it has said before.
+        # What htslib finds wrong now, it has found before.
+        with self._file, suppress(OSError), self._silence():
             if self._alignments is not None:
                 self._alignments.close()
 
@@ -119,37 +129,80 @@ class AlignmentReader:
         )
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Silence htslib and turn its faults into ours."""
+    def _silence(self) -> Iterator[None]:
+        """Let htslib write nothing to standard error."""
         verbosity = self._pysam.set_verbosity(0)
         try:
             yield
+        finally:
+            self._pysam.set_verbosity(verbosity)
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Silence htslib and turn its faults into ours."""
+        try:
+            with self._silence():
+                yield
         except (OSError, ValueError) as error:
             reason = "" if str(error) == "truncated file" else f" ({error})"
             if self._format == Format.CRAM.value:  # htslib gives the same reason for both.
                 reason = ", or their reference is not found (see REF_PATH of htslib)"
             message = f"the {self._format} data are truncated or corrupt{reason}"
             raise InputError(message, self._path) from None
-        finally:
-            self._pysam.set_verbosity(verbosity)
+
+
+@contextmanager
+def _silent_deallocation() -> Iterator[None]:
+    """Keep pysam from printing that it could not close a file which it could not open either.
+
+    It lets go of such a file where no exception can be raised, and hands the exception to both
+    hooks of the interpreter instead.
+    """
+    exception_hook, unraisable_hook = sys.excepthook, sys.unraisablehook
+
+    def on_exception(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if _CLOSING_FAULT not in str(error):
+            exception_hook(kind, error, trace)
+
+    def on_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+        if _CLOSING_FAULT not in str(unraisable.exc_value):
+            unraisable_hook(unraisable)
+
+    sys.excepthook, sys.unraisablehook = on_exception, on_unraisable
+    try:
+        yield
+    finally:
+        sys.excepthook, sys.unraisablehook = exception_hook, unraisable_hook
 
 
 def _spool(file: Input, has_positions: bool) -> BinaryIO:
     """Return what is to be read from `file`, copied into a file without a name."""
-    with reading(file.path):
-        copy = tempfile.TemporaryFile()
+    with temporary_data():
+        copy = open_temporary_file()
         try:
-            if not has_positions:
-                copy.writelines(map(_without_position, BufferedReader(file.text)))
-            elif file.format is Format.SAM:
-                shutil.copyfileobj(file.text, copy, _COPY_SIZE)
-            else:
-                shutil.copyfileobj(file.source, copy, _COPY_SIZE)
+            copy.writelines(_pieces(file, has_positions))
             copy.seek(0)
         except BaseException:
-            copy.close()
+            with suppress(OSError):  # It would try again to write what it could not.
+                copy.close()
             raise
         return copy
+
+
+def _pieces(file: Input, has_positions: bool) -> Iterator[bytes]:
+    """Yield what is to be read from `file`, piece by piece; its faults are no `OSError`."""
+    if not has_positions:
+        yield from map(_without_position, BufferedReader(file.text))
+        return
+    source = file.text if file.format is Format.SAM else file.source
+    while True:
+        with reading(file.path):
+            piece = source.read(_COPY_SIZE)
+        if not piece:
+            return
+        yield piece
 
 
 def _without_position(line: bytes) -> bytes:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from io import RawIOBase
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from mummergpu.errors import InputError
+from mummergpu.input.containers import MissingEndError
+from mummergpu.input.formats import (
+    BYTE_ORDER_MARK,
+    OTHER_COMPRESSIONS,
+    Format,
+    format_of_text,
+    is_binary,
+)
+from mummergpu.input.source import Readable, Source
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -25,43 +32,10 @@ _HEAD_SIZE: Final = 1 << 16
 _LONGEST_BLANK_HEAD: Final = 1 << 20
 
 
-class Format(Enum):
-    """What a file holds."""
-
-    FASTA = "FASTA"
-    FASTQ = "FASTQ"
-    SAM = "SAM"
-    BAM = "BAM"
-    CRAM = "CRAM"
-
-    @property
-    def is_alignment(self) -> bool:
-        """True of what htslib reads."""
-        return self in (Format.SAM, Format.BAM, Format.CRAM)
-
-
 _GZIP: Final = b"\x1f\x8b"
-_OTHER_COMPRESSIONS: Final = {
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-}
 _LONGEST_MAGIC: Final = 6
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_SAM_HEADER: Final = re.compile(rb"@(?:HD|SQ|RG|PG)\t[A-Za-z][A-Za-z0-9]:")
-_SAM_RECORD: Final = re.compile(
-    rb"[^@\t\n][^\t\n]*\t\d+\t[^\t\n]+\t\d+\t\d+\t[^\t\n]+(?:\t[^\t\n]+){5}"
-)
-_BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]")
-
-
-class Readable(Protocol):
-    """The part of a binary file that is used here."""
-
-    def readinto(self, buffer: Any, /) -> int | None:
-        """Fill some of the buffer; return how many bytes, 0 at the end."""
-        ...
+_NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bam", ".cram")
+"""How files are named that have some bytes even if they hold no reads."""
 
 
 @contextmanager
@@ -75,6 +49,8 @@ def reading(path: str) -> Iterator[None]:
     """
     try:
         yield
+    except MissingEndError as error:
+        raise InputError(str(error), path) from None
     except EOFError:
         raise InputError("the compressed data end too early (truncated?)", path) from None
     except OSError as error:
@@ -84,56 +60,22 @@ def reading(path: str) -> Iterator[None]:
         raise InputError(reason[:1].lower() + reason[1:], path) from None
 
 
-class Source(RawIOBase):
-    """A binary file that counts what is read, and can begin again at first.
+class EmptyInputError(InputError):
+    """A file that is sound, and holds nothing at all.
 
     Parameters
     ----------
-    file : Readable
-        Where the bytes come from.
-
-    Attributes
-    ----------
+    message : str
+        In which way it is empty, without the place.
+    path : str
+        The file as the user named it.
     bytes_read : int
-        What has been read from `file`.
+        How many bytes it has: a compressed file of nothing has some.
     """
 
-    def __init__(self, file: Readable) -> None:
-        super().__init__()
-        # A buffered reader would rather wait for all the bytes; `readinto1` takes what is there.
-        self._fill = getattr(file, "readinto1", file.readinto)
-        self._again = b""
-        self._kept: bytearray | None = bytearray()
-        self.bytes_read = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill some of the buffer; return how many bytes, 0 at the end."""
-        view = memoryview(buffer)
-        if self._again:
-            count = min(len(self._again), len(view))
-            view[:count] = self._again[:count]
-            self._again = self._again[count:]
-        else:
-            count = self._fill(view) or 0
-            self.bytes_read += count
-        if self._kept is not None:
-            self._kept += view[:count]
-        return count
-
-    def rewind(self) -> None:
-        """Begin again with the first byte; possible until `commit` is called."""
-        if self._kept is None:
-            raise ValueError("the first bytes are gone")
-        self._again = bytes(self._kept) + self._again
-        self._kept = bytearray()
-
-    def commit(self) -> None:
-        """Stop keeping what has been read."""
-        self._kept = None
+    def __init__(self, message: str, path: str, bytes_read: int) -> None:
+        super().__init__(message, path)
+        self.bytes_read = bytes_read
 
 
 class TextStream(RawIOBase):
@@ -232,7 +174,9 @@ class Input:
     Raises
     ------
     InputError
-        If the file cannot be read, is empty, or is of no known format.
+        If the file cannot be read, or is of no known format.
+    EmptyInputError
+        If it is sound and holds nothing.
     """
 
     def __init__(self, path: str) -> None:
@@ -280,8 +224,10 @@ class Input:
             while len(magic) < _LONGEST_MAGIC and (more := self.source.read(_LONGEST_MAGIC)):
                 magic += more
         if not magic:
-            raise InputError("the file is empty", self.path)
-        for start, name in _OTHER_COMPRESSIONS.items():
+            if self.path.endswith(_NEVER_EMPTY):  # More likely a download that has failed.
+                raise InputError("the file is empty", self.path)
+            raise EmptyInputError("the file is empty", self.path, 0)
+        for start, name in OTHER_COMPRESSIONS.items():
             if magic.startswith(start):
                 raise InputError(f"compressed with {name}; only gzip is understood", self.path)
         self.source.rewind()
@@ -294,34 +240,37 @@ class Input:
         """Tell the format of a text, or BAM, by how it begins."""
         head = self.text.peek()
         if not head:
-            raise InputError("the compressed file holds nothing", self.path)
+            raise self._empty("the compressed file holds nothing")
         if head.startswith(b"BAM\x01") and self.is_compressed:
             return Format.BAM
-        if head.startswith(_BYTE_ORDER_MARK):
-            self.text.skip(len(_BYTE_ORDER_MARK))
-            head = head[len(_BYTE_ORDER_MARK) :]
+        at_end = len(head) < _LONGEST_BLANK_HEAD
+        if head.startswith(BYTE_ORDER_MARK):
+            self.text.skip(len(BYTE_ORDER_MARK))
+            head = head[len(BYTE_ORDER_MARK) :]
         rest = head.lstrip()
-        line = head[: len(head) - len(rest)].count(b"\n") + 1
         if not rest:
-            raise InputError("the file holds blank lines only", self.path)
-        if _SAM_HEADER.match(head) or _SAM_RECORD.match(head):
-            return Format.SAM
-        if rest.startswith(b">"):
-            return Format.FASTA
-        if rest.startswith(b"@"):
-            return Format.FASTQ
-        what = "binary data" if _BINARY.search(rest.split(b"\n")[0]) else "text"
-        raise InputError(f"{what}, but not FASTA, FASTQ, SAM, BAM or CRAM", self.path, line)
+            message = "the file holds blank lines only"
+            raise self._empty(message) if at_end else InputError(message, self.path)
+        found = format_of_text(head)
+        if found is None:
+            line = head[: len(head) - len(rest)].count(b"\n") + 1
+            what = "binary data" if is_binary(rest.split(b"\n")[0]) else "text"
+            raise InputError(f"{what}, but not FASTA, FASTQ, SAM, BAM or CRAM", self.path, line)
+        return found
+
+    def _empty(self, message: str) -> EmptyInputError:
+        return EmptyInputError(message, self.path, self.source.bytes_read)
 
 
 class _Inflated:
     """Reads gzip, one or many members, without waiting for more than one call can give."""
 
-    def __init__(self, file: Readable) -> None:
+    def __init__(self, source: Source) -> None:
         from isal import igzip, igzip_lib
 
+        self._source = source
         open_gzip: Any = igzip.IGzipFile
-        self._file: Any = open_gzip(fileobj=file, mode="rb")
+        self._file: Any = open_gzip(fileobj=source, mode="rb")
         self._error = cast("type[Exception]", igzip_lib.IsalError)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -330,6 +279,8 @@ class _Inflated:
             data = self._file.read1(len(view))
         except self._error as error:
             raise gzip.BadGzipFile(str(error)) from None
+        if not data:
+            self._source.check_end()
         view[: len(data)] = data
         return len(data)
 

@@ -8,26 +8,48 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.errors import InputError
 from mummergpu.input.alignments import AlignmentReader
 from mummergpu.input.files import (
     STANDARD_INPUT,
-    Format,
+    EmptyInputError,
     Input,
     file_size,
     open_binary,
     reading,
 )
-from mummergpu.input.records import CHUNK_SIZE, Limits, RecordReader
+from mummergpu.input.formats import Format
+from mummergpu.input.records import CHUNK_SIZE, Limits, RecordReader, Records
 from mummergpu.sequence.codes import CodeArray
 
 OffsetArray = npt.NDArray[np.int64]
+
+
+def _say_nothing(_line: str) -> None:
+    """Take a line that nobody wants to read."""
+
+
+@dataclass(frozen=True)
+class QueryRules:
+    """What files of queries may hold, and who is told if one holds nothing.
+
+    Attributes
+    ----------
+    no_empty : bool
+        A file without a query is an error.
+    warn : callable
+        Else it takes one line for each of these files. The thread that reads calls it.
+    """
+
+    no_empty: bool = False
+    warn: Callable[[str], None] = _say_nothing
 
 
 @dataclass(frozen=True)
@@ -96,6 +118,8 @@ class QueryReader:
         About how many bases a block has, at least 1.
     chunk_size : int, default CHUNK_SIZE
         Bytes of text that are parsed at once.
+    rules : QueryRules, optional
+        What the files may hold.
 
     Attributes
     ----------
@@ -115,8 +139,15 @@ class QueryReader:
     Memory: one block, and the longest query as far as it exceeds a block.
     """
 
-    def __init__(self, paths: Sequence[str], block_size: int, chunk_size: int = CHUNK_SIZE) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        block_size: int,
+        chunk_size: int = CHUNK_SIZE,
+        rules: QueryRules | None = None,
+    ) -> None:
         self._paths = tuple(paths)
+        self._rules = rules or QueryRules()
         self._limits = Limits.of_block(block_size)
         self._chunk_size = chunk_size
         self.bytes_total = bytes_of(paths)
@@ -147,29 +178,46 @@ class QueryReader:
     def _read(self) -> Generator[QueryBlock]:
         index = 0
         for path in self._paths:
-            before = self.bytes_read
-            with Input(path) as file:
-                reader = self._reader_of(file)
-                try:
-                    while (records := reader.next_block()) is not None:
-                        self.bytes_read = before + reader.bytes_read
-                        yield QueryBlock(
-                            index,
-                            records.codes,
-                            records.offsets,
-                            records.names,
-                            records.name_offsets,
-                        )
-                        index += 1
+            first = index
+            for records in self._read_file(path):
+                yield QueryBlock(
+                    index, records.codes, records.offsets, records.names, records.name_offsets
+                )
+                index += 1
+            if index == first:
+                if self._rules.no_empty:
+                    raise InputError("no reads", path)
+                self._rules.warn(f"{path}: no reads")
+
+    def _read_file(self, path: str) -> Generator[Records]:
+        """Yield the records of a file in blocks; none, if it is empty."""
+        before = self.bytes_read
+        try:
+            file = Input(path)
+        except EmptyInputError as error:
+            if self._rules.no_empty:
+                raise
+            self.bytes_read = before + error.bytes_read
+            return
+        with file:
+            reader = self._reader_of(file)
+            try:
+                while (records := reader.next_block()) is not None:
                     self.bytes_read = before + reader.bytes_read
-                finally:
-                    reader.close()
+                    yield records
+                self.bytes_read = before + reader.bytes_read
+            finally:
+                reader.close()
 
     def _reader_of(self, file: Input) -> RecordReader | AlignmentReader:
         if file.format.is_alignment:
             return AlignmentReader(file, self._limits)
-        is_fastq = file.format is Format.FASTQ
-        return RecordReader(file, is_fastq, self._limits, chunk_size=self._chunk_size)
+        return RecordReader(
+            file,
+            file.format is Format.FASTQ,
+            self._limits,
+            chunk_size=self._chunk_size,
+        )
 
 
 def bytes_of(paths: Sequence[str]) -> int | None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
-from mummergpu.input.queries import QueryBlock, QueryReader
+from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
 from mummergpu.runtime.ordered_map import ReadAhead
 from mummergpu.runtime.stats import Stats
 
@@ -32,6 +32,8 @@ class QueryStream:
         Takes counts, bytes and times.
     tell : callable
         Takes how many queries have been read, and which part of the files if that is known.
+    rules : QueryRules, optional
+        What the files may hold.
 
     Raises
     ------
@@ -45,11 +47,12 @@ class QueryStream:
         block_size: int,
         stats: Stats,
         tell: Callable[[int, float | None], None],
+        rules: QueryRules | None = None,
     ) -> None:
         self._stats = stats
         self._tell = tell
         self._block_size = block_size
-        self._reader = QueryReader(paths, block_size)
+        self._reader = QueryReader(paths, block_size, rules=rules)
         self._ahead = ReadAhead(self._read(), BLOCKS_AHEAD)
         self._stack = ExitStack()
         self._has_started = False

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import Format, Input
+from mummergpu.input.files import Input
+from mummergpu.input.formats import Format
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
 from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 

@@ -18,7 +18,7 @@ from mummergpu.index.format import is_index
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.verification import verify_for_run
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.queries import QueryBlock, QueryRules
 from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.backends.interface import Backend
@@ -45,6 +45,7 @@ def run(
     stats: Stats,
     progress: NullProgress,
     notice: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> None:
     """Do the main job.
 
@@ -56,8 +57,8 @@ def run(
         Takes counts, bytes and times.
     progress : Progress or NullProgress
         Is told about pages and reads.
-    notice : callable
-        Takes lines for people who want to know more.
+    notice, warn : callable
+        Take lines for people who want to know more, and, from any thread, about what is odd.
 
     Raises
     ------
@@ -79,8 +80,9 @@ def run(
         stack.callback(executor.shutdown, wait=False, cancel_futures=True)
         likely = likely_block_bases(kind, device)
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
+        rules = QueryRules(options.no_empty, warn)
         queries = stack.enter_context(
-            QueryStream(options.query_paths, block_size, stats, progress.reads)
+            QueryStream(options.query_paths, block_size, stats, progress.reads, rules)
         )
         with stats.stage("ref_from_disk"):
             source = _open_source(options, executor)

@@ -35,6 +35,8 @@ class MatchOptions:
         Whether an index file is compared with its checksums before it is searched.
     dot_path, dump_tree_path : str or None
         Where the tree goes, for Graphviz and as a table.
+    no_empty : bool
+        Whether a file without a query is an error.
     """
 
     reference_path: str
@@ -48,6 +50,7 @@ class MatchOptions:
     verify: bool = False
     dot_path: str | None = None
     dump_tree_path: str | None = None
+    no_empty: bool = False
 
 
 @dataclass(frozen=True)

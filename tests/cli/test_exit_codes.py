@@ -127,9 +127,6 @@ MILLION = b"@r\nACGTA\n+\nIIIII\n" * 1_000_000
 @pytest.mark.parametrize(
     ("reads", "place"),
     [
-        pytest.param(b"", "q.fq", id="empty file"),
-        pytest.param(b"\n\n\n", "q.fq", id="blank lines"),
-        pytest.param(gzip.compress(b""), "q.fq", id="gzip of nothing"),
         pytest.param(RUBBISH, "q.fq:1", id="binary rubbish"),
         pytest.param(gzip.compress(RUBBISH), "q.fq:1", id="gzip of rubbish"),
         pytest.param(b"ACGT\nACGT\n", "q.fq:1", id="no header"),

@@ -171,7 +171,7 @@ def spin(flag):
     while flag[0] == 0:
         flag[1] += 1
 
-def run(options, stats, progress, notice):
+def run(options, *others):
     flag = numpy.ones(2, dtype=numpy.int64)
     spin(flag)
     flag[0] = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import tempfile
 import threading
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -13,7 +14,8 @@ import pysam
 import pytest
 from helpers.naive import Pairs, fold, pairs_of
 
-from mummergpu.errors import InputError
+from mummergpu.errors import InputError, OutputError
+from mummergpu.input import alignments
 from mummergpu.input.queries import QueryReader
 
 REFERENCE = "".join(random.Random(1).choices("ACGT", k=2000))
@@ -217,3 +219,33 @@ def test_verbosity_of_htslib_is_left_as_it_was(folder: Path) -> None:
     before = pysam.get_verbosity()
     read(str(folder / "reads.bam"))
     assert pysam.get_verbosity() == before
+
+
+def test_a_full_folder_for_temporary_files_is_not_blamed_on_the_input(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/dev/full takes a file that is opened, and has no room for what is written."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(alignments, "open_temporary_file", lambda: open("/dev/full", "w+b"))
+    for name in ("reads.bam", "reads.cram", "reads.sam", "bare.sam", "bare.sam.gz"):
+        content = (folder / name).read_bytes()
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
+        with pytest.raises(OutputError) as caught:
+            read("-")
+        assert caught.value.path == str(tmp_path)
+        assert "no space left on device" in caught.value.message
+    with pytest.raises(OutputError):
+        read(str(folder / "bare.sam"))
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content[:-9])))
+    monkeypatch.setattr(alignments, "open_temporary_file", tempfile.TemporaryFile)
+    with pytest.raises(InputError, match="truncated"):
+        read("-")
+
+
+def test_no_folder_for_temporary_files_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO((folder / "reads.bam").read_bytes())))
+    with pytest.raises(OutputError, match=r"^/nonexistent: no room for temporary data: no such"):
+        read("-")

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import Format, Input, Source, TextStream
+from mummergpu.input.files import Input, TextStream
+from mummergpu.input.formats import Format
+from mummergpu.input.source import Source
 
 FASTQ = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % i for i in range(20_000))
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")

@@ -43,8 +43,12 @@ def output_of(files: tuple[str, str], folder: Path, **told: object) -> tuple[byt
         block_size=500,
         **told,  # type: ignore[arg-type]
     )
-    pipeline.run(options, stats, NullProgress(_Nowhere()), lambda _line: None)
+    pipeline.run(options, stats, NullProgress(_Nowhere()), _ignore, _ignore)
     return path.read_bytes(), stats
+
+
+def _ignore(_line: str) -> None:
+    """Take a line that nobody wants to read."""
 
 
 class _Nowhere:

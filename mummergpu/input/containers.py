@@ -1,0 +1,139 @@
+"""How a container of reads ends, so that one that has been cut off is told.
+
+A container is what text or alignments are packed into. BAM and bgzf end with an empty block of
+bgzf. CRAM ends with an empty container of its own since version 2.1. Plain gzip has no mark
+behind its last member, and needs none: the member's own trailer is missing when it is cut. A cut
+between two blocks or containers leaves a file that is sound in all its parts; only the missing
+mark tells.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO, Final
+
+BGZF_END: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+"""The empty block that a bgzf file ends with."""
+
+_CRAM_2_END: Final = bytes.fromhex(
+    "0b000000ffffffff0fe0454f4600000000010000010006060100010001" + "00"
+)
+_CRAM_3_END: Final = bytes.fromhex(
+    "0f000000ffffffff0fe0454f46000000000100" + "05bdd94f0001000606010001000100ee63014b"
+)
+_CRAM_ENDS: Final = {(2, 1): _CRAM_2_END, (3, 0): _CRAM_3_END, (3, 1): _CRAM_3_END}
+"""The empty container that CRAM of each version ends with; version 2.0 has none."""
+
+_LOOSE_BYTE: Final = 8
+"""The byte of CRAM's last container of which old writers filled the upper half with zeros."""
+
+_FIRST_SIZE: Final = 18
+_LAST_SIZE: Final = len(_CRAM_3_END)
+
+
+class MissingEndError(EOFError):
+    """A container does not end with the mark that it should end with."""
+
+
+def is_bgzf(first: bytes) -> bool:
+    """Tell bgzf from plain gzip.
+
+    Parameters
+    ----------
+    first : bytes
+        The first 18 bytes of a file, or more.
+
+    Returns
+    -------
+    bool
+        True if they begin a member of gzip that says how long its block is, as every block of
+        bgzf does.
+    """
+    return first.startswith(b"\x1f\x8b\x08") and first[3:4] == b"\4" and first[12:16] == b"BC\2\0"
+
+
+def check_end(first: bytes, last: bytes) -> None:
+    """Check that a file ends as its kind of container must.
+
+    Parameters
+    ----------
+    first : bytes
+        The first 18 bytes of the file, or all if it has fewer.
+    last : bytes
+        The last 38 bytes of the file, or all if it has fewer.
+
+    Raises
+    ------
+    MissingEndError
+        If the mark is missing. Nothing is asked of a file that is no container, of plain gzip,
+        and of a version of CRAM without a mark.
+    """
+    if is_bgzf(first) and not last.endswith(BGZF_END):
+        raise MissingEndError(
+            "the compressed data lack bgzf's empty block at their end (truncated? "
+            "if not, let zcat decompress them)"
+        )
+    if first.startswith(b"CRAM"):
+        mark = _CRAM_ENDS.get((first[4], first[5])) if len(first) > 5 else None
+        if mark is not None and _strict(last[-len(mark) :]) != _strict(mark):
+            raise MissingEndError(
+                "the CRAM data lack the empty container at their end (truncated?)"
+            )
+
+
+def _strict(mark: bytes) -> bytes:
+    """Return the last container of CRAM without the bits in which writers differ."""
+    loose = mark[_LOOSE_BYTE : _LOOSE_BYTE + 1]
+    return mark[:_LOOSE_BYTE] + bytes(byte & 0x0F for byte in loose) + mark[_LOOSE_BYTE + 1 :]
+
+
+def check_end_of_file(file: BinaryIO) -> None:
+    """Check that a file ends as its kind of container must, without moving in it.
+
+    Parameters
+    ----------
+    file : file
+        A regular file that is open for reading.
+
+    Raises
+    ------
+    MissingEndError
+        If its mark is missing.
+    OSError
+        If it cannot be read.
+    """
+    descriptor = file.fileno()
+    size = os.fstat(descriptor).st_size
+    last = os.pread(descriptor, _LAST_SIZE, max(0, size - _LAST_SIZE))
+    check_end(os.pread(descriptor, _FIRST_SIZE, 0), last)
+
+
+class EndWatch:
+    """Keeps the first and the last bytes of a file that is read piece by piece."""
+
+    def __init__(self) -> None:
+        self._first = b""
+        self._last = b""
+
+    def see(self, piece: memoryview) -> None:
+        """Take note of the next bytes.
+
+        Parameters
+        ----------
+        piece : memoryview of bytes
+            What follows the bytes that have been seen.
+        """
+        if len(self._first) < _FIRST_SIZE:
+            self._first += piece[: _FIRST_SIZE - len(self._first)]
+        last = bytes(piece[-_LAST_SIZE:])
+        self._last = last if len(last) == _LAST_SIZE else (self._last + last)[-_LAST_SIZE:]
+
+    def check(self) -> None:
+        """Check what has been seen as a whole file; see `check_end`.
+
+        Raises
+        ------
+        MissingEndError
+            If its mark is missing.
+        """
+        check_end(self._first, self._last)
