@@ -20,7 +20,7 @@ _OF_THE_MAIN_JOB: Final = {
 }
 
 _SHARED: Final = (
-    *("search", "page_size", "address_bits", "builder", "max_memory", "threads"),
+    *("any_letters", "search", "page_size", "address_bits", "builder", "max_memory", "threads"),
     *("policy", *LETTERS),
 )
 
@@ -94,7 +94,9 @@ def index(**given: Any) -> None:
     refuse_clashing_files([given["reference"]], {"--output": given["output"]})
     from mummergpu.pipeline.options import BuildOptions
 
-    build = BuildOptions(given["reference"], given["output"], given["threads"], options)
+    build = BuildOptions(
+        given["reference"], given["output"], given["threads"], options, given["any_letters"]
+    )
     _make(build, given["verbose"], given["quiet"])
 
 

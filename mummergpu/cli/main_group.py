@@ -26,8 +26,8 @@ their content, not by their names. '-' is standard input.
 
 The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
 reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
-query are ordered by query position, then by reference position, and -mum with -l 1 also
-reports a match of one base at the first base of the reference."""
+query are ordered by query position, then by reference position, the U of RNA is T, and -mum
+with -l 1 also reports a match of one base at the first base of the reference."""
 
 MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:

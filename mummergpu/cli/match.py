@@ -90,6 +90,7 @@ def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
     return MatchOptions(
         reference_path=given["reference"],
         query_paths=given["query"],
+        any_letters=given["any_letters"],
         no_empty=given["no_empty"],
         output_path=given["output"],
         threads=given["threads"],

@@ -146,6 +146,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         _flag("-n acgt_only", "Match only A, C, G and T, in upper or lower case.  [always on]"),
     ],
     "Input": [
+        _flag("--any-letters", "Accept records that are not DNA or RNA, such as proteins."),
         _flag("--no-empty", "Treat a query file without reads as an error."),
     ],
     "Output": [

@@ -1,8 +1,11 @@
 """Runs of like bytes, 32 at a time: what the parsers of FASTA and FASTQ are made of.
 
 Each function starts at a byte of a text and returns where a run ends. There is no test for
-the end of the text: whoever calls puts a line feed, which ends every run, behind the text
+the end of the text: the caller puts a line feed, which ends every run, behind the text
 and makes sure that `STEP` bytes behind it can be read.
+
+The loops go on by `STEP`, which the processor knows ahead, and not by the length of the run,
+for which it would have to wait before it could load the next bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +25,19 @@ from mummergpu.sequence.codes import BREAK
 STEP: Final = 32
 """Bytes looked at together: one vector register on most machines."""
 
+FOREIGN_LETTERS: Final = b"efijlopqxz"
+"""The letters, in lower case, that are neither bases nor IUPAC codes of several bases."""
+
 Text = npt.NDArray[np.uint8]
 RunFrom = Callable[[Text, int], int]
 RunFromTo = Callable[[Text, int, Text, int], int]
 
 _BYTES: Final = ir.VectorType(ir.IntType(8), STEP)
 _MASK: Final = ir.IntType(STEP)
+_NUMBER: Final = ir.IntType(64)
+
+_RUN_BITS: Final = 6
+"""The bits of a number that hold the length of a run, 0 to `STEP`."""
 
 
 def _all(value: int) -> ir.Constant:
@@ -49,7 +59,7 @@ def _first(builder: Any, outside: Any) -> Any:
     """Return the index of the first lane that is set, `STEP` if there is none."""
     mask = builder.bitcast(outside, _MASK)
     index = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
-    return builder.zext(index, ir.IntType(64))
+    return builder.zext(index, _NUMBER)
 
 
 def _run_of(outside: Callable[[Any, Any], Any]) -> RunFrom:
@@ -91,71 +101,163 @@ def _generate_copy_run(typing_context: Any, text: Any, at: Any, names: Any, to: 
 
 
 def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to: Any) -> Any:
-    """Write the codes of `STEP` bytes; return how many come before one that is no letter."""
+    """Write the codes of `STEP` bytes; return the length of the run and where it has no bases.
+
+    The lowest `_RUN_BITS` bits of the number that is returned say how many bytes come before
+    one that is no letter. Above them is a bit for each of these that is not A, C, G, T or U.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
         lower = builder.or_(lanes, _all(0x20))
         encoded: Any = _all(BREAK)
-        for code, letter in enumerate(b"acgt"):
+        for code, letter in enumerate(b"acg"):
             same = builder.icmp_unsigned("==", lower, _all(letter))
             encoded = builder.select(same, _all(code), encoded)
+        # T and U differ in the lowest bit only.
+        same = builder.icmp_unsigned("==", builder.or_(lanes, _all(0x21)), _all(ord("u")))
+        encoded = builder.select(same, _all(3), encoded)
         builder.store(
             encoded, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
         )
         outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
-        return _first(builder, outside)
+        ends = builder.bitcast(outside, _MASK)
+        # The bits below the lowest one that is set, or all if none is.
+        in_run = builder.and_(builder.sub(ends, ir.Constant(_MASK, 1)), builder.not_(ends))
+        no_base = builder.bitcast(builder.icmp_unsigned("==", encoded, _all(BREAK)), _MASK)
+        others = builder.zext(builder.and_(no_base, in_run), _NUMBER)
+        shifted = builder.shl(others, ir.Constant(_NUMBER, _RUN_BITS))
+        return builder.or_(shifted, _first(builder, outside))
 
     return types.int64(text, types.int64, codes, types.int64), generate
 
 
+def _generate_count_foreign(typing_context: Any, text: Any, at: Any, among: Any) -> Any:
+    """Return how many of `STEP` bytes are `FOREIGN_LETTERS`, among those with a bit set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        lower = builder.or_(lanes, _all(0x20))
+        foreign: Any = None
+        for letter in FOREIGN_LETTERS:
+            same = builder.icmp_unsigned("==", lower, _all(letter))
+            foreign = same if foreign is None else builder.or_(foreign, same)
+        mask = builder.zext(builder.bitcast(foreign, _MASK), _NUMBER)
+        return builder.ctpop(builder.and_(mask, arguments[2]))
+
+    return types.int64(text, types.int64, types.int64), generate
+
+
 _copy_run_of_name = cast(RunFromTo, intrinsic(_generate_copy_run))
 _encode_run_of_letters = cast(RunFromTo, intrinsic(_generate_encode_run))
+_count_foreign = cast("Callable[[Text, int, int], int]", intrinsic(_generate_count_foreign))
 
 
 @inlined_borrower
-def encode_letters(text: Text, at: int, codes: Text, to: int) -> int:
-    """Write the codes of a run of letters to ``codes[to:]``; return where the run ends.
+def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]:
+    """Write the codes of a run of letters.
 
-    Up to `STEP` codes behind those of the run are overwritten.
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; a byte that is no letter ends the run, and `STEP` bytes behind that one can
+        be read.
+    at : int
+        The index in `text` of the first byte of the run.
+    codes : ndarray, dtype=uint8
+        Takes the codes. Up to `STEP` bytes behind those of the run are overwritten.
+    to : int
+        The index in `codes` of the first code.
+
+    Returns
+    -------
+    end : int
+        The index in `text` of the first byte that is no letter.
+    foreign : int
+        How many letters of the run are `FOREIGN_LETTERS`, of either case.
     """
+    foreign = 0
     while True:
         run = _encode_run_of_letters(text, at, codes, to)
-        at += run
-        to += run
+        if run > STEP:
+            foreign += _count_foreign(text, at, run >> _RUN_BITS)
+            run &= (1 << _RUN_BITS) - 1
         if run < STEP:
-            return at
+            return at + run, foreign
+        at += STEP
+        to += STEP
 
 
 @inlined_borrower
 def copy_name(text: Text, at: int, names: Text, to: int) -> int:
-    """Copy a run without blanks and control bytes; return where the run ends.
+    """Copy a run without blanks and control bytes.
 
-    Up to `STEP` bytes behind the copy are overwritten.
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; a blank or control byte ends the run, and `STEP` bytes behind that one can
+        be read.
+    at : int
+        The index in `text` of the first byte of the run.
+    names : ndarray, dtype=uint8
+        Takes the copy. Up to `STEP` bytes behind it are overwritten.
+    to : int
+        The index in `names` of the first byte of the copy.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
     """
     while True:
         run = _copy_run_of_name(text, at, names, to)
-        at += run
-        to += run
         if run < STEP:
-            return at
+            return at + run
+        at += STEP
+        to += STEP
 
 
 @inlined_borrower
 def skip_quality(text: Text, at: int) -> int:
-    """Return where a run of quality characters (33 to 126) ends."""
+    """Return where a run of quality characters (bytes 33 to 126) ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; another byte ends the run, and `STEP` bytes behind that one can be read.
+    at : int
+        The index in `text` of the first byte of the run.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
+    """
     while True:
         run = _run_of_quality(text, at)
-        at += run
         if run < STEP:
-            return at
+            return at + run
+        at += STEP
 
 
 @inlined_borrower
 def skip_text(text: Text, at: int) -> int:
-    """Return where a run without control bytes ends."""
+    """Return where a run without control bytes (those below 32) ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; a control byte ends the run, and `STEP` bytes behind that one can be read.
+    at : int
+        The index in `text` of the first byte of the run.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
+    """
     while True:
         run = _run_of_text(text, at)
-        at += run
         if run < STEP:
-            return at
+            return at + run
+        at += STEP

@@ -42,12 +42,15 @@ class QueryRules:
 
     Attributes
     ----------
+    any_letters : bool
+        Records may have letters that are mostly not those of DNA or RNA.
     no_empty : bool
         A file without a query is an error.
     warn : callable
         Else it takes one line for each of these files. The thread that reads calls it.
     """
 
+    any_letters: bool = False
     no_empty: bool = False
     warn: Callable[[str], None] = _say_nothing
 
@@ -216,6 +219,7 @@ class QueryReader:
             file,
             file.format is Format.FASTQ,
             self._limits,
+            any_letters=self._rules.any_letters,
             chunk_size=self._chunk_size,
         )
 

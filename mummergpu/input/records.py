@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError
-from mummergpu.input import fastx
+from mummergpu.input import parser_state
 from mummergpu.input.byte_runs import STEP, Text
+from mummergpu.input.fasta import parse_fasta
+from mummergpu.input.fastq import parse_fastq
 from mummergpu.input.files import Input
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -81,6 +83,8 @@ class RecordReader:
         Put one break between two records of a block.
     expected_bases : int, default 0
         Room to make for the bases of the first block; more is made when needed.
+    any_letters : bool, default False
+        Take records whose letters are mostly not those of DNA or RNA, too.
     chunk_size : int, default CHUNK_SIZE
         Bytes of text taken at once, at least 2.
     """
@@ -92,6 +96,7 @@ class RecordReader:
         limits: Limits,
         gap: bool = False,
         expected_bases: int = 0,
+        any_letters: bool = False,
         chunk_size: int = CHUNK_SIZE,
     ) -> None:
         self._file = file
@@ -106,12 +111,13 @@ class RecordReader:
         self._at = self._end = 0
         self._at_end_of_file = False
         self._allocate()
-        self._state = np.zeros(fastx.STATE_SIZE, dtype=np.int64)
-        self._state[fastx.LINE] = 1
-        self._state[fastx.GAP] = self._gap
-        self._state[fastx.BASE_LIMIT] = limits.bases
-        self._state[fastx.RECORD_LIMIT] = limits.records
-        self._state[fastx.NAME_BYTE_LIMIT] = limits.name_bytes
+        self._state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
+        self._state[parser_state.LINE] = 1
+        self._state[parser_state.GAP] = self._gap
+        self._state[parser_state.ANY_LETTERS] = int(any_letters)
+        self._state[parser_state.BASE_LIMIT] = limits.bases
+        self._state[parser_state.RECORD_LIMIT] = limits.records
+        self._state[parser_state.NAME_BYTE_LIMIT] = limits.name_bytes
 
     @property
     def bytes_read(self) -> int:
@@ -136,11 +142,11 @@ class RecordReader:
             If the text is not what it should be; with the line and the record.
         """
         state = self._state
-        state[fastx.RECORDS] = state[fastx.BASES] = state[fastx.NAME_BYTES] = 0
+        state[parser_state.RECORDS] = state[parser_state.BASES] = state[parser_state.NAME_BYTES] = 0
         self._allocate()
-        while self._parse() != fastx.FULL and not self._at_end_of_file:
+        while self._parse() != parser_state.FULL and not self._at_end_of_file:
             self._refill()
-        if state[fastx.RECORDS] == 0:
+        if state[parser_state.RECORDS] == 0:
             return None
         return self._finish()
 
@@ -157,10 +163,11 @@ class RecordReader:
     def _make_room(self, text_bytes: int) -> None:
         """Make the arrays long enough for whatever so much text can hold."""
         state = self._state
-        _lengthen(self._padded, MARGIN + int(state[fastx.BASES]) + text_bytes + max(STEP, MARGIN))
+        bases = int(state[parser_state.BASES]) + text_bytes
+        _lengthen(self._padded, MARGIN + bases + max(STEP, MARGIN))
         self._codes = self._padded[MARGIN:]
-        _lengthen(self._names, int(state[fastx.NAME_BYTES]) + text_bytes + STEP)
-        records = int(state[fastx.RECORDS]) + text_bytes // 2 + 1
+        _lengthen(self._names, int(state[parser_state.NAME_BYTES]) + text_bytes + STEP)
+        records = int(state[parser_state.RECORDS]) + text_bytes // 2 + 1
         records = min(records, self._limits.records) + 1
         _lengthen(self._offsets, records)
         _lengthen(self._name_offsets, records)
@@ -168,10 +175,10 @@ class RecordReader:
     def _parse(self) -> int:
         """Let the machine take the text at hand; return its status."""
         state = self._state
-        state[fastx.STATUS] = fastx.GOING
+        state[parser_state.STATUS] = parser_state.GOING
         if self._at < self._end:
             self._make_room(self._end - self._at)
-            parse = fastx.parse_fastq if self._is_fastq else fastx.parse_fasta
+            parse = parse_fastq if self._is_fastq else parse_fasta
             self._at = parse(
                 self._text,
                 self._at,
@@ -182,10 +189,10 @@ class RecordReader:
                 self._names,
                 self._name_offsets,
             )
-        status = int(state[fastx.STATUS])
-        if status > fastx.FULL:
+        status = int(state[parser_state.STATUS])
+        if status > parser_state.FULL:
             raise self._fault(status)
-        if self._at_end_of_file and status != fastx.FULL:
+        if self._at_end_of_file and status != parser_state.FULL:
             self._check_end()
         return status
 
@@ -200,16 +207,16 @@ class RecordReader:
         text[self._end] = ord("\n")
         if count == 0:
             self._at_end_of_file = True
-            if left > 0 or self._state[fastx.MODE] not in fastx.LINE_STARTS:
+            if left > 0 or self._state[parser_state.MODE] not in parser_state.LINE_STARTS:
                 # The last line had no end in the file; for the machine it has one.
                 self._end += 1
                 text[self._end] = ord("\n")
 
     def _finish(self) -> Records:
         state = self._state
-        records, bases = int(state[fastx.RECORDS]), int(state[fastx.BASES])
+        records, bases = int(state[parser_state.RECORDS]), int(state[parser_state.BASES])
         self._offsets[records] = bases + self._gap
-        self._name_offsets[records] = state[fastx.NAME_BYTES]
+        self._name_offsets[records] = state[parser_state.NAME_BYTES]
         if bases > 16 * self._chunk_size:  # It may have been lengthened too much.
             self._padded.resize(bases + 2 * MARGIN, refcheck=False)
         padded = self._padded[: bases + 2 * MARGIN]
@@ -217,68 +224,98 @@ class RecordReader:
         return Records(
             padded[MARGIN:-MARGIN],
             self._offsets[: records + 1],
-            self._names[: int(state[fastx.NAME_BYTES])],
+            self._names[: int(state[parser_state.NAME_BYTES])],
             self._name_offsets[: records + 1],
             padded,
         )
 
     def _check_end(self) -> None:
-        """Refuse a text that ends inside a FASTQ record."""
+        """Refuse a text that ends inside a FASTQ record, or behind one that is no DNA."""
+        if self._is_fastq:
+            self._check_end_of_fastq()
         state = self._state
-        mode = int(state[fastx.MODE])
-        if not self._is_fastq or mode == fastx.LINE_START:
+        if state[parser_state.FOREIGN] > 0 and not state[parser_state.ANY_LETTERS]:
+            foreign = int(state[parser_state.FOREIGN])
+            if parser_state.is_foreign(foreign, self._letters_of_record()):
+                raise self._fault(parser_state.NOT_DNA)
+        state[parser_state.FOREIGN] = 0  # Nothing is left to ask if this is called again.
+
+    def _check_end_of_fastq(self) -> None:
+        state = self._state
+        mode = int(state[parser_state.MODE])
+        if mode == parser_state.LINE_START:
             return
-        bases = int(state[fastx.BASES] - self._offsets[state[fastx.RECORDS] - 1])
-        if mode == fastx.QUALITY_START and bases == 0:
-            state[fastx.MODE] = fastx.LINE_START
+        if mode == parser_state.QUALITY_START and self._bases_of_record() == 0:
+            state[parser_state.MODE] = parser_state.LINE_START
             return
-        state[fastx.LINE] -= 1
-        if mode == fastx.QUALITY_START and state[fastx.QUALITY] > 0:
-            raise self._fault(fastx.QUALITY_LENGTH)
+        state[parser_state.LINE] -= 1
+        if mode == parser_state.QUALITY_START and state[parser_state.QUALITY] > 0:
+            raise self._fault(parser_state.QUALITY_LENGTH)
         raise self._error("the file ends inside this record")
+
+    def _bases_of_record(self) -> int:
+        """Return how many bases the last record has so far, gap symbols included."""
+        state = self._state
+        records = state[parser_state.RECORDS]
+        return int(state[parser_state.BASES] - self._offsets[records - 1]) if records > 0 else 0
+
+    def _letters_of_record(self) -> int:
+        """Return how many letters the last record has so far."""
+        return self._bases_of_record() - int(self._state[parser_state.GAP_SYMBOLS])
 
     def _fault(self, status: int) -> InputError:
         """Put into words why the machine has stopped."""
         state = self._state
         character = _describe(int(self._text[self._at]))
-        in_quality = status in (fastx.BAD_QUALITY, fastx.QUALITY_LENGTH)
-        if in_quality and state[fastx.SUSPECT_LINE] > 0:
+        in_quality = status in (parser_state.BAD_QUALITY, parser_state.QUALITY_LENGTH)
+        if in_quality and state[parser_state.SUSPECT_LINE] > 0:
             # More likely than a quality line with '@' in front: one that ended too early.
-            state[fastx.LINE] = state[fastx.SUSPECT_LINE] - 1
-            state[fastx.QUALITY] = state[fastx.SUSPECT_QUALITY]
-            status = fastx.QUALITY_LENGTH
-        if status == fastx.BAD_START:
-            return InputError(self._bad_start(character), self._path, int(state[fastx.LINE]))
-        if status == fastx.QUALITY_LENGTH:
-            bases = int(state[fastx.BASES] - self._offsets[state[fastx.RECORDS] - 1])
-            quality = int(state[fastx.QUALITY])
+            state[parser_state.LINE] = state[parser_state.SUSPECT_LINE] - 1
+            state[parser_state.QUALITY] = state[parser_state.SUSPECT_QUALITY]
+            status = parser_state.QUALITY_LENGTH
+        if status == parser_state.BAD_START:
+            return InputError(self._bad_start(character), self._path, int(state[parser_state.LINE]))
+        if status == parser_state.QUALITY_LENGTH:
+            quality, bases = int(state[parser_state.QUALITY]), self._bases_of_record()
             return self._error(f"quality has {quality} characters, sequence has {bases}")
+        if status == parser_state.NOT_DNA:
+            state[parser_state.LINE] = state[parser_state.FOREIGN_LINE]
+            foreign, letters = int(state[parser_state.FOREIGN]), self._letters_of_record()
+            return self._error(_NOT_DNA.format(foreign=foreign, letters=letters))
         return self._error(_FAULTS[status].format(character=character))
 
     def _bad_start(self, character: str) -> str:
         if self._is_fastq:
             mixed = " (FASTA and FASTQ mixed?)" if character == "'>'" else ""
             return f"a record begins with {character}, not with '@'{mixed}"
-        if self._state[fastx.STARTED] == 0:
+        if self._state[parser_state.STARTED] == 0:
             return "text before the first line with '>'"
         return f"a line of bases begins with {character} (FASTA and FASTQ mixed?)"
 
     def _error(self, message: str) -> InputError:
         """Return an error at the current line and record."""
-        records = int(self._state[fastx.RECORDS])
+        records = int(self._state[parser_state.RECORDS])
         name = None
         if records > 0:
-            begin, end = int(self._name_offsets[records - 1]), int(self._state[fastx.NAME_BYTES])
+            begin, end = (
+                int(self._name_offsets[records - 1]),
+                int(self._state[parser_state.NAME_BYTES]),
+            )
             name = printable(self._names[begin:end].tobytes())
-        return InputError(message, self._path, int(self._state[fastx.LINE]), name)
+        return InputError(message, self._path, int(self._state[parser_state.LINE]), name)
 
+
+_NOT_DNA: Final = (
+    "{foreign:,} of {letters:,} letters are neither bases nor IUPAC codes "
+    "(protein? see --any-letters)"
+)
 
 _FAULTS: Final = {
-    fastx.BARE_RETURN: "carriage return without line feed (old Mac text?)",
-    fastx.BAD_BASE: "{character} is not a sequence character",
-    fastx.BLANK_LINE: "blank line inside a record",
-    fastx.OTHER_NAME: "the line with '+' repeats another name",
-    fastx.BAD_QUALITY: "{character} is not a quality character",
+    parser_state.BARE_RETURN: "carriage return without line feed (old Mac text?)",
+    parser_state.BAD_BASE: "{character} is not a sequence character",
+    parser_state.BLANK_LINE: "blank line inside a record",
+    parser_state.OTHER_NAME: "the line with '+' repeats another name",
+    parser_state.BAD_QUALITY: "{character} is not a quality character",
 }
 
 

@@ -61,7 +61,9 @@ class Reference:
         )
 
 
-def read_reference(path: str, chunk_size: int = CHUNK_SIZE) -> Reference:
+def read_reference(
+    path: str, chunk_size: int = CHUNK_SIZE, *, any_letters: bool = False
+) -> Reference:
     """Read a reference from FASTA, plain or gzipped.
 
     Parameters
@@ -70,6 +72,8 @@ def read_reference(path: str, chunk_size: int = CHUNK_SIZE) -> Reference:
         The file, "-" being standard input.
     chunk_size : int, default CHUNK_SIZE
         Bytes of text that are parsed at once.
+    any_letters : bool, default False
+        Take records whose letters are mostly not those of DNA or RNA, too.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def read_reference(path: str, chunk_size: int = CHUNK_SIZE) -> Reference:
     Raises
     ------
     InputError
-        If the file cannot be read, is not FASTA, or has no A, C, G or T.
+        If the file cannot be read, is not FASTA or not DNA, or has no base.
 
     Notes
     -----
@@ -90,7 +94,7 @@ def read_reference(path: str, chunk_size: int = CHUNK_SIZE) -> Reference:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
         expected = 0 if file.is_compressed else file.size or 0
         limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
-        reader = RecordReader(file, False, limits, True, expected, chunk_size)
+        reader = RecordReader(file, False, limits, True, expected, any_letters, chunk_size)
         records = reader.next_block()
     no_base = InputError("the reference holds no A, C, G or T", path)
     if records is None:

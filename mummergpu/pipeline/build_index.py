@@ -50,7 +50,8 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
             raise InputError("is an index already", options.reference_path)
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))
         with stats.stage("ref_from_disk"):
-            reference = read_reference(options.reference_path)
+            path = options.reference_path
+            reference = read_reference(path, any_letters=options.any_letters)
         index = plan_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, options.threads, "none", stats, notice)

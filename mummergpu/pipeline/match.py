@@ -80,7 +80,7 @@ def run(
         stack.callback(executor.shutdown, wait=False, cancel_futures=True)
         likely = likely_block_bases(kind, device)
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
-        rules = QueryRules(options.no_empty, warn)
+        rules = QueryRules(options.any_letters, options.no_empty, warn)
         queries = stack.enter_context(
             QueryStream(options.query_paths, block_size, stats, progress.reads, rules)
         )
@@ -175,7 +175,9 @@ def _open_source(options: MatchOptions, executor: ThreadPoolExecutor) -> Referen
     index = IndexFile(path) if is_index(path) else None
     if options.verify:
         verify_for_run(index, path, executor.map)
-    return read_reference(path) if index is None else index
+    if index is not None:
+        return index
+    return read_reference(path, any_letters=options.any_letters)
 
 
 def _open_tree_files(

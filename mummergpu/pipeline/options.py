@@ -35,6 +35,8 @@ class MatchOptions:
         Whether an index file is compared with its checksums before it is searched.
     dot_path, dump_tree_path : str or None
         Where the tree goes, for Graphviz and as a table.
+    any_letters : bool
+        Whether records may have letters that are mostly not those of DNA or RNA.
     no_empty : bool
         Whether a file without a query is an error.
     """
@@ -50,6 +52,7 @@ class MatchOptions:
     verify: bool = False
     dot_path: str | None = None
     dump_tree_path: str | None = None
+    any_letters: bool = False
     no_empty: bool = False
 
 
@@ -67,9 +70,12 @@ class BuildOptions:
         Number of working threads.
     index : IndexOptions
         How the index is built.
+    any_letters : bool
+        Whether records may have letters that are mostly not those of DNA or RNA.
     """
 
     reference_path: str
     output_path: str
     threads: int = 1
     index: IndexOptions = field(default_factory=IndexOptions)
+    any_letters: bool = False

@@ -1,8 +1,8 @@
 """Base codes, complements and strands.
 
 Inside the package a sequence is an array of codes, one byte a base: A, C, G and T are 0
-to 3; every other character, the border between two records and the end of a page are
-`BREAK`. A break matches nothing, not even another break.
+to 3, and the U of RNA is that of T; every other character, the border between two records and
+the end of a page are `BREAK`. A break matches nothing, not even another break.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mummergpu.runtime.jit import compiled_borrower
 CodeArray = npt.NDArray[np.uint8]
 
 BREAK: Final = 4
-"""The code of whatever is not A, C, G or T."""
+"""The code of whatever is not A, C, G, T or U."""
 
 STEP: Final = 32
 """Codes that are worked on together: one vector register on most machines."""
@@ -43,7 +43,7 @@ class Strand(IntEnum):
 
 def _code_of_byte() -> CodeArray:
     table = np.full(256, BREAK, dtype=np.uint8)
-    for code, letter in enumerate("ACGT"):
+    for letter, code in (("A", 0), ("C", 1), ("G", 2), ("T", 3), ("U", 3)):
         table[ord(letter)] = code
         table[ord(letter.lower())] = code
     return table
@@ -110,7 +110,7 @@ def decode(codes: CodeArray) -> bytes:
     Examples
     --------
     >>> decode(encode(b"acgu"))
-    b'ACGN'
+    b'ACGT'
     """
     return np.frombuffer(BASES, dtype=np.uint8)[codes].tobytes()
 

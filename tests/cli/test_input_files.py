@@ -14,6 +14,7 @@ from helpers.containers import bgzf, write_alignments
 from mummergpu.cli.main import main
 
 BASES = "".join(random.Random(1).choices("ACGT", k=500))
+PROTEIN = "MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
 READ = BASES[100:140]
 ROW = b"> q\n     101         1        40\n"
 
@@ -61,6 +62,34 @@ def test_empty_references_and_failed_downloads_are_errors(
     for words, name in (("r.fa empty.fq.gz", "empty.fq.gz"), ("empty.fq q.fa", "empty.fq")):
         error = f"mummergpu: error: {name}: the file is empty"
         assert run(words, capfd) == (1, b"", [error])
+
+
+def test_rna_matches_dna(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("r_rna.fa").write_text(f">c1\n{BASES.replace('T', 'U')}\n")
+    Path("q_rna.fa").write_text(f">q\n{READ.lower().replace('t', 'u')}\n")
+    for search in ("sampled", "tree"):
+        for reference in ("r.fa", "r_rna.fa"):
+            for query in ("q.fa", "q_rna.fa"):
+                words = f"{reference} {query} --search {search}"
+                assert run(words, capfd) == (0, ROW, [])
+
+
+def test_protein_is_refused_unless_it_is_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("p.fa").write_text(f">c1\n{BASES}\n>p\n{PROTEIN}\n")
+    for words in ("p.fa q.fa", "r.fa p.fa"):
+        code, rows, lines = run(words, capfd)
+        assert (code, rows, len(lines)) == (1, b"", 1)
+        assert lines[0].startswith("mummergpu: error: p.fa:4: ")
+        assert lines[0].endswith("neither bases nor IUPAC codes (protein? see --any-letters)"
+                                 " (record 'p')")  # fmt: skip
+    assert run("r.fa p.fa --any-letters", capfd)[0::2] == (0, [])
+    code, rows, lines = run("p.fa q.fa --any-letters", capfd)
+    assert (code, lines) == (0, [])
+    assert rows.split() == b"> q c1 101 1 40".split()
+    assert main(["index", "p.fa", "-o", "p.mgi", "-q"]) == 1
+    assert "p.fa:4: " in capfd.readouterr().err
+    assert main(["index", "p.fa", "-o", "p.mgi", "-q", "--any-letters"]) == 0
+    assert run("p.mgi q.fa", capfd) == (0, rows, [])
 
 
 def test_bgzf_without_its_end_is_refused(capfd: pytest.CaptureFixture[str]) -> None:

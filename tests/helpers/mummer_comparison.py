@@ -106,7 +106,7 @@ def our_text(
 
     Both searches must write the same, unless the setting chooses one.
     """
-    words = [*flags.split(), *setting.split()]
+    words = ["--any-letters", *flags.split(), *setting.split()]  # As MUMmer takes any.
     chosen = any(option in words for option in OF_TREES)
     texts = [
         written(folder, [*words, *search, reference, *queries])

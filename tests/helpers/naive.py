@@ -11,9 +11,8 @@ from mummergpu.sequence.codes import decode
 Pairs = list[tuple[bytes, bytes]]
 """Names and sequences, the latter in the letters ``ACGTN``."""
 
-_LETTERS = bytes(
-    byte if byte in b"ACGT" else byte - 32 if byte in b"acgt" else ord("N") for byte in range(256)
-)
+_LETTERS = bytes.maketrans(b"ACGTUacgtu", b"ACGTTACGTT")
+_LETTERS = bytes(_LETTERS[byte] if byte in b"ACGTUacgtu" else ord("N") for byte in range(256))
 
 
 def pairs_of(blocks: Iterable[QueryBlock | Records]) -> Pairs:

@@ -8,7 +8,8 @@ Row = tuple[int, int, int, int]
 
 
 def normalised(sequence: str) -> str:
-    return "".join(base if base in "ACGT" else "N" for base in sequence.upper())
+    letters = sequence.upper().replace("U", "T")
+    return "".join(base if base in "ACGT" else "N" for base in letters)
 
 
 def reverse_complement(sequence: str) -> str:

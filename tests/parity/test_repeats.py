@@ -165,10 +165,29 @@ def test_names_of_several_records(header: str, mummer_binary: str, tmp_path: Pat
 
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
 def test_protein_text_and_other_letters(mode: str, mummer_binary: str, tmp_path: Path) -> None:
-    """Of protein only the runs of A, C, G and T can match; U is not T."""
+    """Of protein only the runs of A, C, G and T can match."""
     random = Random(11)
     protein = "".join(random.choices("ACDEFGHIKLMNPQRSTVWY", weights=[9, 9, *[1] * 18], k=3000))
-    codes = "".join(random.choices("ACGTRYKMSWBDHVNU", weights=[9] * 4 + [1] * 12, k=3000))
+    codes = "".join(random.choices("ACGTRYKMSWBDHVN", weights=[9] * 4 + [1] * 11, k=3000))
     reference = f">p\n{protein}\n>c\n{codes}\n>x\nACGTx*-.ACGTT\n"
-    queries = f">p\n{protein[500:1500]}\n>c\n{codes[:900].lower()}\n>u\n{codes.replace('T', 'U')}\n"
+    queries = f">p\n{protein[500:1500]}\n>c\n{codes[:900].lower()}\n"
     assert compare(mummer_binary, tmp_path, reference, queries, f"{mode} -b -l 4") > 20
+
+
+@pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
+def test_rna_matches_as_its_dna(mode: str, mummer_binary: str, tmp_path: Path) -> None:
+    """MUMmer takes U for no base, so it is given T for it."""
+    genome = bases(Random(12), 3000)
+    reads = "".join(f">{n}\n{genome[70 * n : 70 * n + 50].lower()}\n" for n in range(40))
+    files = {"reference.fa": f">c\n{genome}\n", "queries.fa": reads}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / f"rna_{name}").write_text(text.replace("T", "U").replace("t", "u"))
+    flags = f"{mode} -b -l 12"
+    dna = str(tmp_path / "reference.fa"), [str(tmp_path / "queries.fa")]
+    rna = str(tmp_path / "rna_reference.fa"), [str(tmp_path / "rna_queries.fa")]
+    expected = in_our_order(mummer_text(mummer_binary, *dna, flags), [])
+    assert count_rows(expected) >= 40
+    for reference, _ in (dna, rna):
+        for _, queries in (dna, rna):
+            assert not difference(our_text(tmp_path, reference, queries, flags), expected)

@@ -22,7 +22,11 @@ def test_codes_follow_the_alphabet_in_both_cases() -> None:
     assert encode(b"ACGTacgt").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
-@each("letter", [byte for byte in range(256) if chr(byte) not in "ACGTacgt"])
+def test_rna_has_the_codes_of_dna() -> None:
+    assert encode(b"ACGUacgu").tolist() == encode(b"ACGTacgt").tolist()
+
+
+@each("letter", [byte for byte in range(256) if chr(byte) not in "ACGTUacgtu"])
 def test_every_other_byte_is_a_break(letter: int) -> None:
     assert encode(bytes([letter])).tolist() == [BREAK]
 

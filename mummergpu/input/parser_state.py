@@ -1,0 +1,85 @@
+"""What a parser of FASTA or FASTQ remembers between two pieces of its text.
+
+A parser stands in one of a few modes (in a name, at the start of a line of bases, ...) and keeps
+everything that it must remember in an array of numbers, its state. So a record, a line or a name
+may be cut anywhere between two pieces, and none has to fit into a buffer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+State = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int64]
+
+# What a state holds, by index.
+MODE: Final = 0
+STATUS: Final = 1
+LINE: Final = 2  # the line that the next byte lies on, counted from 1
+STARTED: Final = 3  # 1 as soon as a record has begun
+RECORDS: Final = 4  # of this block, as are the next two
+BASES: Final = 5
+NAME_BYTES: Final = 6
+GAP: Final = 7  # 1 if a break is put between two records
+RECORD_LIMIT: Final = 8  # a block is full as soon as it reaches one of the limits
+BASE_LIMIT: Final = 9
+NAME_BYTE_LIMIT: Final = 10
+REPEATED: Final = 11  # how much of the name the line with '+' has repeated
+BLANK: Final = 12  # 1 behind a blank line where the bases should be
+QUALITY: Final = 13  # quality characters of the record
+SUSPECT_LINE: Final = 14  # a later quality line with '@' in front, 0 if there is none
+SUSPECT_QUALITY: Final = 15  # the quality characters before it
+ANY_LETTERS: Final = 16  # 1 if records may have any letters
+GAP_SYMBOLS: Final = 17  # those among the bases of the record that are no letters
+FOREIGN: Final = 18  # letters of the record that are neither bases nor IUPAC codes
+FOREIGN_LINE: Final = 19  # the line of the first of them
+STATE_SIZE: Final = 20
+
+# The modes of FASTA and FASTQ, then those of FASTQ alone.
+LINE_START: Final = 0
+NAME: Final = 1
+DESCRIPTION: Final = 2
+SEQUENCE: Final = 3
+SEQUENCE_START: Final = 4
+REPEATED_NAME: Final = 5
+REPEATED_DESCRIPTION: Final = 6
+QUALITY_START: Final = 7
+QUALITY_LINE: Final = 8
+
+LINE_STARTS: Final = (LINE_START, SEQUENCE_START, QUALITY_START)
+"""The modes in which the last line has ended."""
+
+# Why a parser has stopped: for more text, at a record that opens the next block, ...
+GOING: Final = 0
+WAITING: Final = 1
+FULL: Final = 2
+# ... or because of a fault in the text, at the byte that it returns.
+BARE_RETURN: Final = 3
+BAD_BASE: Final = 4
+BAD_START: Final = 5
+BLANK_LINE: Final = 6
+OTHER_NAME: Final = 7
+BAD_QUALITY: Final = 8
+QUALITY_LENGTH: Final = 9
+NOT_DNA: Final = 10
+
+
+def is_foreign(foreign: int, letters: int) -> bool:
+    """Tell whether a record is no DNA or RNA, by its letters.
+
+    Parameters
+    ----------
+    foreign : int
+        How many of its letters are neither bases nor IUPAC codes of several bases.
+    letters : int
+        How many letters it has, gap symbols not counted.
+
+    Returns
+    -------
+    bool
+        True if they are more than a tenth.
+    """
+    return foreign * 10 > letters
