@@ -34,7 +34,7 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.input.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference
-from mummergpu.matching.tree.cuda import CudaBackend
+from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.workload.declaration import load_declaration
 
@@ -92,7 +92,7 @@ def measure(
     """Search the block several times; return medians of the device's times, and counts."""
     stats = Stats()
     device = PycudaDevice(0)
-    backend = CudaBackend(
+    backend = TreeCudaBackend(
         device, cache, Policy.from_code(code), stats, lambda _: None, most_block_bases=ONE_BLOCK
     )
     figures: list[dict[str, float]] = []
@@ -135,7 +135,7 @@ def node_visits(
 ) -> dict[str, int]:
     """Search the block once with kernels that count the nodes they come to."""
     stats = Stats()
-    backend = CudaBackend(
+    backend = TreeCudaBackend(
         PycudaDevice(0),
         cache,
         Policy.from_code(code),

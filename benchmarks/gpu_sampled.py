@@ -37,7 +37,7 @@ from mummergpu.index.kmer_page import (
 from mummergpu.index.pages import Page
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cpu import SampledCpuBackend
-from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK
 
@@ -128,7 +128,7 @@ def measure(
 ) -> tuple[dict[str, Any], MemColumns]:
     """Search the block several times; return medians of the device's times, and the MEMs."""
     stats = Stats()
-    backend = SampledCudaBackend(
+    backend = KmerCudaBackend(
         PycudaDevice(0), cache, stats, lambda _: None, most_block_bases=ONE_BLOCK
     )
     figures: list[dict[str, float]] = []

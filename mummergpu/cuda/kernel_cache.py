@@ -1,10 +1,10 @@
 """Compiled kernels on disk, so that a second start compiles nothing.
 
 A file is named by its key, the SHA-256 of everything that the kernels depend on: the names
-and texts of the sources, the compiler's options and version, and `CACHE_FORMAT`. It begins
-with a header (see `_HEADER`) that holds the key again, and the length and the SHA-256 of
-what follows: the image that the driver loads. Whatever does not hold together is compiled
-again and replaced.
+and texts of the files that the program can include, the compiler's options and version, and
+`CACHE_FORMAT`. It begins with a header (see `_HEADER`) that holds the key again, and the length
+and the SHA-256 of what follows: the image that the driver loads. A file in which these do not
+agree is compiled again and replaced.
 
 Files appear when they are complete, so that processes can share a folder without a lock. None
 is flushed to the disk on purpose: what a crash leaves is checked.
@@ -26,7 +26,7 @@ from mummergpu.cuda.nvrtc import compile_program, compiler_options, nvrtc_versio
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.runtime.unfinished_file import is_temporary_name, write_whole_file
 
-CACHE_FORMAT: Final = 1
+CACHE_FORMAT: Final = 2
 """Changes when the header does, or what the key is made of."""
 
 MAXIMUM_BYTES: Final = 64 << 20
@@ -42,7 +42,7 @@ _HEADER: Final = struct.Struct("<16s32sQ32s")
 _SUFFIX: Final = ".kernel"
 
 Compiler = Callable[[Mapping[str, str], ProgramSource, str], bytes]
-"""Takes sources, program_source and architecture, as `compile_program`."""
+"""Takes sources, a program and architecture, as `compile_program`."""
 
 
 class KernelCache:
@@ -94,7 +94,7 @@ class KernelCache:
     def cubin(
         self,
         sources: Mapping[str, str],
-        program_source: ProgramSource,
+        program: ProgramSource,
         architecture: str,
         compile: Compiler = compile_program,
     ) -> bytes:
@@ -103,9 +103,9 @@ class KernelCache:
         Parameters
         ----------
         sources : mapping of str to str
-            The text of each file by its name.
-        program_source : ProgramSource
-            What the kernels are compiled for.
+            The text of every source file by its path.
+        program : ProgramSource
+            What is compiled.
         architecture : str
             As in `compile_program`.
         compile : callable
@@ -124,8 +124,8 @@ class KernelCache:
         with self._lock:
             if self._folder is None:
                 self.misses += 1
-                return compile(sources, program_source, architecture)
-            key = cache_key(sources, program_source, architecture, self._version())
+                return compile(sources, program, architecture)
+            key = cache_key(sources, program, architecture, self._version())
             path = self._folder / (key.hex() + _SUFFIX)
             self._used.add(path.name)
             try:
@@ -138,7 +138,7 @@ class KernelCache:
                 self._mark_as_used(path)
                 return image
             self.misses += 1
-            image = compile(sources, program_source, architecture)
+            image = compile(sources, program, architecture)
             self.repaired += stored is not None
             if self._can_keep:
                 self._keep(path, pack(image, key))
@@ -164,7 +164,7 @@ class KernelCache:
 
 def cache_key(
     sources: Mapping[str, str],
-    program_source: ProgramSource,
+    program: ProgramSource,
     architecture: str,
     version: tuple[int, int],
 ) -> bytes:
@@ -172,7 +172,7 @@ def cache_key(
 
     Parameters
     ----------
-    sources, program_source, architecture
+    sources, program, architecture
         As in `compile_program`.
     version : tuple of int
         The compiler's.
@@ -182,11 +182,12 @@ def cache_key(
     bytes
         32 of them, different for whatever could make a difference.
     """
-    files = [part for name in sorted(sources) for part in (name, sources[name])]
-    options = compiler_options(program_source, architecture)
-    numbers = [str(CACHE_FORMAT), *map(str, version), str(len(options))]
+    files = program.files(sources)
+    texts = [part for name in sorted(files) for part in (name, files[name])]
+    options = compiler_options(program, architecture)
+    numbers = [str(CACHE_FORMAT), program.entry, *map(str, version), str(len(options))]
     digest = hashlib.sha256()
-    for part in (*numbers, *options, *files):
+    for part in (*numbers, *options, *texts):
         content = part.encode()
         # Lengths keep the parts apart.
         digest.update(len(content).to_bytes(8, "little"))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from mummergpu.cuda.device import Argument, Device, Mark, Program, Stream
+from mummergpu.cuda.program import COUNTS_PER_THREAD
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.runtime.stats import Stats
 
-COUNTS_OF_THREAD: Final = 8
-"""As in ``offsets.cu``."""
-
 WAVES: Final = 4
-"""So many times the blocks that a device holds at once are launched at most: some end long
-before others, and those behind them take their place."""
-
-MATCH_STAGE: Final = {"match_kernel": "match_kernel"}
-"""The stage that a kernel's time belongs to, where it is not that of its launcher."""
+"""The most blocks that are launched, as a multiple of those that a device holds at once: some
+blocks end long before others, and later ones take their place."""
 
 
 class Launcher:
@@ -34,23 +30,32 @@ class Launcher:
     stats : Stats
         Takes the times of the kernels.
     stage : str
-        The stage that they belong to, but for the match kernel.
+        The stage that they belong to.
+    stages : mapping of str to str, optional
+        The stages of kernels that belong to another one, by their names.
     """
 
     def __init__(
-        self, device: Device, stream: Stream, workspace: Workspace, stats: Stats, stage: str
+        self,
+        device: Device,
+        stream: Stream,
+        workspace: Workspace,
+        stats: Stats,
+        stage: str,
+        stages: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._device = device
         self._stream = stream
         self._workspace = workspace
         self._stats = stats
         self._stage = stage
+        self._stages = stages
         self._marks: list[tuple[str, Mark, Mark]] = []
 
     def launch(
         self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
     ) -> None:
-        """Run a kernel on so many blocks of threads.
+        """Run a kernel on a number of blocks of threads.
 
         Parameters
         ----------
@@ -70,9 +75,9 @@ class Launcher:
     def launch_on(
         self, program: Program, kernel: str, items: int, arguments: Sequence[Argument]
     ) -> None:
-        """Run a kernel on so many items, with a thread each or `WAVES` as the device holds."""
+        """Run a kernel with a thread for each item, or as many threads as `WAVES` allows."""
         if items == 0:
-            # A device refuses to be given nothing to do.
+            # A device refuses a launch without blocks.
             return
         blocks = -(-items // self._device.block_threads)
         self.launch(program, kernel, min(blocks, WAVES * self._device.resident_blocks), arguments)
@@ -85,26 +90,26 @@ class Launcher:
         program : Program
             The kernels.
         counts : int
-            The address of `count` numbers, of the bits that ``offsets.cu`` says.
+            The address of `count` numbers, of the program's ``SCAN_COUNT_BYTES`` each.
         count : int
             How many they are; may be 0.
         offsets : int
-            The address of room for `count` + 1 numbers of 64 bits.
+            The address of a buffer for `count` + 1 numbers of 64 bits.
         """
         if count == 0:
             self._stream.fill_zero(offsets, 8)
             return
-        tiles = -(-count // (COUNTS_OF_THREAD * self._device.block_threads))
-        sums = self._workspace.room("tile offsets", 8 * tiles)
+        tiles = -(-count // (COUNTS_PER_THREAD * self._device.block_threads))
+        sums = self._workspace.buffer("tile offsets", 8 * tiles)
         self.launch(program, "sum_tiles", tiles, (counts, count, sums))
         self.launch(program, "scan_tile_sums", 1, (sums, tiles))
         self.launch(program, "scan_tiles", tiles, (counts, count, sums, offsets))
 
     def report(self) -> None:
         """Add the times of all launches to the stats; the stream must be done with them."""
-        for kernel, before, behind in self._marks:
-            milliseconds = behind.milliseconds_since(before)
-            stage = MATCH_STAGE.get(kernel, self._stage)
+        for kernel, before, after in self._marks:
+            milliseconds = after.milliseconds_since(before)
+            stage = self._stages.get(kernel, self._stage)
             self._stats.add_kernel(kernel, stage, milliseconds)
         self._marks.clear()
 

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, Final
 
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.cuda.sources import PROGRAM_FILE
 from mummergpu.errors import BackendError
 
 INSTALL: Final = "pip install 'mummergpu[cuda]'"
@@ -36,7 +35,7 @@ class CompilationError(BackendError):
     Parameters
     ----------
     program : str
-        What was compiled: the name of a program_source.
+        The name of the program.
     architecture : str
         What it was compiled for.
     log : str
@@ -45,8 +44,8 @@ class CompilationError(BackendError):
 
     def __init__(self, program: str, architecture: str, log: str) -> None:
         lines = [line.strip() for line in log.splitlines() if line.strip()]
-        told = [line for line in lines if "error" in line] or lines or ["no reason is given"]
-        message = f"the kernels '{program}' do not compile for {architecture}: {told[0]}"
+        errors = [line for line in lines if "error" in line] or lines or ["no reason is given"]
+        message = f"the kernels '{program}' do not compile for {architecture}: {errors[0]}"
         super().__init__("cuda", message)
         self.program = program
         self.architecture = architecture
@@ -74,13 +73,13 @@ class Compiled:
     log: str
 
 
-def compiler_options(program_source: ProgramSource, architecture: str) -> list[str]:
+def compiler_options(program: ProgramSource, architecture: str) -> list[str]:
     """Return all that NVRTC is told besides the source.
 
     Parameters
     ----------
-    program_source : ProgramSource
-        What the kernels are compiled for.
+    program : ProgramSource
+        What is compiled.
     architecture : str
         ``sm_XX`` or ``compute_XX``.
 
@@ -89,20 +88,18 @@ def compiler_options(program_source: ProgramSource, architecture: str) -> list[s
     list of str
         One option each.
     """
-    return [f"--gpu-architecture={architecture}", *OPTIONS, *program_source.definitions()]
+    return [f"--gpu-architecture={architecture}", *OPTIONS, *program.definitions()]
 
 
-def compile_program(
-    sources: Mapping[str, str], program_source: ProgramSource, architecture: str
-) -> bytes:
+def compile_program(sources: Mapping[str, str], program: ProgramSource, architecture: str) -> bytes:
     """Compile the kernels.
 
     Parameters
     ----------
     sources : mapping of str to str
-        The text of each file by its name; `PROGRAM_FILE` is compiled, and includes others.
-    program_source : ProgramSource
-        What the kernels are compiled for.
+        The text of every source file by its path, as `sources.read_sources` returns them.
+    program : ProgramSource
+        What is compiled.
     architecture : str
         ``sm_XX`` for machine code, or ``compute_XX`` for PTX.
 
@@ -116,19 +113,19 @@ def compile_program(
     CompilationError
         With NVRTC's log, if it refuses.
     BackendError
-        If there is no NVRTC.
+        If there is no NVRTC, or the program's entry is not among the sources.
     """
-    return compile_with_log(sources, program_source, architecture).image
+    return compile_with_log(sources, program, architecture).image
 
 
 def compile_with_log(
-    sources: Mapping[str, str], program_source: ProgramSource, architecture: str
+    sources: Mapping[str, str], program: ProgramSource, architecture: str
 ) -> Compiled:
     """Compile the kernels, and keep what NVRTC says about them.
 
     Parameters
     ----------
-    sources, program_source, architecture
+    sources, program, architecture
         As in `compile_program`.
 
     Returns
@@ -141,33 +138,34 @@ def compile_with_log(
     CompilationError
         With NVRTC's log, if it refuses.
     BackendError
-        If there is no NVRTC.
+        If there is no NVRTC, or the program's entry is not among the sources.
     """
     nvrtc = _nvrtc()
-    headers = {name: text for name, text in sources.items() if name != PROGRAM_FILE}
-    (program,) = _checked(
+    headers = program.files(sources)
+    text = headers.pop(program.entry)
+    (handle,) = _checked(
         nvrtc.nvrtcCreateProgram(
-            sources[PROGRAM_FILE].encode(),
-            PROGRAM_FILE.encode(),
+            text.encode(),
+            program.entry.encode(),
             len(headers),
             [text.encode() for text in headers.values()],
             [name.encode() for name in headers],
         )
     )
     try:
-        options = [option.encode() for option in compiler_options(program_source, architecture)]
-        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-        log = _bytes_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-        text = log.rstrip(b"\0").decode(errors="replace")
+        options = [option.encode() for option in compiler_options(program, architecture)]
+        (result,) = nvrtc.nvrtcCompileProgram(handle, len(options), options)
+        written = _bytes_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, handle)
+        log = written.rstrip(b"\0").decode(errors="replace")
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompilationError(program_source.name, architecture, text or result.name)
+            raise CompilationError(program.name, architecture, log or result.name)
         if architecture.startswith("compute_"):
-            image = _bytes_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+            image = _bytes_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, handle)
         else:
-            image = _bytes_of(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
-        return Compiled(image, text)
+            image = _bytes_of(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, handle)
+        return Compiled(image, log)
     finally:
-        nvrtc.nvrtcDestroyProgram(program)
+        nvrtc.nvrtcDestroyProgram(handle)
 
 
 def nvrtc_version() -> tuple[int, int]:
@@ -272,6 +270,6 @@ def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
 def _bytes_of(size_of: Callable[..., Any], fill: Callable[..., Any], program: object) -> bytes:
     """Return bytes that NVRTC first measures and then writes."""
     (size,) = _checked(size_of(program))
-    room = bytearray(size)
-    _checked(fill(program, room))
-    return bytes(room)
+    buffer = bytearray(size)
+    _checked(fill(program, buffer))
+    return bytes(buffer)

@@ -20,10 +20,10 @@ from mummergpu.cuda.device import (
     Texture,
 )
 from mummergpu.cuda.nvrtc import choose_architecture
+from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 from mummergpu.errors import BackendError
 
-BLOCK_THREADS: Final = 256
 REGISTER_UNIT: Final = 8
 """Registers of a thread are given out in multiples of this."""
 

@@ -6,14 +6,11 @@ package in a checkout (or an editable install, which is one).
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Final
 
 import mummergpu
 from mummergpu.errors import BackendError
-
-PROGRAM_FILE: Final = "program.cu"
-"""What is compiled; it includes all other files by their names."""
 
 
 def source_folder() -> Path:
@@ -35,27 +32,32 @@ def read_sources(folder: Path | None = None) -> dict[str, str]:
     Parameters
     ----------
     folder : Path, optional
-        Where they are; by default `source_folder`.
+        Where they are, in folders of their own; by default `source_folder`.
 
     Returns
     -------
     dict of str to str
-        By file name, in alphabetical order; `PROGRAM_FILE` is among them.
+        By the path relative to the folder, such as ``tree/program.cu``, in alphabetical order.
 
     Raises
     ------
     BackendError
-        If they cannot be read, or `PROGRAM_FILE` is not among them.
+        If they cannot be read.
     """
     folder = source_folder() if folder is None else folder
+
+    def refuse(error: OSError) -> None:
+        raise error
+
     try:
-        paths = [path for path in folder.iterdir() if path.suffix in (".cu", ".cuh")]
-        sources = {path.name: path.read_text("utf-8") for path in sorted(paths)}
+        paths = [
+            Path(parent, name)
+            for parent, _, names in os.walk(folder, onerror=refuse)
+            for name in names
+            if name.endswith((".cu", ".cuh"))
+        ]
+        found = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
     except OSError as error:
         message = f"the kernels' source cannot be read: {folder}: {error.strerror}"
         raise BackendError("cuda", message) from error
-    if PROGRAM_FILE not in sources:
-        raise BackendError(
-            "cuda", f"the kernels' source is not complete: no {PROGRAM_FILE} in {folder}"
-        )
-    return sources
+    return dict(sorted(found.items()))

@@ -1,4 +1,4 @@
-"""Device memory for one block at a time: named rooms that grow and are used again."""
+"""Device memory for the work on one block at a time: named buffers that grow and are reused."""
 
 from __future__ import annotations
 
@@ -6,43 +6,45 @@ from typing import Final
 
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError
 
-SMALLEST_ROOM: Final = 512
+SMALLEST_BUFFER: Final = 512
+"""Bytes."""
+
 SLACK: Final = 8
-"""A room is made an eighth larger than asked for, so that it is seldom made anew."""
+"""A buffer is allocated an eighth larger than asked for, so that it seldom has to grow."""
 
 
 class Workspace:
-    """Rooms of linear memory on a device.
+    """Named buffers in the linear memory of a device.
 
     Parameters
     ----------
     device : Device
         Where the memory is.
     limit : int
-        The most bytes of all rooms together.
+        The most bytes of all buffers together.
     """
 
     def __init__(self, device: Device, limit: int) -> None:
         self._device = device
         self._limit = limit
-        self._rooms: dict[str, Buffer] = {}
+        self._buffers: dict[str, Buffer] = {}
 
     @property
     def size(self) -> int:
-        """The bytes of all rooms together."""
-        return sum(room.size for room in self._rooms.values())
+        """The bytes of all buffers together."""
+        return sum(buffer.size for buffer in self._buffers.values())
 
-    def room(self, name: str, size: int) -> int:
-        """Return the address of a room of at least `size` bytes.
+    def buffer(self, name: str, size: int) -> int:
+        """Return the address of a buffer of at least `size` bytes.
 
-        What was in it is lost if it has to grow.
+        Its contents are lost if it has to grow.
 
         Parameters
         ----------
         name : str
-            Which room.
+            Which buffer.
         size : int
-            In bytes; 0 is a room too.
+            In bytes; may be 0.
 
         Returns
         -------
@@ -54,21 +56,21 @@ class Workspace:
         DeviceMemoryError
             If that is over the limit, or more than the device has.
         """
-        room = self._rooms.get(name)
-        if room is not None and room.size >= size:
-            return room.address
-        if room is not None:
-            del self._rooms[name]
-            room.free()
+        buffer = self._buffers.get(name)
+        if buffer is not None and buffer.size >= size:
+            return buffer.address
+        if buffer is not None:
+            del self._buffers[name]
+            buffer.free()
         left = self._limit - self.size
         if size > left:
             raise DeviceMemoryError(f"{size} bytes for {name}, and {left} are left")
-        self._rooms[name] = self._device.allocate(
-            max(min(size + size // SLACK, left), min(SMALLEST_ROOM, left), 1)
+        self._buffers[name] = self._device.allocate(
+            max(min(size + size // SLACK, left), min(SMALLEST_BUFFER, left), 1)
         )
-        return self._rooms[name].address
+        return self._buffers[name].address
 
     def free(self) -> None:
-        """Give all memory back; rooms can be asked for again."""
-        while self._rooms:
-            self._rooms.popitem()[1].free()
+        """Give all memory back; buffers can be asked for again."""
+        while self._buffers:
+            self._buffers.popitem()[1].free()

@@ -55,16 +55,18 @@ def open_cuda_backend(
     if missing:
         raise BackendError("cuda", "; ".join(map(str, missing)))
     from mummergpu.cuda.pycuda_device import PycudaDevice
-    from mummergpu.matching.kmer.cuda import SampledCudaBackend
-    from mummergpu.matching.tree.cuda import CudaBackend
+    from mummergpu.matching.kmer.cuda import KmerCudaBackend
+    from mummergpu.matching.tree.cuda import TreeCudaBackend
 
     folder = None if device.kernel_folder is None else Path(device.kernel_folder)
     opened = PycudaDevice(device.number)
     cache = KernelCache(folder, notice)
     try:
         if isinstance(kind, KmerOptions):
-            return SampledCudaBackend(opened, cache, stats, notice, device.memory)
-        return CudaBackend(opened, cache, kind.policy, stats, notice, device.memory, device.profile)
+            return KmerCudaBackend(opened, cache, stats, notice, device.memory)
+        return TreeCudaBackend(
+            opened, cache, kind.policy, stats, notice, device.memory, device.profile
+        )
     except BaseException:
         # Without a backend nobody else would.
         opened.close()

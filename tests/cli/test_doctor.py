@@ -18,9 +18,8 @@ from mummergpu.cuda import requirements
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.nvrtc import INSTALL
+from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
-from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.tree.cuda_macros import Specialisation
 from mummergpu.runtime.libraries import Library
 
 PACKAGE_FOLDER = Path(doctor.__file__).parent.parent
@@ -79,9 +78,9 @@ def test_a_machine_that_has_all(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     cache = KernelCache(kernels, pytest.fail, version=lambda: (13, 5))
-    none = Specialisation.of(Policy(), wide=False, profile=False)
+    program = ProgramSource("none", "tree/program.cu")
     for architecture in ("sm_80", "sm_90"):
-        cache.cubin({"program.cu": ""}, none, architecture, lambda *_: bytes(2048 - 88))
+        cache.cubin({"tree/program.cu": ""}, program, architecture, lambda *_: bytes(2048 - 88))
     lines = ask(SOUND, monkeypatch, capfd)
     assert row(lines, "mummergpu") == __version__
     assert row(lines, "Python").startswith(".".join(map(str, sys.version_info[:3])) + " on Linux")

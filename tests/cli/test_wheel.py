@@ -60,6 +60,11 @@ def contents(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
+def kernel_files() -> list[str]:
+    folder = SOURCE / "kernels"
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.cu*"))
+
+
 def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel: Path) -> None:
     names = contents(wheel)
     for path in (SOURCE / "mummergpu").rglob("*.py"):
@@ -68,8 +73,8 @@ def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel: Path) -> No
     assert "mummergpu/py.typed" in names
     for path in (SOURCE / "workloads").glob("*.toml"):
         assert f"mummergpu/workloads/{path.name}" in names
-    kernels = {path.name for path in (SOURCE / "kernels").glob("*.cu*")}
-    assert "program.cu" in kernels
+    kernels = kernel_files()
+    assert {"tree/program.cu", "kmer/program.cu"} <= set(kernels)
     assert {f"mummergpu/kernels/{name}" for name in kernels} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
@@ -110,7 +115,7 @@ def test_the_installed_package_compiles_its_own_kernels(installed: Path, tmp_pat
     )
     where, *names = run(installed / "python", "-c", program, folder=tmp_path).split()
     assert Path(where).is_relative_to(installed.parent)
-    assert names == sorted(path.name for path in (SOURCE / "kernels").glob("*.cu*"))
+    assert names == kernel_files()
 
 
 def test_the_installed_command_looks_at_the_machine(installed: Path, tmp_path: Path) -> None:

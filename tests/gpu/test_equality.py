@@ -17,7 +17,7 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.pages import plan_pages
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK
 
@@ -99,7 +99,7 @@ def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) 
     case = sampled_case(3, 14)
     bases = case.reference.codes.size
     pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), 6)
-    backend = SampledCudaBackend(device, cache, Stats(), lambda _: None)
+    backend = KmerCudaBackend(device, cache, Stats(), lambda _: None)
     backend.load_pages(pages, case.minimum_length)
     expected = as_lists(backend.find_mems(case.block, case.block.codes, ANY))
     one, other = case.block.halves()

@@ -22,9 +22,9 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cpu import SampledCpuBackend
-from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cpu import CpuBackend
-from mummergpu.matching.tree.cuda import CudaBackend
+from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, reverse_complement_each
 
@@ -116,7 +116,7 @@ def differences(
     }
     assert any(expected[name][1] for name in expected)
     for policy in policies:
-        backend = CudaBackend(device, cache, policy, Stats(), lambda _: None)
+        backend = TreeCudaBackend(device, cache, policy, Stats(), lambda _: None)
         backend.load_pages(build(case, Layout.of(policy, wide)), case.minimum_length)
         for name, codes in strands.items():
             if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
@@ -171,7 +171,7 @@ def sampled_differences(
         plan = plan_pages(bases, case.page_size, 0)
         pages = build_kmer_pages(case.reference, plan, length)
         on_host = SampledCpuBackend(Stats())
-        on_device = SampledCudaBackend(device, cache, Stats(), lambda _: None)
+        on_device = KmerCudaBackend(device, cache, Stats(), lambda _: None)
         for backend in (on_host, on_device):
             backend.load_pages(pages, case.minimum_length)
             for name, codes in strands.items():

@@ -7,8 +7,10 @@ Memory can be limited, and everything that is not given back is known.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import struct
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,32 +31,53 @@ from mummergpu.cuda.device import (
     Stream,
     Texture,
 )
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 
 HERE = Path(__file__).resolve().parents[1] / "kernels"
 KERNELS = HERE.parents[1] / "kernels"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")
 """Compiling takes longer than running, hence no optimisation."""
 BARRIER_KERNELS = {
-    *("sum_tiles", "scan_tile_sums", "scan_tiles", "order_long_rows"),
-    *("count_long_lists", "write_long_lists"),
+    *("sum_tiles", "scan_tile_sums", "scan_tiles", "sort_long_candidates"),
+    *("count_frequent_kmer_mems", "write_frequent_kmer_mems"),
 }
 ALIGNMENT = 256
 POISON = 0xA5
 
 
-def compile_for_host(
-    specialisation: Specialisation, folder: Path, extra: Sequence[str] = ()
-) -> Path:
-    """Compile the kernels into a shared library, unless the folder has it."""
-    options = [
-        *("-std=c++17", "-O1", "-g1", "-shared", "-fPIC"),
-        *("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
-        *extra,
-        *specialisation.definitions(),
+def key_of(program: ProgramSource) -> str:
+    """A name for files; tests compile programs of one name with other constants too."""
+    return f"{program.name}-{hashlib.sha256(repr(program).encode()).hexdigest()[:12]}"
+
+
+def options_for_host(program: ProgramSource) -> list[str]:
+    """What a compiler is told of a program, but for the folders of `folders_for_host`."""
+    engine = program.entry.partition("/")[0].upper()
+    return [
+        *("-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
+        *program.definitions(),
+        *(f"-D{engine}_ENGINE", f'-DPROGRAM_ENTRY="{program.entry}"'),
     ]
-    name = f"kernels-{specialisation.name}"
-    return library_of(folder, name, HERE / "host_program.cpp", [KERNELS, HERE], options)
+
+
+def folders_for_host(program: ProgramSource, folder: Path) -> list[Path]:
+    """Where a compiler finds a program, its constants, and CUDA's stand-in."""
+    constants = folder / f"constants-{key_of(program)}"
+    constants.mkdir(exist_ok=True)
+    header = constants / CONSTANTS_HEADER
+    # Others may write, and read, the same file at the same time.
+    unfinished = header.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+    unfinished.write_text(program.constants_header())
+    os.replace(unfinished, header)
+    return [KERNELS, constants, HERE]
+
+
+def compile_for_host(program: ProgramSource, folder: Path, extra: Sequence[str] = ()) -> Path:
+    """Compile the kernels into a shared library, unless the folder has it."""
+    options = ["-O1", "-g1", *extra, *options_for_host(program)]
+    name = f"kernels-{program.name}"
+    include = folders_for_host(program, folder)
+    return library_of(folder, name, HERE / "host_program.cpp", include, options)
 
 
 _libc = ctypes.CDLL(None)
@@ -248,16 +271,12 @@ class HostCompiler:
     def __init__(self, folder: Path, extra: Sequence[str] = ()) -> None:
         self._folder = folder
         self._extra = extra
-        self._libraries: dict[Specialisation, Path] = {}
+        self._libraries: dict[ProgramSource, Path] = {}
 
-    def cubin(
-        self, sources: dict[str, str], specialisation: Specialisation, architecture: str
-    ) -> bytes:
-        if specialisation not in self._libraries:
-            self._libraries[specialisation] = compile_for_host(
-                specialisation, self._folder, self._extra
-            )
-        return os.fsencode(self._libraries[specialisation])
+    def cubin(self, sources: dict[str, str], program: ProgramSource, architecture: str) -> bytes:
+        if program not in self._libraries:
+            self._libraries[program] = compile_for_host(program, self._folder, self._extra)
+        return os.fsencode(self._libraries[program])
 
 
 def everything_given_back(device: HostDevice) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helpers.host_device import HostBuffer, HostCompiler, HostDevice, HostProgram, HostTexture
 from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.cuda.program import ProgramSource
 
 _TURN = threading.Lock()
 """Kernels on the host keep the numbers of their threads in variables of the library."""
@@ -91,10 +91,8 @@ class WatchedCompiler(HostCompiler):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.asked: list[Specialisation] = []
+        self.asked: list[ProgramSource] = []
 
-    def cubin(
-        self, sources: dict[str, str], specialisation: Specialisation, architecture: str
-    ) -> bytes:
-        self.asked.append(specialisation)
-        return super().cubin(sources, specialisation, architecture)
+    def cubin(self, sources: dict[str, str], program: ProgramSource, architecture: str) -> bytes:
+        self.asked.append(program)
+        return super().cubin(sources, program, architecture)

@@ -2,7 +2,7 @@
 #include "host_cuda.h"
 #include "host_warps.h"
 
-#include "program.cu"
+#include PROGRAM_ENTRY
 
 namespace {
 
@@ -72,22 +72,22 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)
     KERNEL(scan_tiles)
-#if SAMPLED
+#ifdef KMER_ENGINE
     KERNEL(pack_codes)
     KERNEL(mark_queries)
-    WARP_KERNEL(count_sampled)
-    KERNEL(count_long_lists)
-    KERNEL(offsets_of_sampled)
-    WARP_KERNEL(write_sampled)
-    KERNEL(write_long_lists)
+    WARP_KERNEL(count_kmer_mems)
+    KERNEL(count_frequent_kmer_mems)
+    KERNEL(offset_query_mems)
+    WARP_KERNEL(write_kmer_mems)
+    KERNEL(write_frequent_kmer_mems)
 #else
     KERNEL(match_kernel)
     KERNEL(count_mems)
     KERNEL(write_mems)
-    KERNEL(name_queries)
-    KERNEL(offsets_of_queries)
-    KERNEL(order_rows)
-    KERNEL(order_long_rows)
+    KERNEL(assign_queries)
+    KERNEL(offset_query_mems)
+    KERNEL(sort_candidates)
+    KERNEL(sort_long_candidates)
     KERNEL(merge_pages)
 #endif
     return 1;

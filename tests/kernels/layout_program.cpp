@@ -3,7 +3,7 @@
 #include "host_cuda.h"
 #include "host_warps.h"
 
-#include "program.cu"
+#include PROGRAM_ENTRY
 
 #include <cstddef>
 
@@ -17,49 +17,15 @@ struct Named {
 #define NAMED(...) {#__VA_ARGS__, static_cast<uint64>(__VA_ARGS__)}
 
 const Named VALUES[] = {
-    NAMED(COUNTS_OF_THREAD),
-    NAMED(SCAN_THREADS),
-#if SAMPLED
-    NAMED(WORD_BASES),
-    NAMED(PADDING_WORDS),
-    NAMED(sizeof(Planes)),
-    NAMED(LANES),
-    NAMED(sizeof(Tile)),
-    NAMED(KEPT_OF_TILE * sizeof(uint64)),
-#else
-    NAMED(EDGE_START),
-    NAMED(EDGE_END),
-    NAMED(STRING_DEPTH),
-    NAMED(PARENT),
-    NAMED(SUFFIX_LINK),
-    NAMED(IS_LEAF),
-    NAMED(LEAF_ID),
-    NAMED(NEXT_LEAF),
-    NAMED(FLAGS),
-    NAMED(LEAF_FLAG),
-    NAMED(PRECEDING_BASE_MASK),
-    NAMED(ROOT),
-    NAMED(NO_NODE),
-    NAMED(BREAK),
-    NAMED(BREAK_IN_WORD),
+    NAMED(BLOCK_THREADS),
+    NAMED(BREAKS_OF_WORD),
     NAMED(SLOTS),
-    NAMED(TREE_STRIP_BITS),
-    NAMED(REFERENCE_WIDTH_BITS),
-    NAMED(REFERENCE_STRIP_BITS),
-    NAMED(Half::TREE_WIDTH_BITS),
-    NAMED(sizeof(Half)),
-    NAMED(sizeof(Half::Texel)),
-    NAMED(Tree::STRIDE),
-    NAMED(TEXTURE_PART_BITS),
-    NAMED(TEXTURE_PARTS),
     NAMED(CODES_IN_WORD),
-    NAMED(sizeof(Candidate)),
-    NAMED(sizeof(KeptMems)),
-    NAMED(FEW_ROWS),
+    NAMED(sizeof(NodeHalf::Texel)),
     NAMED(sizeof(Tree)),
     NAMED(sizeof(Reference)),
     NAMED(sizeof(Queries)),
-    NAMED(sizeof(Mems)),
+    NAMED(sizeof(MemColumns)),
     NAMED(sizeof(FoundMems)),
     NAMED(sizeof(Page)),
     NAMED(offsetof(Page, begin)),
@@ -67,10 +33,8 @@ const Named VALUES[] = {
     NAMED(offsetof(Page, owned_count)),
     NAMED(offsetof(Page, joined_count)),
     NAMED(offsetof(Page, joined_reference)),
-#endif
 };
 
-#if !SAMPLED
 template <typename Number>
 uint32* write_half(const Number& half, uint32* fields) {
     for (uint32 field = EDGE_START; field <= IS_LEAF; ++field) {
@@ -78,7 +42,6 @@ uint32* write_half(const Number& half, uint32* fields) {
     }
     return fields;
 }
-#endif
 
 }  // namespace
 
@@ -91,9 +54,8 @@ extern "C" const char* named_value(uint64 number, uint64* value) {
     return VALUES[number].name;
 }
 
-#if !SAMPLED
 // Write the six fields of a half that lies in memory.
-extern "C" void read_half(const Half* half, uint32* fields) {
+extern "C" void read_half(const NodeHalf* half, uint32* fields) {
     write_half(*half, fields);
 }
 
@@ -124,4 +86,3 @@ extern "C" void find_places(const uint64* numbers, uint64 count, uint32 width_bi
         places[place] = place_in_strips(numbers[place], width_bits, strip_bits);
     }
 }
-#endif

@@ -3,7 +3,7 @@
 A program of its own, as `sanitized_search.py` is; it is given a folder. It prints what it has
 tried and what differs, and ends with 1 if anything does.
 
-With ``--short`` each room that the kernels write to gets one byte less than it needs, in a
+With ``--short`` each buffer that the kernels write to gets one byte less than it needs, in a
 process of its own; printed is for each whether anybody minds.
 """
 
@@ -24,7 +24,7 @@ from mummergpu.index.kmer_page import KmerPage, sampling_step
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer.cuda import SampledCudaBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray, Strand
 
@@ -32,9 +32,9 @@ from mummergpu.sequence.codes import CodeArray, Strand
 from helpers.kmer_cases import SAMPLED_CASES, kmer_lengths, tables_of  # isort: skip
 from helpers.search_cases import STRANDS, SearchCase, codes_of, rows_of  # isort: skip
 
-ROOMS: Final = (
-    *("planes", "query offsets", "kept mems", "tiles", "mem counts", "mem counts of tiles"),
-    *("long samples", "mem offsets of tiles", "offsets of mems"),
+BUFFERS: Final = (
+    *("bit planes", "query offsets", "kept mems", "tiles", "mem counts", "mem counts of tiles"),
+    *("frequent samples", "mem offsets of tiles", "offsets of mems"),
     *("query starts 0", "reference starts 0", "lengths 0"),
 )
 
@@ -42,10 +42,10 @@ SINGLE: Final = SearchCase("single", ("ACGGTCTTACGAACGC",), ("ACG",), 3)
 HEAVY: Final = SearchCase("heavy", ("A" * 80,), ("A" * 40,), 1)
 FULL: Final = SearchCase("full", ("ACAC" * 3,), ("ACAC" * 8,), 1)
 MANY: Final = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
-"""For short rooms: each of them is full to its last byte with one of these cases."""
+"""For short buffers: each of them is full to its last byte with one of these cases."""
 
 
-def find(backend: SampledCudaBackend, block: QueryBlock, codes: CodeArray) -> MemColumns:
+def find(backend: KmerCudaBackend, block: QueryBlock, codes: CodeArray) -> MemColumns:
     columns = backend.find_mems(block, codes, ANY)
     assert columns is not None
     return columns
@@ -57,7 +57,7 @@ def check(
     """Search both strands of a case, whole and in halves; return the matches and what is wrong."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, blocks)
-    backend = SampledCudaBackend(device, compiler, Stats(), lambda line: None)
+    backend = KmerCudaBackend(device, compiler, Stats(), lambda line: None)
     backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:
@@ -99,22 +99,22 @@ def check_all(compiler: HostCompiler) -> int:
     return 1 if wrong else 0
 
 
-def try_short_room(room: str, compiler: HostCompiler) -> bool:
-    """Tell whether a room is noticed that is a byte too small, by some case; in a child."""
+def try_short_buffer(buffer: str, compiler: HostCompiler) -> bool:
+    """Tell whether a buffer is noticed that is a byte too small, by some case; in a child."""
     for case, kmer_length in ((SINGLE, 3), (HEAVY, 1), (FULL, 1), (MANY, 1)):
         pages = tables_of(case, kmer_length)
         with tempfile.TemporaryFile() as errors:
             child = os.fork()
             if child == 0:
                 os.dup2(errors.fileno(), 2)
-                ExactWorkspace.short = room
+                ExactWorkspace.short = buffer
                 check(case, pages, compiler, 1)
                 os._exit(0 if ExactWorkspace.was_short else 3)
             _, status = os.waitpid(child, 0)
             errors.seek(0)
             text = errors.read().decode()
         code = os.waitstatus_to_exitcode(status)
-        assert code != 3, f"there is no room {room}"
+        assert code != 3, f"there is no buffer {buffer}"
         if code != 0:
             print(text[-3000:], file=sys.stderr)
             return "ERROR: AddressSanitizer" in text
@@ -126,7 +126,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--short", action="store_true")
     given = parser.parse_args()
-    workspace.SMALLEST_ROOM = 1
+    workspace.SMALLEST_BUFFER = 1
     workspace.SLACK = PLENTY
     searching.Workspace = ExactWorkspace
     compiler = HostCompiler(given.folder, SANITIZERS)
@@ -134,8 +134,9 @@ def main() -> int:
         return check_all(compiler)
     # Compile before there are children.
     check(SINGLE, tables_of(SINGLE, 3), compiler, 1)
-    for room in ROOMS:
-        print(f"{room}: {'noticed' if try_short_room(room, compiler) else 'nobody minds'}")
+    for buffer in BUFFERS:
+        verdict = "noticed" if try_short_buffer(buffer, compiler) else "nobody minds"
+        print(f"{buffer}: {verdict}")
     return 0
 
 

@@ -5,7 +5,7 @@ process. It is given a folder and policies (their letters, then ``W`` for the wi
 ``none``), and searches all cases under each of them. It prints what differs, and ends with 1
 if anything does.
 
-With ``--short ROOM`` the kernels get one byte less than that room needs, with ``--overflow``
+With ``--short BUFFER`` the kernels get one byte less than that buffer needs, with ``--overflow``
 a program beside them does what C++ does not define: a check of the sanitizers themselves.
 """
 
@@ -29,8 +29,8 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.matching.backends import stream_searcher as searching
-from mummergpu.matching.tree.cuda import CudaBackend
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.matching.tree.cuda import TreeCudaBackend
+from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.runtime.stats import Stats
 
 MOST_STRIPS = {False: 12, True: 2}
@@ -42,19 +42,19 @@ ANY = 1 << 40
 
 
 class ExactWorkspace(Workspace):
-    """Its rooms are never larger than asked for, so that nothing hides behind their ends."""
+    """Its buffers are never larger than asked for, so that nothing hides behind their ends."""
 
     short: str | None = None
     was_short = False
 
-    def room(self, name: str, size: int) -> int:
+    def buffer(self, name: str, size: int) -> int:
         if name == self.short:
             ExactWorkspace.was_short = True
             size -= 1
-        found = self._rooms.get(name)
+        found = self._buffers.get(name)
         if found is not None and found.size != max(size, 1):
-            self._rooms.pop(name).free()
-        return super().room(name, size)
+            self._buffers.pop(name).free()
+        return super().buffer(name, size)
 
 
 def choice_of(name: str) -> tuple[Policy, bool]:
@@ -99,7 +99,7 @@ def check(
     """Search both strands of a case under a policy."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, threads)
-    backend = CudaBackend(device, compiler, policy, Stats(), lambda line: None)
+    backend = TreeCudaBackend(device, compiler, policy, Stats(), lambda line: None)
     backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:
@@ -116,7 +116,7 @@ def check(
 
 def compile_all(names: list[str], compiler: HostCompiler) -> None:
     """Compile what the policies need, on all processors that are there for us."""
-    wanted = {Specialisation.of(*choice_of(name), False) for name in names}
+    wanted = {tree_program(*choice_of(name), False) for name in names}
     sharing = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // sharing)) as pool:
         list(pool.map(partial(compiler.cubin, {}, architecture="host"), wanted))
@@ -143,13 +143,13 @@ def main() -> int:
         print("nobody minds", overflow(given.folder))
         return 0
     ExactWorkspace.short = given.short
-    workspace.SMALLEST_ROOM = 1
+    workspace.SMALLEST_BUFFER = 1
     workspace.SLACK = PLENTY
     searching.Workspace = ExactWorkspace
     compiler = HostCompiler(given.folder, SANITIZERS)
     if given.short is not None:
         check(CASES[0], CASES[0].pages(Layout.of(Policy())), Policy(), compiler, 1)
-        print("nobody minds" if ExactWorkspace.was_short else f"there is no room {given.short}")
+        print("nobody minds" if ExactWorkspace.was_short else f"there is no buffer {given.short}")
         return 0
     compile_all(given.policies, compiler)
     wrong = check_policies(given.policies, compiler)

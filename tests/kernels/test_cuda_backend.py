@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from helpers.host_device import everything_given_back
@@ -39,14 +40,15 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.tree import cuda_pages as resident
+from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cpu import CpuBackend
-from mummergpu.matching.tree.cuda import KERNELS, CudaBackend
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend
+from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.runtime.stats import Stats
 
 
 @dataclass
-class Opened(OpenedBackend[CudaBackend]):
+class Opened(OpenedBackend[TreeCudaBackend]):
     """A backend that searches trees of one policy."""
 
     policy: Policy
@@ -76,7 +78,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     ) -> Opened:
         given = WatchedDevice() if device is None else device
         stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
-        backend = CudaBackend(given, compiler, policy, stats, notices.append, memory, profile)
+        backend = TreeCudaBackend(given, compiler, policy, stats, notices.append, memory, profile)
         every.append(Opened(backend, given, stats, notices, policy))
         return every[-1]
 
@@ -231,7 +233,7 @@ def test_each_format_is_compiled_once(opened: Open, compiler: WatchedCompiler) -
     for wide in (False, True, False, True):
         given.load_pages(GENOME, wide)
         assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
-    wanted = [Specialisation.of(given.policy, wide, False) for wide in (False, True)]
+    wanted = [tree_program(given.policy, wide, False) for wide in (False, True)]
     assert compiler.asked[before:] == wanted
     assert given.stats.stages["kernels_compiled"].count == 2
 
@@ -322,18 +324,25 @@ def test_textures_are_made_for_what_the_policy_says(
 
 
 @pytest.mark.parametrize(
-    ("code", "limit", "message"),
+    ("code", "module", "limit", "value", "message"),
     [
-        ("QRT", "TEXTURE_PART_TEXELS", "too large for textures"),
-        ("QRTmrt", "MOST_ARRAY_ROWS", "too large for two-dimensional textures"),
+        ("QRT", cuda_program, "TEXTURE_PART_BITS", 4, "too large for textures"),
+        ("QRTmrt", resident, "MOST_ARRAY_ROWS", 31, "too large for two-dimensional textures"),
     ],
+    ids=["one dimension", "two dimensions"],
 )
 def test_trees_too_large_for_textures_are_an_error(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, code: str, limit: str, message: str
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    module: ModuleType,
+    limit: str,
+    value: int,
+    message: str,
 ) -> None:
     given = opened(code)
     with monkeypatch.context() as patched:
-        patched.setattr(resident, limit, 31)
+        patched.setattr(module, limit, value)
         with pytest.raises(BackendError, match=f"{message}; use a smaller --page-size"):
             given.load_pages(GENOME)
     given.load_pages(GENOME)
@@ -409,5 +418,5 @@ def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
 def test_a_device_with_too_little_memory_is_refused(compiler: WatchedCompiler, free: int) -> None:
     device = WatchedDevice(free)
     with pytest.raises(BackendError, match="bytes of device memory are too few"):
-        CudaBackend(device, compiler, Policy(), Stats(), lambda line: None)
+        TreeCudaBackend(device, compiler, Policy(), Stats(), lambda line: None)
     assert not device.buffers and not device.streams

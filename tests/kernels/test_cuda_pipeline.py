@@ -33,7 +33,7 @@ from mummergpu.matching import open_cuda as opening
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.open_backend import open_backend
 from mummergpu.matching.tree.cpu import CpuBackend
-from mummergpu.matching.tree.cuda import CudaBackend
+from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.libraries import Library
 from mummergpu.runtime.stats import Stats
 
@@ -162,7 +162,7 @@ def check(
     told: dict[str, Any] = json.loads(report.read_text())
     assert told["settings"]["backend"] == "cuda"
     assert told["counts"]["matches"] > 20
-    kernel = "match_kernel" if search == "tree" else "count_sampled"
+    kernel = "match_kernel" if search == "tree" else "count_kmer_mems"
     assert told["kernels"][kernel]["launches"] > 0
     assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
     others, _ = output(*given, "-C")
@@ -307,11 +307,11 @@ def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(
     assert everything_given_back(machine.devices[0])
 
 
-def chosen(notices: list[str], **told: Any) -> tuple[CpuBackend | CudaBackend, Stats]:
+def chosen(notices: list[str], **told: Any) -> tuple[CpuBackend | TreeCudaBackend, Stats]:
     stats = Stats()
     options = match_options("r.fa", ("q.fa",), **told)
     backend = open_backend(options.index.kind, options.device, stats, notices.append)
-    assert isinstance(backend, CpuBackend | CudaBackend)
+    assert isinstance(backend, CpuBackend | TreeCudaBackend)
     return backend, stats
 
 
@@ -327,7 +327,7 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
         policy=Policy.from_code("Tn"),
         kernel_folder="cubins",
     )
-    assert isinstance(backend, CudaBackend)
+    assert isinstance(backend, TreeCudaBackend)
     assert (machine.numbers, machine.folders) == ([3], [Path("cubins")])
     assert stats.settings["device"] == "host"
     expected = plan.divide_memory(GIB, GIB // 4, 3)

@@ -1,4 +1,4 @@
-"""How device memory is divided, and how the rooms of one block of queries come and go."""
+"""How device memory is divided, and how the buffers of one block of queries come and go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from helpers.host_device import ALIGNMENT, HostDevice
 
 from mummergpu.cuda.device import DeviceMemoryError
-from mummergpu.cuda.workspace import SMALLEST_ROOM, Workspace
+from mummergpu.cuda.workspace import SMALLEST_BUFFER, Workspace
 from mummergpu.errors import BackendError
 from mummergpu.matching.backends.memory_plan import (
     FREE_PART,
@@ -66,51 +66,51 @@ def test_too_little_memory_is_an_error_that_names_what_would_do() -> None:
         divide_memory(LEAST, None, 3)
 
 
-def test_a_room_is_kept_while_it_suffices() -> None:
+def test_a_buffer_is_kept_while_it_suffices() -> None:
     device = HostDevice()
     workspace = Workspace(device, GIB)
-    addresses = [workspace.room("codes", size) for size in (4000, 1, 3999, 4000, 4400)]
+    addresses = [workspace.buffer("codes", size) for size in (4000, 1, 3999, 4000, 4400)]
     assert len(set(addresses)) == 1, "there is some slack for a little more"
     assert [buffer.size for buffer in device.buffers] == [workspace.size] == [4500]
-    assert workspace.room("names", 4000) != addresses[0]
+    assert workspace.buffer("names", 4000) != addresses[0]
     assert len(device.buffers) == 2
     workspace.free()
 
 
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 10_007])
-def test_rooms_are_large_enough_and_aligned(size: int) -> None:
+def test_buffers_are_large_enough_and_aligned(size: int) -> None:
     device = HostDevice()
     workspace = Workspace(device, GIB)
-    assert workspace.room("codes", size) % ALIGNMENT == 0
-    assert workspace.size >= max(size, SMALLEST_ROOM)
+    assert workspace.buffer("codes", size) % ALIGNMENT == 0
+    assert workspace.size >= max(size, SMALLEST_BUFFER)
     workspace.free()
     assert (workspace.size, device.buffers) == (0, [])
 
 
-def test_a_room_that_grows_is_given_back_first() -> None:
+def test_a_buffer_that_grows_is_given_back_first() -> None:
     device = HostDevice(memory_bytes=10_000)
     workspace = Workspace(device, 10_000)
-    workspace.room("codes", 6_000)
-    workspace.room("codes", 9_000)
+    workspace.buffer("codes", 6_000)
+    workspace.buffer("codes", 9_000)
     assert len(device.buffers) == 1
     assert 9_000 <= workspace.size <= 10_000
     workspace.free()
 
 
-def test_all_rooms_together_stay_below_the_limit() -> None:
+def test_all_buffers_together_stay_below_the_limit() -> None:
     device = HostDevice()
     workspace = Workspace(device, 10_000)
-    workspace.room("codes", 5_000)
-    workspace.room("names", 3_000)
+    workspace.buffer("codes", 5_000)
+    workspace.buffer("names", 3_000)
     assert workspace.size == device.used <= 10_000
     left = 10_000 - workspace.size
     with pytest.raises(DeviceMemoryError, match=f"{left + 1} bytes for counts, and {left} are"):
-        workspace.room("counts", left + 1)
-    workspace.room("counts", left)
+        workspace.buffer("counts", left + 1)
+    workspace.buffer("counts", left)
     assert workspace.size == device.used == 10_000
     assert device.refusals == 0, "the device was not even asked"
     workspace.free()
-    workspace.room("counts", 10_000)
+    workspace.buffer("counts", 10_000)
     workspace.free()
     assert device.buffers == []
 
@@ -118,9 +118,9 @@ def test_all_rooms_together_stay_below_the_limit() -> None:
 def test_what_the_device_does_not_have_is_refused_too() -> None:
     device = HostDevice(memory_bytes=10_000)
     workspace = Workspace(device, 1 << 40)
-    workspace.room("codes", 5_000)
+    workspace.buffer("codes", 5_000)
     with pytest.raises(DeviceMemoryError):
-        workspace.room("names", 6_000)
+        workspace.buffer("names", 6_000)
     assert device.refusals == 1
     workspace.free()
     assert device.buffers == []

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.host_device import HERE, KERNELS, HostDevice, HostStream
+from helpers.host_device import HERE, HostDevice, HostStream, folders_for_host, options_for_host
 from helpers.host_libraries import library_of
 from helpers.loops import each
 
@@ -31,12 +31,10 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import device_codes
 from mummergpu.matching.backends.device_codes import ResidentCodes
-from mummergpu.matching.kmer import cuda as sampled
-from mummergpu.matching.tree import cuda_pages as resident
-from mummergpu.matching.tree import cuda_search as search
+from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cuda_arrays import DeviceMems, DeviceQueries
-from mummergpu.matching.tree.cuda_macros import Specialisation
 from mummergpu.matching.tree.cuda_pages import ResidentPage
+from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.sequence import codes as sequence
 
 FORMATS = [pytest.param(False, id="paper"), pytest.param(True, id="wide")]
@@ -45,7 +43,7 @@ PAGE = Page(0, 1, 1, 1)
 
 
 class KernelHeaders:
-    """The kernels' headers, compiled for one set of policies, or for the sampled search."""
+    """The kernels' headers, compiled for one set of policies."""
 
     def __init__(self, library: Path) -> None:
         self.library = ctypes.CDLL(str(library))
@@ -113,18 +111,11 @@ def compiled(cxx: str, library_folder: Path) -> Compile:
     """Compiles the headers for policies and a format, once each."""
 
     @cache
-    def compile_headers(code: str, wide: bool, kernels: Path = KERNELS) -> KernelHeaders:
-        if code == "sampled":
-            specialisation = Specialisation.of_sampled_search()
-        else:
-            specialisation = Specialisation.of(Policy.from_code(code), wide, False)
-        options = [
-            *("-std=c++17", "-O0", "-shared", "-fPIC"),
-            *("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
-            *specialisation.definitions(),
-        ]
-        name = f"layout-{specialisation.name}"
-        include = [kernels, HERE]
+    def compile_headers(code: str, wide: bool) -> KernelHeaders:
+        program = tree_program(Policy.from_code(code), wide, False)
+        options = ["-O0", *options_for_host(program)]
+        name = f"layout-{program.name}"
+        include = folders_for_host(program, library_folder)
         library = library_of(library_folder, name, HERE / "layout_program.cpp", include, options)
         return KernelHeaders(library)
 
@@ -132,77 +123,22 @@ def compiled(cxx: str, library_folder: Path) -> Compile:
 
 
 @pytest.mark.parametrize("wide", FORMATS)
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("EDGE_START", "EDGE_END", "STRING_DEPTH", "PARENT", "SUFFIX_LINK", "IS_LEAF"),
-        *("LEAF_ID", "NEXT_LEAF", "FLAGS", "LEAF_FLAG", "PRECEDING_BASE_MASK"),
-        *("ROOT", "NO_NODE", "TREE_STRIP_BITS", "REFERENCE_WIDTH_BITS", "REFERENCE_STRIP_BITS"),
-    ],
-)
-def test_what_has_one_name_has_one_value(compiled: Compile, name: str, wide: bool) -> None:
-    assert compiled("none", wide).values[name] == getattr(layout, name)
-
-
-@pytest.mark.parametrize("wide", FORMATS)
-@pytest.mark.parametrize("code", ["none", "m"])
-def test_halves_and_strides_have_one_size(compiled: Compile, code: str, wide: bool) -> None:
-    values = compiled(code, wide).values
-    ours = Layout.of(Policy.from_code(code), wide)
-    assert values["sizeof(Half)"] == ours.half_bytes
-    assert values["Tree::STRIDE"] * values["sizeof(Half::Texel)"] == ours.node_stride_bytes
-    assert values["Half::TREE_WIDTH_BITS"] == ours.tree_width_bits
-
-
-@pytest.mark.parametrize("wide", FORMATS)
-def test_codes_and_slots_are_the_same(compiled: Compile, wide: bool) -> None:
+def test_slots_are_the_fields_of_a_half_but_the_flags(compiled: Compile, wide: bool) -> None:
     values = compiled("none", wide).values
-    assert values["BREAK"] == sequence.BREAK
-    assert values["BREAK_IN_WORD"].to_bytes(8, "little") == bytes([sequence.BREAK] * 8)
     assert values["SLOTS"] == layout.FIELDS - 1 == sequence.BREAK + 1
+    assert values["BREAKS_OF_WORD"].to_bytes(8, "little") == bytes([sequence.BREAK] * 8)
 
 
-@pytest.mark.parametrize("wide", FORMATS)
-def test_rooms_are_of_the_size_that_is_written(compiled: Compile, wide: bool) -> None:
-    values = compiled("none", wide).values
-    assert values["sizeof(Candidate)"] == search.CANDIDATE_BYTES
-    assert values["sizeof(KeptMems)"] == search.KEPT_BYTES
-    assert values["FEW_ROWS"] == search.FEW_ROWS
-    assert values["COUNTS_OF_THREAD"] == launches.COUNTS_OF_THREAD
+def test_the_largest_page_of_the_paper_fits_its_textures(compiled: Compile) -> None:
+    merged = Layout.of(Policy(merged_tree=True))
+    texels = 2 * merged.maximum_bases * merged.node_stride_bytes
+    texels //= compiled("T", False).values["sizeof(NodeHalf::Texel)"]
+    assert texels <= cuda_program.texture_parts(False) << cuda_program.TEXTURE_PART_BITS
 
 
-def test_the_sampled_search_has_the_same_sizes(compiled: Compile) -> None:
-    values = compiled("sampled", False).values
-    assert values == {
-        "COUNTS_OF_THREAD": launches.COUNTS_OF_THREAD,
-        "SCAN_THREADS": compiled("none", False).values["SCAN_THREADS"],
-        "WORD_BASES": sampled.WORD_BASES,
-        "PADDING_WORDS": sampled.PADDING_WORDS,
-        "sizeof(Planes)": sampled.PLANES_BYTES,
-        "LANES": sampled.LANES,
-        "sizeof(Tile)": sampled.TILE_BYTES,
-        "KEPT_OF_TILE * sizeof(uint64)": sampled.KEPT_BYTES,
-    }
-
-
-@pytest.mark.parametrize("wide", FORMATS)
-def test_textures_are_cut_where_they_are_read(compiled: Compile, wide: bool) -> None:
-    values = compiled("T", wide).values
-    parts = resident.WIDE_TEXTURE_PARTS if wide else resident.PAPER_TEXTURE_PARTS
-    assert 1 << values["TEXTURE_PART_BITS"] == resident.TEXTURE_PART_TEXELS
-    assert values["TEXTURE_PARTS"] == parts
-    most_texels = 2 * Layout.of(Policy(merged_tree=True), wide).maximum_bases
-    most_texels *= Layout.of(Policy(merged_tree=True), wide).node_stride_bytes
-    most_texels //= values["sizeof(Half::Texel)"]
-    if not wide:
-        assert most_texels <= parts * resident.TEXTURE_PART_TEXELS, "the largest page fits"
-
-
-def test_words_end_in_the_padding(compiled: Compile) -> None:
-    values = compiled("none", False).values
-    assert values["CODES_IN_WORD"] == device_codes.WORD_BYTES
-    # From the position behind the last code on, two words may be read.
-    assert device_codes.PADDING_BYTES >= 2 * values["CODES_IN_WORD"]
+def test_words_end_in_the_padding() -> None:
+    # From the position after the last code on, two words may be read.
+    assert device_codes.PADDING_BYTES >= 2 * device_codes.WORD_BYTES
 
 
 @pytest.mark.parametrize("wide", FORMATS)
@@ -210,9 +146,9 @@ def test_structures_are_as_large_as_their_arguments(compiled: Compile, wide: boo
     values = compiled("none", wide).values
     mems = DeviceMems(0, 1, (2, 3, 4), 5)
     assert values["sizeof(FoundMems)"] == 8 * len(mems.arguments)
-    assert values["sizeof(Mems)"] == 8 * len(mems.columns)
+    assert values["sizeof(MemColumns)"] == 8 * len(mems.columns)
     assert values["sizeof(Queries)"] == 8 * len(DeviceQueries(0, 0, 0, 0, None).arguments)
-    # As `search.Searcher._print` gives a page: two of its numbers have 32 bits.
+    # As `TreeStreamSearcher._print` gives a page: two of its numbers have 32 bits.
     assert values["sizeof(Page)"] == struct.calcsize("QIIQQ")
     members = ("begin", "base_count", "owned_count", "joined_count", "joined_reference")
     offsets = [values[f"offsetof(Page, {member})"] for member in members]
@@ -239,10 +175,10 @@ def test_the_real_device_gives_what_the_kernels_expect(
     compiled: Compile, real_device: ModuleType, wide: bool
 ) -> None:
     values = compiled("none", wide).values
-    assert real_device.BLOCK_THREADS == values["SCAN_THREADS"], "as much memory is shared"
+    assert real_device.BLOCK_THREADS == values["BLOCK_THREADS"], "as much memory is shared"
     textures = importlib.import_module("mummergpu.cuda.textures")
     channels = {size: count for size, (_, count) in textures._FORMATS.items()}
-    assert channels[values["sizeof(Half::Texel)"]] == values["sizeof(Half::Texel)"] // 4
+    assert channels[values["sizeof(NodeHalf::Texel)"]] == values["sizeof(NodeHalf::Texel)"] // 4
     assert channels[values["CODES_IN_WORD"]] == 2
     assert channels[1] == 1
 
@@ -330,26 +266,15 @@ def test_nodes_are_read_where_they_were_laid(compiled: Compile, code: str, wide:
 
 @pytest.mark.parametrize("code", ["T", "Tm"])
 def test_large_trees_take_several_textures(
-    compiled: Compile,
-    code: str,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
+    compiled: Compile, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As trees of more than 2**27 texels do, but smaller: a copy of the kernels has small parts."""
-    part_bits = 6
-    copy = tmp_path_factory.mktemp("small-parts")
-    for file in KERNELS.iterdir():
-        text = file.read_text().replace(
-            "TEXTURE_PART_BITS = 27;", f"TEXTURE_PART_BITS = {part_bits};"
-        )
-        (copy / file.name).write_text(text)
-    kernel = compiled(code, True, copy)
-    assert kernel.values["TEXTURE_PART_BITS"] == part_bits
-    monkeypatch.setattr(resident, "TEXTURE_PART_TEXELS", 1 << part_bits)
+    """As trees of more than 2**27 texels do, but smaller: here textures have few texels."""
+    monkeypatch.setattr(cuda_program, "TEXTURE_PART_BITS", 6)
+    kernel = compiled(code, True, "small-textures")
     policy = Policy.from_code(code)
-    texels = kernel.values["TEXTURE_PARTS"] << part_bits
-    slots = texels // kernel.values["Tree::STRIDE"]
-    check_nodes(kernel, policy, True, slots)
+    texels = cuda_program.texture_parts(True) << 6
+    slots = texels * kernel.values["sizeof(NodeHalf::Texel)"]
+    check_nodes(kernel, policy, True, slots // Layout.of(policy, True).node_stride_bytes)
 
 
 @pytest.mark.parametrize("code", ["none", "R", "r", "Rr"])

@@ -15,13 +15,15 @@ from helpers.pairwise import name_of, pairwise_policies
 from mummergpu.cuda import launcher as launches
 from mummergpu.cuda import nvrtc as compilation
 from mummergpu.cuda.nvrtc import compile_with_log
+from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import stream_searcher as searching
-from mummergpu.matching.kmer import cuda as sampled
-from mummergpu.matching.tree import cuda_search as search
+from mummergpu.matching.kmer import cuda as kmer_search
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.matching.tree.cuda_program import tree_program
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 LAYOUTS = ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")
@@ -36,8 +38,8 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-FILES_OF_SAMPLED = {"long_lists.cu", "offsets.cu", "planes.cu", "sampled.cu"}
-FILES_OF_TREES = {"match.cu", "offsets.cu", "order.cu", "print.cu", "queries.cu"}
+TREE_PROGRAM = tree_program(Policy(), wide=False, profile=False)
+PROGRAMS = [pytest.param(TREE_PROGRAM, id="tree"), pytest.param(KMER_PROGRAM, id="kmer")]
 
 
 def kernels_launched(*modules: ModuleType) -> set[str]:
@@ -53,15 +55,28 @@ def kernels_launched(*modules: ModuleType) -> set[str]:
     return names
 
 
-def kernels_written(files: set[str]) -> set[str]:
-    """The kernels that some of the sources define."""
-    pattern = r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\('
-    sources = read_sources()
-    return {name for file in files for name in re.findall(pattern, sources[file])}
+KERNEL = r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(([^)]*)\)'
 
 
-def check_program(specialisation: Specialisation, architecture: str) -> None:
-    compiled = compile_with_log(read_sources(), specialisation, architecture)
+def kernels_written(program: ProgramSource) -> set[str]:
+    """The kernels that the files of a program define."""
+    texts = program.files(read_sources()).values()
+    return {name for text in texts for name, _ in re.findall(KERNEL, text)}
+
+
+def files_included(program: ProgramSource) -> set[str]:
+    """The files that a program's entry includes, and those that these include."""
+    files = program.files(read_sources())
+    found, waiting = {program.entry}, [program.entry]
+    while waiting:
+        included = set(re.findall(r'^#include "(.*)"$', files[waiting.pop()], re.MULTILINE))
+        waiting += included - found
+        found |= included
+    return found
+
+
+def check_program(program: ProgramSource, architecture: str) -> None:
+    compiled = compile_with_log(read_sources(), program, architecture)
     assert compiled.image.startswith(b"\x7fELF")
     lines = [line for line in compiled.log.splitlines() if line.strip()]
     others = [line for line in lines if not re.match(r"ptxas (info  |      )  ?[:.]", line)]
@@ -71,8 +86,7 @@ def check_program(specialisation: Specialisation, architecture: str) -> None:
         r"(\d+) bytes spill stores, (\d+) bytes spill loads",
         compiled.log,
     )
-    files = FILES_OF_SAMPLED if specialisation.sampled else FILES_OF_TREES
-    assert {kernel for kernel, *_ in needs} == kernels_written(files)
+    assert {kernel for kernel, *_ in needs} == kernels_written(program)
     for kernel, *numbers in needs:
         assert numbers == ["0", "0", "0"], f"{kernel} uses local memory: {numbers}"
         assert f".text.{kernel}".encode() in compiled.image
@@ -83,7 +97,7 @@ def check_program(specialisation: Specialisation, architecture: str) -> None:
 def test_each_pair_of_policies_and_formats_compiles(
     architecture: str, choice: tuple[Policy, bool]
 ) -> None:
-    check_program(Specialisation.of(*choice, False), architecture)
+    check_program(tree_program(*choice, False), architecture)
 
 
 @pytest.mark.slow
@@ -96,29 +110,57 @@ def test_all_policies_of_a_layout_compile(architecture: str, wide: bool, layout:
     every = product((False, True), repeat=3)
     for textures in every if architecture == ARCHITECTURES[-1] else ((False,) * 3, (True,) * 3):
         policy = Policy(*textures, "m" in letters, "r" in letters, "t" in letters)
-        check_program(Specialisation.of(policy, wide, False), architecture)
+        check_program(tree_program(policy, wide, False), architecture)
 
 
 @pytest.mark.parametrize("code", ["none", "m", "QRTmrt"])
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
 def test_programs_that_count_node_visits_compile(wide: bool, code: str) -> None:
-    check_program(Specialisation.of(Policy.from_code(code), wide, True), "sm_90")
+    check_program(tree_program(Policy.from_code(code), wide, True), "sm_90")
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_sampled_search_compiles(architecture: str) -> None:
-    check_program(Specialisation.of_sampled_search(), architecture)
+def test_the_kmer_search_compiles(architecture: str) -> None:
+    check_program(KMER_PROGRAM, architecture)
 
 
 def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
-    for_trees = kernels_launched(search, launches)
-    assert for_trees == kernels_written(FILES_OF_TREES)
+    for_trees = kernels_launched(tree_search, searching, launches)
+    assert for_trees == kernels_written(TREE_PROGRAM)
     assert set(KERNELS) <= for_trees
-    for_tables = kernels_launched(sampled, searching, launches)
-    assert for_tables == kernels_written(FILES_OF_SAMPLED)
-    assert set(sampled.KERNELS) <= for_tables
+    for_tables = kernels_launched(kmer_search, searching, launches)
+    assert for_tables == kernels_written(KMER_PROGRAM)
+    assert set(kmer_search.KERNELS) <= for_tables
 
 
-def test_every_file_with_kernels_belongs_to_a_search() -> None:
-    files = {name for name, text in read_sources().items() if "__global__" in text}
-    assert files == FILES_OF_SAMPLED | FILES_OF_TREES
+def test_every_file_is_included_by_a_program() -> None:
+    included = files_included(TREE_PROGRAM) | files_included(KMER_PROGRAM)
+    assert included == {*read_sources(), CONSTANTS_HEADER}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_constant_is_used_by_a_kernel(program: ProgramSource) -> None:
+    """And none is defined a second time."""
+    files = program.files(read_sources())
+    text = "\n".join(files[name] for name in files_included(program) - {CONSTANTS_HEADER})
+    code = re.sub(r"//.*", "", text)
+    for name, _ in program.constants:
+        assert re.search(rf"\b{name}\b", code), f"no kernel uses {name}"
+        assert not re.search(rf"\b(constexpr \w+|define) {name}\b", code), f"{name} twice"
+
+
+def test_every_kernel_says_what_it_is_given_and_how_it_is_launched() -> None:
+    """A comment before it names its parameters, or the kernel that has the same."""
+    for name, text in read_sources().items():
+        for found in re.finditer(KERNEL, text):
+            kernel, parameters = found.groups()
+            before = text[: found.start()].rstrip("\n").splitlines()
+            comment = []
+            while before and before[-1].startswith("//"):
+                comment.append(before.pop())
+            told = "\n".join(reversed(comment))
+            names = {part.split()[-1].lstrip("*&") for part in parameters.split(",")}
+            assert re.search(r"Grid: .*Shared memory: ", told, re.DOTALL) or "launch, is as" in told
+            same = re.search(r"(as it is given it|is as for `\w+`|as for `\w+`)", told)
+            missing = {one for one in names if not re.search(rf"\b{one}\b", told)}
+            assert not missing or same, f"{name}: {kernel} does not explain {missing}"

@@ -49,8 +49,8 @@ from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer import cuda as sampled
 from mummergpu.matching.kmer.cpu import SampledCpuBackend
-from mummergpu.matching.kmer.cuda import KERNELS, SampledCudaBackend, planes_bytes
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend, bit_planes_bytes
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.runtime.stats import Stats
 
 HERE = Path(__file__).resolve().parent
@@ -112,7 +112,7 @@ def test_memory_that_is_one_byte_short_is_noticed(sanitized: Callable[..., str])
     assert [line for line in lines if not line.endswith(": noticed")] == []
 
 
-class Opened(OpenedBackend[SampledCudaBackend]):
+class Opened(OpenedBackend[KmerCudaBackend]):
     """A backend that searches tables."""
 
     too_many = "(bytes|bases)"
@@ -137,7 +137,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     def open_backend(device: WatchedDevice | None = None, memory: int | None = None) -> Opened:
         given = WatchedDevice() if device is None else device
         stats, notices = Stats(), list[str]()
-        backend = SampledCudaBackend(given, compiler, stats, notices.append, memory)
+        backend = KmerCudaBackend(given, compiler, stats, notices.append, memory)
         every.append(Opened(backend, given, stats, notices))
         return every[-1]
 
@@ -236,8 +236,8 @@ def test_blocks_that_do_not_fit_are_halved(opened: Open, small_blocks: int, who:
     assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
     assert (given.device.refusals > 0) == (who == "the device")
     assert given.halved[0] == 16 and Counter(given.halved)[8] == 2
-    launched = Counter(given.device.launches)["count_sampled"]
-    counted = given.stats.kernels["count_sampled"].launches
+    launched = Counter(given.device.launches)["count_kmer_mems"]
+    counted = given.stats.kernels["count_kmer_mems"].launches
     assert launched > counted, "what came to nothing is not counted"
     small = block_of(REPEATS.queries[:1])
     assert given.find(small) == REPEATS.expected(FORWARD)[:1]
@@ -306,7 +306,7 @@ def test_a_block_of_too_many_bases_is_halved(opened: Open, monkeypatch: pytest.M
     assert given.halved == [13]
     with pytest.raises(DeviceMemoryError):
         given.backend._searchers[0].find_mems(
-            given.backend._job, GENOME.block(), GENOME.block().codes, ANY
+            given.backend._context, GENOME.block(), GENOME.block().codes, ANY
         )
 
 
@@ -340,7 +340,7 @@ def test_groups_of_parts_take_each_others_place(opened: Open) -> None:
         # Two arrays a part, and the whole reference.
         assert len(given.device.buffers) == 2 * len(group) + 1
         tables = sum(page.table.byte_count for page in group)
-        assert given.device.used == tables + planes_bytes(pages[0].joined_reference.size)
+        assert given.device.used == tables + bit_planes_bytes(pages[0].joined_reference.size)
         expected, found = (one.find_mems(block, block.codes, ANY) for one in (cpu, given.backend))
         assert expected is not None and found is not None
         # Samples are other ones: the cpu backend's begin with each query, here with the block.
@@ -356,7 +356,7 @@ def test_the_kernels_are_compiled_once(opened: Open, compiler: WatchedCompiler) 
     for case, kmer_length in ((GENOME, 3), (far_case(0), 5), (dense_case(0), 1), (GENOME, 6)):
         given.load_pages(case, kmer_length)
         assert given.find(case.block()) == case.expected(FORWARD)
-    assert compiler.asked[before:] == [Specialisation.of_sampled_search()]
+    assert compiler.asked[before:] == [KMER_PROGRAM]
     assert given.stats.stages["kernels_compiled"].count == 1
 
 
@@ -392,7 +392,7 @@ def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
     used = {name: count for name, count in launches.items() if count > 0}
     assert Counter(given.device.launches) == used
     assert set(KERNELS) <= set(used)
-    assert used["count_sampled"] == len(pages)
+    assert used["count_kmer_mems"] == len(pages)
     stage = given.stats.stages["kmer_kernel"]
     assert stage.count == sum(used.values())
     assert stage.seconds == pytest.approx(stage.count / 1000)

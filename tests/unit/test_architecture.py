@@ -34,9 +34,10 @@ ROOMS = (
 """A module imports only from its own room and from the rooms below it."""
 
 INNER_ROOMS = {
-    "matching": ("kmer", "tree", "backends"),
+    "matching": (("tree", "kmer"), ("backends",)),
 }
-"""Folders of a room, where there are several: the same rule holds among them."""
+"""Folders of a room, where there are several, floor by floor: one imports only from its own files
+and from folders on floors below it."""
 
 MOST_FLOORS = 10
 """The longest chain of rooms that import each other may not be longer."""
@@ -107,7 +108,13 @@ def room_of(name: str) -> str:
 def inner_room_of(name: str) -> str:
     """Return the folder inside its room that a module is in, or nothing."""
     parts = name.split(".")
-    return parts[2] if len(parts) > 2 and parts[2] in INNER_ROOMS.get(parts[1], ()) else ""
+    inner = parts[2] if len(parts) > 2 else ""
+    return inner if any(inner in floor for floor in INNER_ROOMS.get(parts[1], ())) else ""
+
+
+def inner_floor_of(room: str, inner: str) -> int:
+    """Return the floor of a folder inside its room, counted from the top."""
+    return next(number for number, floor in enumerate(INNER_ROOMS[room]) if inner in floor)
 
 
 def read_modules(package: Path) -> dict[str, Module]:
@@ -149,10 +156,9 @@ def room_violations(module: Module, modules: dict[str, Module]) -> Iterator[str]
         if target in ROOMS and ROOMS.index(target) < ROOMS.index(room):
             yield f"{module.name}:{found.line}: {room} imports {found.name} of a room above it"
         inner, inner_target = inner_room_of(module.name), inner_room_of(found.name)
-        if target == room and inner and inner_target:
-            order = INNER_ROOMS[room]
-            if order.index(inner_target) < order.index(inner):
-                yield f"{module.name}:{found.line}: {inner} imports {found.name} above it"
+        if target == room and inner and inner_target and inner_target != inner:
+            if inner_floor_of(room, inner_target) <= inner_floor_of(room, inner):
+                yield f"{module.name}:{found.line}: {inner} imports {found.name} not below it"
 
 
 def library_violations(module: Module) -> Iterator[str]:
@@ -313,6 +319,22 @@ def test_a_sound_tree_has_no_violation(tmp_path: Path) -> None:
                 "matching/tree/cuda.py": "",
             },
             "mummergpu.matching.backends.codes:1: backends imports mummergpu.matching.tree.cuda",
+        ),
+        (
+            {
+                "matching/kmer/__init__.py": "",
+                "matching/kmer/cuda.py": "from mummergpu.matching.tree import cuda\n",
+                "matching/tree/cuda.py": "",
+            },
+            "mummergpu.matching.kmer.cuda:1: kmer imports mummergpu.matching.tree.cuda not below",
+        ),
+        (
+            {
+                "matching/kmer/__init__.py": "",
+                "matching/kmer/cuda.py": "",
+                "matching/tree/cuda.py": "def late():\n    import mummergpu.matching.kmer.cuda\n",
+            },
+            "mummergpu.matching.tree.cuda:2: tree imports mummergpu.matching.kmer.cuda not below",
         ),
         (
             {

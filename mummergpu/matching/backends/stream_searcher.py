@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -18,10 +20,10 @@ from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
 
-JobType = TypeVar("JobType")
+ContextType = TypeVar("ContextType")
 
 COUNTER_BYTES: Final = 32
-"""The room for counters that come back to the host."""
+"""Of the buffer of counters that come back to the host."""
 
 MOST_BASES: Final = 1 << 30
 """Of a block: positions in it have 32 bits on the device, with some to spare."""
@@ -34,7 +36,7 @@ class UploadedBlock:
     Attributes
     ----------
     codes, size : int
-        The address of its bases, and their bytes with what lies behind them, all zero.
+        The address of its bases, and their bytes with the padding after them, which is zero.
     offsets : int
         The address of where each query begins, and where the last ends.
     """
@@ -44,7 +46,7 @@ class UploadedBlock:
     offsets: int
 
 
-class StreamSearcher(ABC, Generic[JobType]):
+class StreamSearcher(ABC, Generic[ContextType]):
     """Searches one block at a time, on a stream and with memory of its own.
 
     Parameters
@@ -58,26 +60,32 @@ class StreamSearcher(ABC, Generic[JobType]):
     """
 
     stage = ""
+    """The stage that the kernels' times belong to."""
+
+    stages: Mapping[str, str] = MappingProxyType({})
+    """The stages of kernels that belong to another one, by their names."""
 
     def __init__(self, device: Device, limit: int, stats: Stats) -> None:
         self._device = device
         self._stats = stats
         self._stream = device.new_stream()
         self._workspace = Workspace(device, limit)
-        self._launcher = Launcher(device, self._stream, self._workspace, stats, self.stage)
+        self._launcher = Launcher(
+            device, self._stream, self._workspace, stats, self.stage, self.stages
+        )
         self._staging = Staging(device, self._stream)
         self._total = device.pinned(1, np.int64)
         self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
 
     @abstractmethod
     def find_mems(
-        self, job: JobType, block: QueryBlock, codes: CodeArray, most: int
+        self, context: ContextType, block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
         """Return the MEMs of a block, or None if there are too many.
 
         Parameters
         ----------
-        job : JobType
+        context : ContextType
             What all searches of a run share.
         block : QueryBlock
             The queries.
@@ -118,9 +126,9 @@ class StreamSearcher(ABC, Generic[JobType]):
         size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
         offsets = block.offsets - block.offsets[0]
         uploaded = UploadedBlock(
-            self._workspace.room("codes", size),
+            self._workspace.buffer("codes", size),
             size,
-            self._workspace.room("query offsets", offsets.nbytes),
+            self._workspace.buffer("query offsets", offsets.nbytes),
         )
         whole_words = codes.size // WORD_BYTES * WORD_BYTES
         self._stream.fill_zero(uploaded.codes + whole_words, size - whole_words)
@@ -129,17 +137,17 @@ class StreamSearcher(ABC, Generic[JobType]):
         self._stats.add_bytes(to_device=codes.nbytes + offsets.nbytes)
         return uploaded
 
-    def _columns(self, place: int, count: int) -> tuple[int, int, int]:
-        """Return the addresses of room for the columns of MEMs."""
-        room = self._workspace.room
+    def _columns(self, set_number: int, count: int) -> tuple[int, int, int]:
+        """Return the addresses of buffers for the columns of a set of MEMs."""
+        buffer = self._workspace.buffer
         return (
-            room(f"query starts {place}", 8 * count),
-            room(f"reference starts {place}", 8 * count),
-            room(f"lengths {place}", 8 * count),
+            buffer(f"query starts {set_number}", 8 * count),
+            buffer(f"reference starts {set_number}", 8 * count),
+            buffer(f"lengths {set_number}", 8 * count),
         )
 
     def _read_total(self, offsets: int, count: int) -> int:
-        """Return what stands behind the last offset."""
+        """Return the last offset, which is how many there are of what the offsets count."""
         self._stream.copy_out(self._total, offsets + 8 * count)
         self._stream.synchronize()
         return int(self._total[0])

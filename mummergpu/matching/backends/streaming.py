@@ -15,7 +15,7 @@ from mummergpu.errors import BackendError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK, divide_memory
-from mummergpu.matching.backends.stream_searcher import JobType, StreamSearcher
+from mummergpu.matching.backends.stream_searcher import ContextType, StreamSearcher
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.merge import join_blocks
 from mummergpu.runtime.stats import Stats
@@ -30,7 +30,7 @@ PART_BASES: Final = 1 << 23
 MOST_ROWS: Final = 1 << 24
 
 
-class StreamingBackend(ABC, Generic[PageType, JobType]):
+class StreamingBackend(ABC, Generic[PageType, ContextType]):
     """Searches blocks of queries on a GPU; may be called by many threads at once.
 
     Parameters
@@ -58,7 +58,7 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
     kernels: tuple[str, ...] = ()
     """The kernels whose resources are reported."""
 
-    searcher: type[StreamSearcher[JobType]]
+    searcher: type[StreamSearcher[ContextType]]
 
     piece_bases: int
     """How many starts a piece of a long query owns."""
@@ -81,9 +81,9 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
         self._notice = notice
         self._programs: dict[ProgramSource, Program] = {}
         self._buffers: list[Buffer] = []
-        self._job: JobType | None = None
-        self._searchers: list[StreamSearcher[JobType]] = []
-        self._idle: queue.SimpleQueue[StreamSearcher[JobType]] = queue.SimpleQueue()
+        self._context: ContextType | None = None
+        self._searchers: list[StreamSearcher[ContextType]] = []
+        self._idle: queue.SimpleQueue[StreamSearcher[ContextType]] = queue.SimpleQueue()
         with device.current():
             free, total = device.memory()
             plan = divide_memory(free, memory, STREAMS, most_block_bases)
@@ -180,12 +180,12 @@ class StreamingBackend(ABC, Generic[PageType, JobType]):
         return self._programs[source]
 
     def _find_in_halves(
-        self, searcher: StreamSearcher[JobType], block: QueryBlock, codes: CodeArray, most: int
+        self, searcher: StreamSearcher[ContextType], block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
         """Search a block, in halves if it does not fit the memory."""
-        assert self._job is not None
+        assert self._context is not None
         try:
-            return searcher.find_mems(self._job, block, codes, most)
+            return searcher.find_mems(self._context, block, codes, most)
         except DeviceMemoryError as error:
             searcher.release()
             if block.query_count == 1:

@@ -1,4 +1,4 @@
-"""The sampled search on a GPU: a thread a sample, a block of threads for a long list."""
+"""The k-mer search on a GPU: a warp for 32 samples, a block of threads for a frequent k-mer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.device import Argument, Buffer, DeviceMemoryError, Program
+from mummergpu.cuda.program import WARP_LANES
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage, sampling_step
 from mummergpu.input.queries import QueryBlock
@@ -16,43 +17,43 @@ from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher
 from mummergpu.matching.backends.streaming import StreamingBackend
 from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer.cuda_program import (
+    BIT_PLANES_BYTES,
+    COUNT_BYTES,
+    KEPT_MEM_BYTES,
+    KEPT_MEMS_OF_TILE,
+    KMER_PROGRAM,
+    PADDING_WORDS,
+    TILE_BYTES,
+    TILE_SAMPLES,
+    WORD_BASES,
+)
 from mummergpu.matching.merge import merge_pages
-from mummergpu.matching.tree.cuda_macros import Specialisation
 from mummergpu.sequence.codes import CodeArray
 
-WORD_BASES: Final = 32
-PLANES_BYTES: Final = 16
-PADDING_WORDS: Final = 2
-"""As in ``planes.cuh``."""
-
-LANES: Final = 32
-"""The samples of a tile, as in ``warps.cuh``."""
-
-KEPT_BYTES: Final = 8 * 128
-TILE_BYTES: Final = 8
-"""Of the MEMs of a tile that are kept by the counting kernel, and of what is known of it besides,
-as in ``sampled.cu``."""
-
 QUERY_OF_WARP: Final = 512
-"""Where queries have so many bases on average, a warp marks the words of each; else a thread."""
+"""Where queries have at least so many bases on average, a warp marks the words of each; else a
+thread."""
 
 UPLOAD_BASES: Final = 1 << 26
-"""Of the reference that go to the device as codes at a time, to be packed there."""
+"""The bases of the reference that are copied to the device at a time, to be packed there."""
 
 PIECE_BASES: Final = 1 << 16
-"""Of a long query: many threads work on a piece, but a match is extended by one."""
+"""The starts that a piece of a long query owns: many threads work on a piece, but a match is
+extended by one."""
 
 LONG_QUERY: Final = 1 << 17
 
 KERNELS: Final = (
-    *("pack_codes", "count_sampled", "count_long_lists"),
-    *("write_sampled", "write_long_lists"),
+    *("pack_codes", "count_kmer_mems", "count_frequent_kmer_mems"),
+    *("write_kmer_mems", "write_frequent_kmer_mems"),
 )
+"""The kernels whose resources are reported."""
 
 
-def planes_bytes(bases: int) -> int:
-    """Return the bytes that so many bases take on the device, with their padding."""
-    return PLANES_BYTES * (-(-bases // WORD_BASES) + 2 * PADDING_WORDS)
+def bit_planes_bytes(bases: int) -> int:
+    """Return the bytes that a number of bases takes on the device, with its padding."""
+    return BIT_PLANES_BYTES * (-(-bases // WORD_BASES) + 2 * PADDING_WORDS)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class ResidentTable:
 
 
 @dataclass(frozen=True)
-class SampledJob:
+class KmerSearchContext:
     """What all searches of a run share.
 
     Attributes
@@ -84,7 +85,7 @@ class SampledJob:
     minimum_length, step : int
         The fewest bases of a MEM, and the bases from one sample to the next.
     reference : int
-        The address of the joined reference, as planes.
+        The address of the joined reference, as bit planes.
     tables : sequence of ResidentTable
         The parts to search, in the order of the reference.
     """
@@ -116,33 +117,33 @@ class PackedQueries:
         The queries, and their bases together.
     offsets : int
         The address of where each begins.
-    planes : int
+    bit_planes : int
         The address of their bases.
-    words : int
-        The address of the query that each word of them begins in.
+    queries_of_words : int
+        The address of the query that the first base of each word belongs to.
     """
 
     count: int
     base_count: int
     offsets: int
-    planes: int
-    words: int
+    bit_planes: int
+    queries_of_words: int
 
 
-class SampledSearcher(StreamSearcher[SampledJob]):
+class KmerStreamSearcher(StreamSearcher[KmerSearchContext]):
     """Searches tables of k-mers (`stream_searcher.StreamSearcher`)."""
 
     stage = "kmer_kernel"
 
     def find_mems(
-        self, job: SampledJob, block: QueryBlock, codes: CodeArray, most: int
+        self, context: KmerSearchContext, block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
         """Return the MEMs of a block in all parts, or None if there are too many."""
         try:
-            queries = self._upload(job, block, codes)
+            queries = self._upload(context, block, codes)
             found = []
-            for table in job.tables:
-                columns = self._search_part(job, table, queries, most)
+            for table in context.tables:
+                columns = self._search_part(context, table, queries, most)
                 if columns is None:
                     return None
                 most -= columns.count
@@ -151,68 +152,79 @@ class SampledSearcher(StreamSearcher[SampledJob]):
         finally:
             self._stream.synchronize()
 
-    def _upload(self, job: SampledJob, block: QueryBlock, codes: CodeArray) -> PackedQueries:
+    def _upload(
+        self, context: KmerSearchContext, block: QueryBlock, codes: CodeArray
+    ) -> PackedQueries:
         """Copy a block to the device, and pack it there."""
         uploaded = self._upload_block(block, codes)
-        room = self._workspace.room
-        planes = room("planes", planes_bytes(codes.size)) + PLANES_BYTES * PADDING_WORDS
-        words = room("queries of words", 4 * (-(-codes.size // WORD_BASES) + 1))
+        buffer = self._workspace.buffer
+        bit_planes = (
+            buffer("bit planes", bit_planes_bytes(codes.size)) + BIT_PLANES_BYTES * PADDING_WORDS
+        )
+        queries_of_words = buffer("queries of words", 4 * (-(-codes.size // WORD_BASES) + 1))
         self._launcher.launch_on(
-            job.program,
+            context.program,
             "pack_codes",
             -(-codes.size // WORD_BASES) + 2 * PADDING_WORDS,
-            (uploaded.codes, codes.size, planes, PADDING_WORDS, PADDING_WORDS),
+            (uploaded.codes, codes.size, bit_planes, PADDING_WORDS, PADDING_WORDS),
         )
         is_long = codes.size >= block.query_count * QUERY_OF_WARP
-        threads = LANES if is_long else 1
+        threads = WARP_LANES if is_long else 1
         self._launcher.launch_on(
-            job.program,
+            context.program,
             "mark_queries",
             block.query_count * threads,
-            (uploaded.offsets, block.query_count, np.uint32(threads), planes, words),
+            (uploaded.offsets, block.query_count, np.uint32(threads), bit_planes, queries_of_words),
         )
-        return PackedQueries(block.query_count, codes.size, uploaded.offsets, planes, words)
+        return PackedQueries(
+            block.query_count, codes.size, uploaded.offsets, bit_planes, queries_of_words
+        )
 
     def _search_part(
-        self, job: SampledJob, table: ResidentTable, queries: PackedQueries, most: int
+        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries, most: int
     ) -> MemColumns | None:
         """Return the MEMs whose first sample is found in one part."""
-        room = self._workspace.room
-        program = job.program
-        # None where there is no room for a k-mer: the division rounds down.
-        count = max(0, (queries.base_count - table.kmer_length) // job.step + 1)
-        what: tuple[Argument, ...] = (
-            queries.planes,
+        buffer = self._workspace.buffer
+        program = context.program
+        # No samples where the block is shorter than a k-mer: the division rounds down.
+        count = max(0, (queries.base_count - table.kmer_length) // context.step + 1)
+        searched: tuple[Argument, ...] = (
+            queries.bit_planes,
             count,
-            np.uint32(job.step),
-            np.uint32(job.minimum_length),
-            *job.arguments(table),
+            np.uint32(context.step),
+            np.uint32(context.minimum_length),
+            *context.arguments(table),
         )
-        tiles = -(-count // LANES)
-        kept = room("kept mems", KEPT_BYTES * tiles)
-        known = room("tiles", TILE_BYTES * tiles)
-        counts = room("mem counts", 4 * count)
-        tile_counts = room("mem counts of tiles", 8 * tiles)
-        long_samples = room("long samples", 4 * count)
-        long_count = room("counters", COUNTER_BYTES)
-        self._stream.fill_zero(long_count, COUNTER_BYTES)
-        long = (long_samples, long_count)
+        tiles = -(-count // TILE_SAMPLES)
+        kept = buffer("kept mems", KEPT_MEM_BYTES * KEPT_MEMS_OF_TILE * tiles)
+        known = buffer("tiles", TILE_BYTES * tiles)
+        counts = buffer("mem counts", 4 * count)
+        tile_counts = buffer("mem counts of tiles", COUNT_BYTES * tiles)
+        frequent_samples = buffer("frequent samples", 4 * count)
+        frequent_count = buffer("counters", COUNTER_BYTES)
+        self._stream.fill_zero(frequent_count, COUNTER_BYTES)
+        frequent = (frequent_samples, frequent_count)
         counted = (counts, tile_counts)
         blocks = self._device.resident_blocks
         if count > 0:
             self._launcher.launch_on(
-                program, "count_sampled", LANES * tiles, (*what, kept, known, *counted, *long)
+                program,
+                "count_kmer_mems",
+                WARP_LANES * tiles,
+                (*searched, kept, known, *counted, *frequent),
             )
-            self._launcher.launch(program, "count_long_lists", blocks, (*what, *long, *counted))
-        offsets = room("mem offsets of tiles", 8 * (tiles + 1))
+            self._launcher.launch(
+                program, "count_frequent_kmer_mems", blocks, (*searched, *frequent, *counted)
+            )
+        offsets = buffer("mem offsets of tiles", 8 * (tiles + 1))
         self._launcher.scan(program, tile_counts, tiles, offsets)
-        query_offsets = room("offsets of mems", 8 * (queries.count + 1))
+        query_offsets = buffer("offsets of mems", 8 * (queries.count + 1))
         self._launcher.launch_on(
             program,
-            "offsets_of_sampled",
+            "offset_query_mems",
             queries.count + 1,
             (
-                *(offsets, counts, count, np.uint32(job.step)),
+                *(offsets, counts, count, np.uint32(context.step)),
                 *(queries.offsets, queries.count, query_offsets),
             ),
         )
@@ -221,19 +233,21 @@ class SampledSearcher(StreamSearcher[SampledJob]):
             return None
         columns = self._columns(0, found)
         if found > 0:
-            rows = (counts, offsets, *columns, queries.offsets, queries.words)
+            rows = (counts, offsets, *columns, queries.offsets, queries.queries_of_words)
             self._launcher.launch_on(
-                program, "write_sampled", LANES * tiles, (*what, kept, known, *rows)
+                program, "write_kmer_mems", WARP_LANES * tiles, (*searched, kept, known, *rows)
             )
-            self._launcher.launch(program, "write_long_lists", blocks, (*what, *long, *rows))
+            self._launcher.launch(
+                program, "write_frequent_kmer_mems", blocks, (*searched, *frequent, *rows)
+            )
         return self._download(queries.count, query_offsets, columns, found)
 
 
-class SampledCudaBackend(StreamingBackend[KmerPage, SampledJob]):
+class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
     """Searches blocks of queries in tables of k-mers on a GPU (`streaming.StreamingBackend`)."""
 
     kernels = KERNELS
-    searcher = SampledSearcher
+    searcher = KmerStreamSearcher
     piece_bases = PIECE_BASES
     long_query = LONG_QUERY
 
@@ -254,7 +268,7 @@ class SampledCudaBackend(StreamingBackend[KmerPage, SampledJob]):
         """
         with self._device.current():
             self._let_go()
-            program = self._program(Specialisation.of_sampled_search())
+            program = self._program(KMER_PROGRAM)
             try:
                 with self._stats.stage("trees_to_device"):
                     reference = self._place_reference(program, pages[0].joined_reference)
@@ -267,10 +281,10 @@ class SampledCudaBackend(StreamingBackend[KmerPage, SampledJob]):
                     "use a smaller --page-size or --backend cpu",
                 ) from error
         step = sampling_step(minimum_length, pages[0].table.kmer_length)
-        self._job = SampledJob(program, minimum_length, step, reference, tables)
+        self._context = KmerSearchContext(program, minimum_length, step, reference, tables)
 
     def _let_go(self) -> None:
-        self._job = None
+        self._context = None
         while self._buffers:
             self._buffers.pop().free()
 
@@ -291,8 +305,8 @@ class SampledCudaBackend(StreamingBackend[KmerPage, SampledJob]):
 
     def _place_reference(self, program: Program, codes: CodeArray) -> int:
         """Pack the reference on the device, a stretch at a time; return its address."""
-        padding = PLANES_BYTES * PADDING_WORDS
-        address = self._allocate(planes_bytes(codes.size)).address + padding
+        padding = BIT_PLANES_BYTES * PADDING_WORDS
+        address = self._allocate(bit_planes_bytes(codes.size)).address + padding
         text = self._device.allocate(min(UPLOAD_BASES, codes.size) + WORD_BYTES)
         try:
             for begin in range(0, codes.size, UPLOAD_BASES):
@@ -301,7 +315,7 @@ class SampledCudaBackend(StreamingBackend[KmerPage, SampledJob]):
                 self._stream.fill_zero(text.address + last_word, WORD_BYTES)
                 self._stream.copy_in(text.address, stretch)
                 before = PADDING_WORDS if begin == 0 else 0
-                behind = PADDING_WORDS if begin + UPLOAD_BASES >= codes.size else 0
+                after = PADDING_WORDS if begin + UPLOAD_BASES >= codes.size else 0
                 words = -(-stretch.size // WORD_BASES) + 2 * PADDING_WORDS
                 self._stream.launch(
                     program,
@@ -310,9 +324,9 @@ class SampledCudaBackend(StreamingBackend[KmerPage, SampledJob]):
                     (
                         text.address,
                         stretch.size,
-                        address + begin // WORD_BASES * PLANES_BYTES,
+                        address + begin // WORD_BASES * BIT_PLANES_BYTES,
                         before,
-                        behind,
+                        after,
                     ),
                 )
                 self._stream.synchronize()

@@ -13,13 +13,13 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 from mummergpu.matching.backends.streaming import StreamingBackend
-from mummergpu.matching.tree.cuda_arrays import Job
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.matching.tree.cuda_arrays import TreeSearchContext
 from mummergpu.matching.tree.cuda_pages import ResidentPage
-from mummergpu.matching.tree.cuda_search import Searcher
+from mummergpu.matching.tree.cuda_program import tree_program
+from mummergpu.matching.tree.cuda_search import TreeStreamSearcher
 from mummergpu.runtime.stats import Stats
 
-KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "order_rows", "merge_pages")
+KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "sort_candidates", "merge_pages")
 """The kernels whose resources are reported."""
 
 
@@ -29,7 +29,7 @@ PIECE_BASES: Final = 1 << 10
 LONG_QUERY: Final = 1 << 12
 
 
-class CudaBackend(StreamingBackend[TreePage, Job]):
+class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
     """Matches blocks of queries against suffix trees on a GPU.
 
     Parameters
@@ -58,7 +58,7 @@ class CudaBackend(StreamingBackend[TreePage, Job]):
     """
 
     kernels = KERNELS
-    searcher = Searcher
+    searcher = TreeStreamSearcher
     piece_bases = PIECE_BASES
     long_query = LONG_QUERY
 
@@ -97,7 +97,7 @@ class CudaBackend(StreamingBackend[TreePage, Job]):
         with self._device.current():
             self._let_go()
             wide = pages[0].tree.layout.wide
-            program = self._program(Specialisation.of(self._policy, wide, self._profile))
+            program = self._program(tree_program(self._policy, wide, self._profile))
             joined = pages[0].joined_reference
             try:
                 with self._stats.stage("trees_to_device"):
@@ -114,7 +114,7 @@ class CudaBackend(StreamingBackend[TreePage, Job]):
                     f"the trees do not fit the device's memory ({error}); "
                     "use a smaller --page-size or --backend cpu",
                 ) from error
-        self._job = Job(
+        self._context = TreeSearchContext(
             program,
             minimum_length,
             self._pages,
@@ -125,7 +125,7 @@ class CudaBackend(StreamingBackend[TreePage, Job]):
         )
 
     def _let_go(self) -> None:
-        self._job = None
+        self._context = None
         while self._pages:
             self._pages.pop().free()
         if self._joined is not None:

@@ -10,7 +10,7 @@ from mummergpu.matching.tree.cuda_pages import ResidentPage
 
 
 @dataclass(frozen=True)
-class Job:
+class TreeSearchContext:
     """What all searches of a run share.
 
     Attributes
@@ -75,11 +75,12 @@ class DeviceCandidates:
     Attributes
     ----------
     records : int
-        The address of the candidates, with room for one at each position.
+        The address of the candidates, those of a query from its first base on: there is room for
+        one at each position.
     offsets : int
-        Of the candidates of each query, if they followed each other.
+        The address of how many candidates the queries before each have, and last of all.
     queries : int
-        The query of each candidate.
+        The address of the query of each candidate.
     count : int
         How many there are.
     """
@@ -96,8 +97,8 @@ class DeviceMems:
 
     Attributes
     ----------
-    place : int
-        Which of the rooms for MEMs they are in.
+    set_number : int
+        Which of the sets of buffers for MEMs they are in.
     offsets : int
         The address of where those of each query begin.
     columns : tuple of int
@@ -106,7 +107,7 @@ class DeviceMems:
         How many there are.
     """
 
-    place: int
+    set_number: int
     offsets: int
     columns: tuple[int, int, int]
     count: int

@@ -11,11 +11,7 @@ from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.device_codes import ResidentCodes
-
-TEXTURE_PART_TEXELS: Final = 1 << 27
-PAPER_TEXTURE_PARTS: Final = 1
-WIDE_TEXTURE_PARTS: Final = 64
-"""As in ``tree_access.cuh``."""
+from mummergpu.matching.tree import cuda_program
 
 MOST_ARRAY_ROWS: Final = 1 << 16
 """Of a two-dimensional texture, on every device that CUDA supports."""
@@ -89,7 +85,7 @@ class ResidentPage:
         layout = tree.layout
         texel_bytes = 8 if layout.wide else 16
         width = (1 << layout.tree_width_bits) * layout.node_stride_bytes // texel_bytes
-        parts = WIDE_TEXTURE_PARTS if layout.wide else PAPER_TEXTURE_PARTS
+        parts = cuda_program.texture_parts(layout.wide)
         addresses: list[int] = []
         textures: list[list[int]] = []
         for array in [tree.nodes] if layout.merged_tree else [tree.nodes, tree.children]:
@@ -128,10 +124,11 @@ class ResidentPage:
 
     def _part_textures(self, address: int, texels: int, texel_bytes: int) -> list[int]:
         handles = []
-        for first in range(0, texels, TEXTURE_PART_TEXELS):
+        part_texels = 1 << cuda_program.TEXTURE_PART_BITS
+        for first in range(0, texels, part_texels):
             texture = self._device.linear_texture(
                 address + first * texel_bytes,
-                min(TEXTURE_PART_TEXELS, texels - first),
+                min(part_texels, texels - first),
                 texel_bytes,
             )
             self._owned.append(texture)

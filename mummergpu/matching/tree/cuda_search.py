@@ -8,6 +8,7 @@ totals, by which the next buffers are measured.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -17,46 +18,50 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.tree.cuda_arrays import DeviceCandidates, DeviceMems, DeviceQueries, Job
+from mummergpu.matching.tree.cuda_arrays import (
+    DeviceCandidates,
+    DeviceMems,
+    DeviceQueries,
+    TreeSearchContext,
+)
 from mummergpu.matching.tree.cuda_pages import ResidentPage
+from mummergpu.matching.tree.cuda_program import (
+    CANDIDATE_BYTES,
+    COUNT_BYTES,
+    FEW_ROWS,
+    KEPT_MEMS_BYTES,
+)
 from mummergpu.sequence.codes import CodeArray
 
-CANDIDATE_BYTES: Final = 16
-"""Of a candidate match, as in ``match.cu``."""
-
-KEPT_BYTES: Final = 32
-"""Of the few MEMs of a candidate that are kept by the counting kernel, as in ``print.cu``."""
-
-FEW_ROWS: Final = 32
-"""As in ``order.cu``: candidates with more rows than this are listed."""
-
-FIRST_PLACE: Final = 0
-LATER_PLACE: Final = 1
-OTHER_PLACE: Final = 2
-"""Rooms for MEMs: those on a later page are merged into the place that is not in use."""
+FIRST_SET: Final = 0
+LATER_SET: Final = 1
+OTHER_SET: Final = 2
+"""Sets of buffers for MEMs: those on earlier pages and on a later page are merged into the set
+that is not in use."""
 
 LONG_COUNT: Final = 0
 NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
-"""Where in the room of counters each of them is."""
+"""Where in the buffer of counters each of them is, in bytes."""
 
 
-class Searcher(StreamSearcher[Job]):
+class TreeStreamSearcher(StreamSearcher[TreeSearchContext]):
     """Searches trees: match, then print (`stream_searcher.StreamSearcher`)."""
 
     stage = "print_kernel"
+    stages = MappingProxyType({"match_kernel": "match_kernel"})
 
     def find_mems(
-        self, job: Job, block: QueryBlock, codes: CodeArray, most: int
+        self, context: TreeSearchContext, block: QueryBlock, codes: CodeArray, most: int
     ) -> MemColumns | None:
         """Return the MEMs of a block on all pages, or None if there are too many."""
-        queries = self._upload(job, block, codes)
+        queries = self._upload(context, block, codes)
         try:
-            found = self._search_page(job, job.pages[0], queries, most, FIRST_PLACE)
-            for page in job.pages[1:]:
+            found = self._search_page(context, context.pages[0], queries, most, FIRST_SET)
+            for page in context.pages[1:]:
                 if found is None:
                     return None
-                later = self._search_page(job, page, queries, most - found.count, LATER_PLACE)
-                found = None if later is None else self._merge(job, queries, found, later)
+                later = self._search_page(context, page, queries, most - found.count, LATER_SET)
+                found = None if later is None else self._merge(context, queries, found, later)
             if found is None:
                 return None
             return self._download(queries.count, found.offsets, found.columns, found.count)
@@ -65,11 +70,13 @@ class Searcher(StreamSearcher[Job]):
             if queries.texture is not None:
                 queries.texture.free()
 
-    def _upload(self, job: Job, block: QueryBlock, codes: CodeArray) -> DeviceQueries:
+    def _upload(
+        self, context: TreeSearchContext, block: QueryBlock, codes: CodeArray
+    ) -> DeviceQueries:
         """Copy a block to the device, and bind a texture if the policy says so."""
         uploaded = self._upload_block(block, codes)
         texture = None
-        if job.query_texture:
+        if context.query_texture:
             texels = uploaded.size // WORD_BYTES
             texture = self._device.linear_texture(uploaded.codes, texels, WORD_BYTES)
         return DeviceQueries(
@@ -77,20 +84,27 @@ class Searcher(StreamSearcher[Job]):
         )
 
     def _search_page(
-        self, job: Job, page: ResidentPage, queries: DeviceQueries, most: int, place: int
+        self,
+        context: TreeSearchContext,
+        page: ResidentPage,
+        queries: DeviceQueries,
+        most: int,
+        set_number: int,
     ) -> DeviceMems | None:
-        candidates = self._match(job, page, queries)
-        return self._print(job, page, queries, candidates, most, place)
+        candidates = self._match(context, page, queries)
+        return self._print(context, page, queries, candidates, most, set_number)
 
-    def _match(self, job: Job, page: ResidentPage, queries: DeviceQueries) -> DeviceCandidates:
+    def _match(
+        self, context: TreeSearchContext, page: ResidentPage, queries: DeviceQueries
+    ) -> DeviceCandidates:
         """Find the candidate matches of all queries on a page."""
-        room = self._workspace.room
-        records = room("candidates", CANDIDATE_BYTES * queries.base_count)
-        counts = room("candidate counts", 4 * queries.count)
-        counters = room("counters", COUNTER_BYTES)
+        buffer = self._workspace.buffer
+        records = buffer("candidates", CANDIDATE_BYTES * queries.base_count)
+        counts = buffer("candidate counts", COUNT_BYTES * queries.count)
+        counters = buffer("counters", COUNTER_BYTES)
         self._stream.fill_zero(counters, COUNTER_BYTES)
         self._launcher.launch_on(
-            job.program,
+            context.program,
             "match_kernel",
             queries.count,
             (
@@ -99,38 +113,41 @@ class Searcher(StreamSearcher[Job]):
                 *queries.arguments,
                 queries.offsets,
                 np.uint32(queries.count),
-                np.uint32(job.minimum_length),
+                np.uint32(context.minimum_length),
                 records,
                 counts,
                 counters + NODE_VISITS["match_kernel"],
             ),
         )
-        offsets = room("candidate offsets", 8 * (queries.count + 1))
-        self._launcher.scan(job.program, counts, queries.count, offsets)
+        offsets = buffer("candidate offsets", 8 * (queries.count + 1))
+        self._launcher.scan(context.program, counts, queries.count, offsets)
         count = self._read_total(offsets, queries.count)
         self._stats.add(candidate_matches=count)
-        names = room("candidate queries", 4 * count)
+        candidate_queries = buffer("candidate queries", 4 * count)
         if count > 0:
             self._launcher.launch_on(
-                job.program, "name_queries", queries.count, (offsets, queries.count, names)
+                context.program,
+                "assign_queries",
+                queries.count,
+                (offsets, queries.count, candidate_queries),
             )
-        return DeviceCandidates(records, offsets, names, count)
+        return DeviceCandidates(records, offsets, candidate_queries, count)
 
     def _print(
         self,
-        job: Job,
+        context: TreeSearchContext,
         page: ResidentPage,
         queries: DeviceQueries,
         candidates: DeviceCandidates,
         most: int,
-        place: int,
+        set_number: int,
     ) -> DeviceMems | None:
         """Turn candidate matches into MEMs, or return None if they are too many."""
-        room = self._workspace.room
-        kept = room("kept mems", KEPT_BYTES * candidates.count)
-        counts = room("mem counts", 4 * candidates.count)
-        counters = room("counters", COUNTER_BYTES)
-        length = np.uint32(job.minimum_length)
+        buffer = self._workspace.buffer
+        kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
+        counts = buffer("mem counts", COUNT_BYTES * candidates.count)
+        counters = buffer("counters", COUNTER_BYTES)
+        length = np.uint32(context.minimum_length)
         what: tuple[Argument, ...] = (
             *page.tree_arguments,
             *queries.arguments,
@@ -142,8 +159,8 @@ class Searcher(StreamSearcher[Job]):
             page.page.begin,
             np.uint32(page.base_count),
             np.uint32(page.page.owned_end - page.page.begin),
-            job.joined_count,
-            job.joined_reference,
+            context.joined_count,
+            context.joined_reference,
         )
         if candidates.count > 0:
             arguments: tuple[Argument, ...] = (
@@ -154,68 +171,72 @@ class Searcher(StreamSearcher[Job]):
                 counts,
                 counters + NODE_VISITS["count_mems"],
             )
-            self._launcher.launch_on(job.program, "count_mems", candidates.count, arguments)
-        offsets = room("mem offsets", 8 * (candidates.count + 1))
-        self._launcher.scan(job.program, counts, candidates.count, offsets)
-        query_offsets = room(f"offsets of mems {place}", 8 * (queries.count + 1))
+            self._launcher.launch_on(context.program, "count_mems", candidates.count, arguments)
+        offsets = buffer("mem offsets", 8 * (candidates.count + 1))
+        self._launcher.scan(context.program, counts, candidates.count, offsets)
+        query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         self._launcher.launch_on(
-            job.program,
-            "offsets_of_queries",
+            context.program,
+            "offset_query_mems",
             queries.count + 1,
             (candidates.offsets, offsets, queries.count, query_offsets),
         )
         count = self._read_total(offsets, candidates.count)
         if count > most:
             return None
-        columns = self._columns(place, count)
+        columns = self._columns(set_number, count)
         if count > 0:
             arguments = (*what, *which, *where, kept, offsets, *columns)
             self._launcher.launch_on(
-                job.program,
+                context.program,
                 "write_mems",
                 candidates.count,
                 (*arguments, counters + NODE_VISITS["write_mems"]),
             )
-            self._order(job, candidates, offsets, columns, count)
-        if job.profile:
+            self._sort(context, candidates, offsets, columns, count)
+        if context.profile:
             self._read_visits(counters)
-        return DeviceMems(place, query_offsets, columns, count)
+        return DeviceMems(set_number, query_offsets, columns, count)
 
-    def _order(
+    def _sort(
         self,
-        job: Job,
+        context: TreeSearchContext,
         candidates: DeviceCandidates,
         offsets: int,
         columns: tuple[int, int, int],
         count: int,
     ) -> None:
-        """Order the MEMs of each candidate match by their starts in the reference."""
-        long_candidates = self._workspace.room("long candidates", 8 * (count // FEW_ROWS + 1))
-        long_count = self._workspace.room("counters", COUNTER_BYTES) + LONG_COUNT
+        """Sort the MEMs of each candidate match by their starts in the reference."""
+        long_candidates = self._workspace.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
+        long_count = self._workspace.buffer("counters", COUNTER_BYTES) + LONG_COUNT
         self._launcher.launch_on(
-            job.program,
-            "order_rows",
+            context.program,
+            "sort_candidates",
             candidates.count,
             (offsets, candidates.count, *columns, long_candidates, long_count),
         )
         if count > FEW_ROWS:
             self._launcher.launch(
-                job.program,
-                "order_long_rows",
+                context.program,
+                "sort_long_candidates",
                 min(count // FEW_ROWS, self._device.resident_blocks),
                 (offsets, long_candidates, long_count, *columns),
             )
 
     def _merge(
-        self, job: Job, queries: DeviceQueries, found: DeviceMems, later: DeviceMems
+        self,
+        context: TreeSearchContext,
+        queries: DeviceQueries,
+        found: DeviceMems,
+        later: DeviceMems,
     ) -> DeviceMems:
         """Merge the MEMs on earlier pages with those on a later one."""
-        place = OTHER_PLACE if found.place == FIRST_PLACE else FIRST_PLACE
-        offsets = self._workspace.room(f"offsets of mems {place}", 8 * (queries.count + 1))
+        set_number = OTHER_SET if found.set_number == FIRST_SET else FIRST_SET
+        offsets = self._workspace.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         count = found.count + later.count
-        merged = DeviceMems(place, offsets, self._columns(place, count), count)
+        merged = DeviceMems(set_number, offsets, self._columns(set_number, count), count)
         self._launcher.launch_on(
-            job.program,
+            context.program,
             "merge_pages",
             queries.count + 1,
             (*found.arguments, *later.arguments, queries.count, *merged.arguments),
@@ -226,5 +247,5 @@ class Searcher(StreamSearcher[Job]):
         """Add the nodes that the kernels have visited to the stats."""
         self._stream.copy_out(self._counters, counters)
         self._stream.synchronize()
-        for kernel, place in NODE_VISITS.items():
-            self._stats.add_node_visits(kernel, int(self._counters[place // 8]))
+        for kernel, offset in NODE_VISITS.items():
+            self._stats.add_node_visits(kernel, int(self._counters[offset // 8]))

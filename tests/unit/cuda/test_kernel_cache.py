@@ -17,13 +17,12 @@ from helpers.nameless_files import WAYS, take_way
 from mummergpu.cuda import kernel_cache
 from mummergpu.cuda import nvrtc as compilation
 from mummergpu.cuda.kernel_cache import ABANDONED_SECONDS, KernelCache, cache_key, pack, unpack
+from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError
-from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.tree.cuda_macros import Specialisation
 
-NONE = Specialisation.of(Policy(), wide=False, profile=False)
-MERGED = replace(NONE, merged_tree=True)
-SOURCES = {"program.cu": '#include "a.cuh"\n', "a.cuh": "int a;\n"}
+PLAIN = ProgramSource("plain", "engine/program.cu", (("FAST", 0),), (("FEW", 3),))
+FAST = replace(PLAIN, name="fast", macros=(("FAST", 1),))
+SOURCES = {"engine/program.cu": '#include "engine/a.cuh"\n', "engine/a.cuh": "int a;\n"}
 HEADER_BYTES = 88
 
 
@@ -35,10 +34,10 @@ class Compiler:
         self._image_bytes = image_bytes
 
     def __call__(
-        self, sources: Mapping[str, str], specialisation: Specialisation, architecture: str
+        self, sources: Mapping[str, str], program: ProgramSource, architecture: str
     ) -> bytes:
-        self.calls.append((specialisation.name, architecture))
-        start = f"{specialisation.name} {architecture} {sources['a.cuh']}".encode()
+        self.calls.append((program.name, architecture))
+        start = f"{program.name} {architecture} {sources['engine/a.cuh']}".encode()
         return start.ljust(self._image_bytes, b"\0")
 
 
@@ -53,10 +52,10 @@ class Run:
     def get(
         self,
         sources: Mapping[str, str] = SOURCES,
-        specialisation: Specialisation = NONE,
+        program: ProgramSource = PLAIN,
         architecture: str = "sm_90",
     ) -> bytes:
-        return self.cache.cubin(sources, specialisation, architecture, self.compiler)
+        return self.cache.cubin(sources, program, architecture, self.compiler)
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -89,9 +88,9 @@ def test_whatever_makes_a_difference_has_a_file_of_its_own(folder: Path) -> None
     run = Run(folder)
     images = {
         run.get(),
-        run.get(specialisation=MERGED),
+        run.get(program=FAST),
         run.get(architecture="sm_80"),
-        run.get(SOURCES | {"a.cuh": "int b;\n"}),
+        run.get(SOURCES | {"engine/a.cuh": "int b;\n"}),
     }
     assert len(images) == run.cache.misses == len(list(folder.iterdir())) == 4
 
@@ -99,37 +98,46 @@ def test_whatever_makes_a_difference_has_a_file_of_its_own(folder: Path) -> None
 def test_the_key_holds_all_that_the_image_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def key(
         sources: Mapping[str, str] = SOURCES,
-        specialisation: Specialisation = NONE,
+        program: ProgramSource = PLAIN,
         architecture: str = "sm_90",
         version: tuple[int, int] = (13, 0),
     ) -> bytes:
-        return cache_key(sources, specialisation, architecture, version)
+        return cache_key(sources, program, architecture, version)
 
+    entry, other = SOURCES
     keys = [
         key(),
-        key({"program.cu": SOURCES["program.cu"], "b.cuh": SOURCES["a.cuh"]}),
-        key({"program.cu": SOURCES["a.cuh"], "a.cuh": SOURCES["program.cu"]}),
+        key({entry: SOURCES[entry], "engine/b.cuh": SOURCES[other]}),
+        key({entry: SOURCES[other], other: SOURCES[entry]}),
+        key(SOURCES | {"common/c.cuh": ""}),
+        key(program=replace(PLAIN, entry=other)),
+        key(program=replace(PLAIN, constants=(("FEW", 4),))),
         # The same characters, cut elsewhere.
-        key({"ab": "c"}),
-        key({"a": "bc"}),
-        key({"a": "b", "c": ""}),
-        key(specialisation=MERGED),
+        key({entry: "", "engine/ab": "c"}),
+        key({entry: "", "engine/a": "bc"}),
+        key({entry: "", "engine/a": "b", "engine/c": ""}),
+        key(program=FAST),
         key(architecture="compute_90"),
         key(version=(13, 1)),
         key(version=(12, 9)),
     ]
-    monkeypatch.setattr(kernel_cache, "CACHE_FORMAT", 2)
+    monkeypatch.setattr(kernel_cache, "CACHE_FORMAT", 3)
     keys.append(key())
-    monkeypatch.setattr(kernel_cache, "CACHE_FORMAT", 1)
+    monkeypatch.setattr(kernel_cache, "CACHE_FORMAT", 2)
     monkeypatch.setattr(compilation, "OPTIONS", (*compilation.OPTIONS, "--use_fast_math"))
     keys.append(key())
     assert len(set(keys)) == len(keys)
     assert {len(one) for one in keys} == {32}
 
 
+def test_the_key_leaves_out_what_the_program_cannot_include() -> None:
+    others = SOURCES | {"other/a.cuh": "int c;\n", "d.cuh": "int d;\n"}
+    assert cache_key(others, PLAIN, "sm_90", (13, 0)) == cache_key(SOURCES, PLAIN, "sm_90", (13, 0))
+
+
 def test_the_key_does_not_hang_on_the_order_of_the_files() -> None:
     turned = dict(reversed(SOURCES.items()))
-    assert cache_key(turned, NONE, "sm_90", (13, 0)) == cache_key(SOURCES, NONE, "sm_90", (13, 0))
+    assert cache_key(turned, PLAIN, "sm_90", (13, 0)) == cache_key(SOURCES, PLAIN, "sm_90", (13, 0))
 
 
 DAMAGES = {
@@ -187,7 +195,7 @@ def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     run = Run(tmp_path / "file" / "below")
     assert run.get() == Run(None).get()
-    run.get(specialisation=MERGED)
+    run.get(program=FAST)
     assert run.counts == (0, 2, 0)
     assert run.notices == [
         f"compiled kernels cannot be kept in {tmp_path}/file/below: Not a directory"
@@ -206,9 +214,9 @@ def test_what_a_read_only_folder_holds_is_still_of_use(
     monkeypatch.setattr(kernel_cache, "write_whole_file", refuse)
     monkeypatch.setattr(kernel_cache.os, "utime", refuse)
     run = Run(folder)
-    run.get(specialisation=MERGED)
+    run.get(program=FAST)
     run.get()
-    run.get(specialisation=MERGED)
+    run.get(program=FAST)
     assert run.counts == (1, 2, 0)
     assert run.notices == [f"compiled kernels cannot be kept in {folder}: Permission denied"]
 
@@ -235,7 +243,7 @@ def test_what_does_not_compile_is_not_kept(folder: Path) -> None:
 
     run = Run(folder)
     with pytest.raises(BackendError, match="no"):
-        run.cache.cubin(SOURCES, NONE, "sm_90", refuse)
+        run.cache.cubin(SOURCES, PLAIN, "sm_90", refuse)
     assert not folder.exists()
     assert run.get() == Run(None).get()
 
@@ -313,21 +321,20 @@ WRITER = """
 import sys
 from pathlib import Path
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.matching.tree.cuda_macros import Specialisation
-from mummergpu.index.tree.policy import Policy
+from mummergpu.cuda.program import ProgramSource
 
-def compile(sources, specialisation, architecture):
+def compile(sources, program, architecture):
     return architecture.encode() * 50_000
 
 def refuse(line):
     raise SystemExit(line)
 
-none = Specialisation.of(Policy(), False, False)
+program = ProgramSource("plain", "engine/program.cu")
 for turn in range(60):
     # Room for two of five: every process removes what the others have made.
     cache = KernelCache(Path(sys.argv[1]), refuse, 600_000, lambda: (13, 0))
     for number in range(80, 85):
-        image = cache.cubin({"program.cu": ""}, none, f"sm_{number}", compile)
+        image = cache.cubin({"engine/program.cu": ""}, program, f"sm_{number}", compile)
         assert image == f"sm_{number}".encode() * 50_000
     assert cache.repaired == 0
 """
@@ -344,10 +351,10 @@ def test_processes_share_a_folder(folder: Path) -> None:
 
 @pytest.mark.usefixtures("nvrtc")
 def test_the_real_compiler_is_the_one_that_is_asked(folder: Path) -> None:
-    program = 'extern "C" __global__ void f(int *out) { out[0] = MERGED_TREE; }\n'
+    text = 'extern "C" __global__ void f(int *out) { out[0] = FAST; }\n'
     notices: list[str] = []
     first, second = KernelCache(folder, notices.append), KernelCache(folder, notices.append)
-    cubin = first.cubin({"program.cu": program}, MERGED, "sm_90")
+    cubin = first.cubin({"engine/program.cu": text}, FAST, "sm_90")
     assert cubin.startswith(b"\x7fELF")
-    assert second.cubin({"program.cu": program}, MERGED, "sm_90") == cubin
+    assert second.cubin({"engine/program.cu": text}, FAST, "sm_90") == cubin
     assert (second.hits, second.misses, notices) == (1, 0, [])

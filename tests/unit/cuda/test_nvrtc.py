@@ -6,6 +6,7 @@ import builtins
 import pickle
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,16 +20,15 @@ from mummergpu.cuda.nvrtc import (
     known_architectures,
     nvrtc_version,
 )
+from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError, MummergpuError
-from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.tree.cuda_macros import Specialisation
 
-NONE = Specialisation.of(Policy(), wide=False, profile=False)
+PLAIN = ProgramSource("plain", "engine/program.cu", (("WIDE", 0),))
 SOURCES = {
-    "program.cu": '#include "first.cu"\n',
-    "first.cu": '#include "deep.cuh"\n'
+    "engine/program.cu": '#include "engine/first.cu"\n',
+    "engine/first.cu": '#include "common/deep.cuh"\n'
     'extern "C" __global__ void first(int *out) { out[0] = number<WIDE>(); }\n',
-    "deep.cuh": "#pragma once\n"
+    "common/deep.cuh": "#pragma once\n"
     "template <bool wide> __device__ int number() {\n"
     "    if constexpr (wide) return 271828;\n"
     "    else return 314159;\n"
@@ -45,22 +45,22 @@ def forgotten() -> Iterator[None]:
 
 
 def broken(text: str) -> dict[str, str]:
-    return SOURCES | {"deep.cuh": SOURCES["deep.cuh"] + text}
+    return SOURCES | {"common/deep.cuh": SOURCES["common/deep.cuh"] + text}
 
 
 @pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
 def test_a_cubin_is_machine_code_for_its_architecture(architecture: str) -> None:
-    cubin = compile_program(SOURCES, NONE, architecture)
+    cubin = compile_program(SOURCES, PLAIN, architecture)
     assert cubin.startswith(b"\x7fELF")
     assert b".text.first" in cubin
-    assert cubin == compile_program(SOURCES, NONE, architecture)
+    assert cubin == compile_program(SOURCES, PLAIN, architecture)
 
 
 @pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize(("wide", "number"), [(False, b"314159"), (True, b"271828")])
-def test_the_specialisation_is_what_is_compiled(wide: bool, number: bytes) -> None:
-    made = compile_program(SOURCES, Specialisation.of(Policy(), wide, False), "compute_80")
+def test_macros_choose_what_is_compiled(wide: bool, number: bytes) -> None:
+    made = compile_program(SOURCES, replace(PLAIN, macros=(("WIDE", int(wide)),)), "compute_80")
     assert b".target sm_80" in made
     assert number in made
     # The driver reads PTX up to its zero byte.
@@ -69,15 +69,17 @@ def test_the_specialisation_is_what_is_compiled(wide: bool, number: bytes) -> No
 
 @pytest.mark.usefixtures("nvrtc")
 def test_profilers_find_the_lines_of_the_source() -> None:
-    cubin = compile_program(SOURCES, NONE, "sm_90")
+    cubin = compile_program(SOURCES, PLAIN, "sm_90")
     assert b".debug_line" in cubin
     assert b"first.cu" in cubin
 
 
 @pytest.mark.usefixtures("nvrtc")
 def test_warnings_are_kept_and_stop_nothing() -> None:
-    assert compile_with_log(SOURCES, NONE, "sm_90").log == ""
-    made = compile_with_log(broken("__device__ int f() { int unused; return 1; }\n"), NONE, "sm_90")
+    assert compile_with_log(SOURCES, PLAIN, "sm_90").log == ""
+    made = compile_with_log(
+        broken("__device__ int f() { int unused; return 1; }\n"), PLAIN, "sm_90"
+    )
     assert "never referenced" in made.log
     assert made.image.startswith(b"\x7fELF")
 
@@ -86,15 +88,15 @@ def test_warnings_are_kept_and_stop_nothing() -> None:
 def test_an_error_names_the_place_and_holds_the_log() -> None:
     with pytest.raises(CompilationError) as caught:
         compile_program(
-            broken("int f() { return nothing; }\nint g() { return 1 }\n"), NONE, "sm_90"
+            broken("int f() { return nothing; }\nint g() { return 1 }\n"), PLAIN, "sm_90"
         )
     error = caught.value
     assert isinstance(error, MummergpuError)
     assert str(error).startswith(
-        "backend 'cuda': the kernels 'none' do not compile for sm_90: deep.cuh(6): error:"
+        "backend 'cuda': the kernels 'plain' do not compile for sm_90: common/deep.cuh(6): error:"
     )
     assert "\n" not in str(error)
-    assert "deep.cuh(7)" in error.log
+    assert "common/deep.cuh(7)" in error.log
     assert "\0" not in error.log
     assert error.__notes__ == [error.log.rstrip()]
     again = pickle.loads(pickle.dumps(error))
@@ -103,15 +105,15 @@ def test_an_error_names_the_place_and_holds_the_log() -> None:
 
 @pytest.mark.usefixtures("nvrtc")
 def test_a_missing_header_is_an_error() -> None:
-    sources = {name: text for name, text in SOURCES.items() if name != "deep.cuh"}
-    with pytest.raises(CompilationError, match=r'first\.cu\(1\).*"?deep\.cuh"?'):
-        compile_program(sources, NONE, "sm_90")
+    sources = {name: text for name, text in SOURCES.items() if name != "common/deep.cuh"}
+    with pytest.raises(CompilationError, match=r'engine/first\.cu\(1\).*"?common/deep\.cuh"?'):
+        compile_program(sources, PLAIN, "sm_90")
 
 
 @pytest.mark.usefixtures("nvrtc")
 def test_an_unknown_architecture_is_an_error() -> None:
     with pytest.raises(CompilationError, match=r"for sm_20: .*architecture"):
-        compile_program(SOURCES, NONE, "sm_20")
+        compile_program(SOURCES, PLAIN, "sm_20")
 
 
 @pytest.mark.usefixtures("nvrtc")
@@ -124,7 +126,7 @@ def test_programs_are_destroyed(text: str, monkeypatch: pytest.MonkeyPatch) -> N
         module, "nvrtcDestroyProgram", lambda program: destroyed.append(destroy(program))
     )
     try:
-        compile_program(broken(text), NONE, "sm_90")
+        compile_program(broken(text), PLAIN, "sm_90")
     except CompilationError:
         assert text
     assert destroyed == [(module.nvrtcResult.NVRTC_SUCCESS,)]
@@ -175,7 +177,7 @@ def test_missing_bindings_are_named_with_what_installs_them(
 
     monkeypatch.setattr(builtins, "__import__", without_cuda)
     with pytest.raises(BackendError, match=r"cuda-bindings .*pip install 'mummergpu\[cuda\]'"):
-        compile_program(SOURCES, NONE, "sm_90")
+        compile_program(SOURCES, PLAIN, "sm_90")
 
 
 @pytest.mark.usefixtures("forgotten")

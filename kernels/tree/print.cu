@@ -3,70 +3,73 @@
 // A thread works on one candidate match at a time. A depth-first search without a stack, by
 // parent pointers alone, visits the leaves below P, the highest ancestor of the lowest node L
 // whose string depth is at least the minimum length. Each leaf is an occurrence; its match is
-// as long as the lowest common ancestor of leaf and L is deep, and it is a MEM if the base
+// as long as the lowest common ancestor of the leaf and L is deep, and it is a MEM if the base
 // before it differs.
 //
-// The first search counts the MEMs, and keeps them where they are few. The writing kernel
-// puts those where the counts say, and searches again for the others only.
+// `count_mems` counts the MEMs, and keeps them where they are few. `write_mems` writes those
+// where the counts say, and searches again for the others only.
+//
+// Reads a tree, a block of queries and its candidate matches; writes MEMs as columns.
 #pragma once
 
-#include "match.cu"
-#include "mems.cuh"
-#include "threads.cuh"
+#include "common/mems.cuh"
+#include "tree/match.cu"
 
-// So many MEMs of a candidate are kept by the first search.
-constexpr uint32 KEPT_MEMS = 4;
-
-// One child for each base, and one for the end.
+// A node has one child slot for each base, and one for the end.
 constexpr uint32 SLOTS = BREAK + 1;
 
+// Where a page lies in the reference.
 struct Page {
-    uint64 begin;         // where the page begins in the joined reference
+    uint64 begin;         // its first base, as a position in the joined reference
     uint32 base_count;    // its bases
-    uint32 owned_count;   // how many of its suffixes it reports
+    uint32 owned_count;   // the suffixes that it reports: those that begin at its first bases
     uint64 joined_count;  // the bases of the joined reference
-    const uint8* joined_reference;  // to follow a match over the end of the page
+    const uint8* joined_reference;  // its codes, to follow a match across the end of the page
 };
 
-// A MEM as the first search keeps it: its suffix of the page above its length, so that the
-// order of numbers is that of suffixes.
+// A MEM as `count_mems` keeps it: its suffix of the page in the high 32 bits, its length in the
+// low ones, so that numbers are ordered as suffixes are.
 using KeptMem = uint64;
 constexpr KeptMem NO_MEM = ~0ull;
 
-// What the first search finds for one candidate: in order, if it was all.
+// The MEMs of one candidate in order, if they are at most KEPT_MEMS.
 struct KeptMems {
     KeptMem mems[KEPT_MEMS];
 
     __device__ __forceinline__ void clear() {
 #pragma unroll
-        for (uint32 place = 0; place < KEPT_MEMS; ++place) {
-            mems[place] = NO_MEM;
+        for (uint32 index = 0; index < KEPT_MEMS; ++index) {
+            mems[index] = NO_MEM;
         }
     }
 
     __device__ __forceinline__ void insert(KeptMem mem) {
 #pragma unroll
-        for (uint32 place = 0; place < KEPT_MEMS; ++place) {
-            const KeptMem other = mems[place];
-            mems[place] = min(other, mem);
+        for (uint32 index = 0; index < KEPT_MEMS; ++index) {
+            const KeptMem other = mems[index];
+            mems[index] = min(other, mem);
             mem = max(other, mem);
         }
     }
 };
 
+static_assert(sizeof(KeptMems) == KEPT_MEMS_BYTES, "the host allocates so much for each");
+
+// The state of a thread that searches below one candidate's node.
 struct Search {
-    uint32 query_begin;   // as positions in the block
-    uint32 query_end;
+    uint32 query_begin;   // as a position in the block
+    uint32 query_end;     // as a position in the block
     uint32 start;         // of the match, as a position in the block
     uint32 preceding;     // the code before it, BREAK at the first base of a query
     uint32 lowest;        // the address of L
     uint32 match_length;  // of the longest match
     uint32 top;           // the address of P
     uint32 node;          // the inner node whose children are visited
-    uint32 distance;      // edges from `node` up to the query path
-    uint32 length;        // the match at the last node of the query path that was passed
+    uint32 distance;      // edges from `node` up to the query's path
+    uint32 length;        // of the match at the last node of the query's path that was passed
 };
 
+// Read a candidate match; the arguments are those of the kernels.
 __device__ __forceinline__ void load_candidate(Search& search, uint64 candidate,
                                                const Queries& queries, const uint64* offsets,
                                                const Candidate* candidates,
@@ -75,8 +78,8 @@ __device__ __forceinline__ void load_candidate(Search& search, uint64 candidate,
     const uint32 query = candidate_queries[candidate];
     search.query_begin = static_cast<uint32>(offsets[query]);
     search.query_end = static_cast<uint32>(offsets[query + 1]);
-    const uint64 place = search.query_begin + (candidate - candidate_offsets[query]);
-    const Candidate found = candidates[place];
+    const uint64 index = search.query_begin + (candidate - candidate_offsets[query]);
+    const Candidate found = candidates[index];
     search.start = search.query_begin + found.query_start;
     search.preceding =
         search.start > search.query_begin ? queries.code_at(search.start - 1) : BREAK;
@@ -87,7 +90,7 @@ __device__ __forceinline__ void load_candidate(Search& search, uint64 candidate,
 // Find P: the first node on the way up from L whose parent is too shallow.
 __device__ __forceinline__ void find_top(Search& search, const Tree& tree, uint32 minimum_length) {
     search.top = search.lowest;
-    Half node = tree.node(search.top);
+    NodeHalf node = tree.node(search.top);
     while (parent_depth(node) >= minimum_length) {
         search.top = node.number(PARENT);
         node = tree.node(search.top);
@@ -97,9 +100,10 @@ __device__ __forceinline__ void find_top(Search& search, const Tree& tree, uint3
     search.distance = 0;
 }
 
-// Hand the leaf at an address, and those that end behind the same bases, to `take`.
+// Call `take` with the suffix and the match length of the leaf at an address, and of the leaves
+// that end at the same bases, if they are MEMs that the page owns.
 template <typename Take>
-__device__ __forceinline__ void visit_leaves(const Search& search, uint32 address, Half leaf,
+__device__ __forceinline__ void visit_leaves(const Search& search, uint32 address, NodeHalf leaf,
                                              const Tree& tree, const Page& page, Take& take) {
     const uint32 length = address == search.lowest ? search.match_length : search.length;
     for (;;) {
@@ -116,7 +120,7 @@ __device__ __forceinline__ void visit_leaves(const Search& search, uint32 addres
     }
 }
 
-// Go down to an inner child; the query's next base tells whether it lies on the query path.
+// Go down to an inner child; the query's next base tells whether it lies on the query's path.
 __device__ __forceinline__ void go_down(Search& search, uint32 slot, uint32 child,
                                         const Tree& tree, const Queries& queries) {
     const bool on_path = search.distance == 0 && search.node != search.lowest &&
@@ -131,9 +135,9 @@ __device__ __forceinline__ void go_down(Search& search, uint32 slot, uint32 chil
     search.node = child;
 }
 
-// Go up from a node whose children have all been visited; return which of the slots of the
-// node above it was, known by comparing addresses.
-__device__ __forceinline__ uint32 go_up(Search& search, const Tree& tree, Half& children) {
+// Go up from a node whose children have all been visited; return in which slot of its parent it
+// is, by comparing addresses.
+__device__ __forceinline__ uint32 go_up(Search& search, const Tree& tree, NodeHalf& children) {
     const uint32 came_from = search.node;
     search.node = tree.node(came_from).number(PARENT);
     children = tree.second_half(search.node);
@@ -149,19 +153,19 @@ __device__ __forceinline__ uint32 go_up(Search& search, const Tree& tree, Half& 
     return slot;
 }
 
-// Visit the children of a node, all of which are asked for at once: its leaves, if it is
-// visited for the first time, and then the first inner child from slot `first` on, if there
-// is one. Return its slot, or SLOTS.
+// Read all children of a node at once; visit its leaves, if the node is visited for the first
+// time. Return the slot of the first inner child from slot `first` on, whose second half replaces
+// `children`, or SLOTS.
 template <typename Take>
-__device__ __forceinline__ uint32 visit_children(const Search& search, Half& children,
+__device__ __forceinline__ uint32 visit_children(const Search& search, NodeHalf& children,
                                                  uint32 first, bool leaves_too, const Tree& tree,
                                                  const Page& page, Take& take) {
-    Half halves[SLOTS];
+    NodeHalf halves[SLOTS];
     uint32 addresses[SLOTS];
 #pragma unroll
     for (uint32 slot = 0; slot < SLOTS; ++slot) {
         addresses[slot] = slot >= first ? children.number(slot) : NO_NODE;
-        halves[slot] = Half();
+        halves[slot] = NodeHalf();
         if (addresses[slot] != NO_NODE) {
             halves[slot] = tree.second_half(addresses[slot]);
         }
@@ -183,20 +187,20 @@ __device__ __forceinline__ uint32 visit_children(const Search& search, Half& chi
     return inner;
 }
 
-// Visit all leaves below P.
+// Visit all leaves below P; return the number of nodes visited.
 template <typename Take>
 __device__ __forceinline__ uint32 search_below(Search& search, const Tree& tree,
                                                const Queries& queries, const Page& page,
                                                Take& take) {
     uint32 visits = 1;
-    Half children = tree.second_half(search.top);
+    NodeHalf children = tree.second_half(search.top);
     if (belongs_to_leaf(children)) {
         visit_leaves(search, search.top, children, tree, page, take);
         return visits;
     }
     uint32 first = 0;
     for (;;) {
-        const Half here = children;
+        const NodeHalf here = children;
         const uint32 slot =
             visit_children(search, children, first, first == 0, tree, page, take);
         ++visits;
@@ -205,7 +209,7 @@ __device__ __forceinline__ uint32 search_below(Search& search, const Tree& tree,
             first = 0;
             continue;
         }
-        // Behind the slot of a node that is left there may be others; before it there are none.
+        // There may be children after the slot of a node that is left; before it there are none.
         do {
             if (search.node == search.top) {
                 return visits;
@@ -216,6 +220,7 @@ __device__ __forceinline__ uint32 search_below(Search& search, const Tree& tree,
     }
 }
 
+// Counts the MEMs of a candidate, and keeps the first ones.
 struct Keeper {
     KeptMems kept;
     uint32 count;
@@ -227,14 +232,29 @@ struct Keeper {
 };
 
 // Count the MEMs of each candidate, and keep them if they are few.
-extern "C" __global__ void __launch_bounds__(256)
+//
+// tree               the tree of a page
+// queries            the codes of the block
+// offsets            uint64[queries + 1], where in the block each query begins, then its end
+// minimum_length     the fewest bases of a MEM
+// candidates         Candidate[bases of the block], as `match_kernel` writes them
+// candidate_offsets  uint64[queries + 1], the candidates before those of each query, then all
+// candidate_queries  uint32[candidate_count], the query of each candidate
+// candidate_count    how many candidates there are
+// page               where the page lies
+// kept_mems          KeptMems[candidate_count], receives the MEMs of candidates that have few
+// counts             uint32[candidate_count], receives how many MEMs each candidate has
+// node_visits        uint64[1], the visited nodes are added to it if PROFILE is set
+//
+// Grid: one thread for each candidate, or fewer. Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     count_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
                const Candidate* candidates, const uint64* candidate_offsets,
                const uint32* candidate_queries, uint64 candidate_count, Page page,
                KeptMems* kept_mems, uint32* counts, uint64* node_visits) {
     uint64 visits = 0;
-    for (uint64 candidate = first_item(); candidate < candidate_count;
-         candidate += item_step()) {
+    for (uint64 candidate = grid_thread(); candidate < candidate_count;
+         candidate += grid_threads()) {
         Search search;
         load_candidate(search, candidate, queries, offsets, candidates, candidate_offsets,
                        candidate_queries);
@@ -253,14 +273,16 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
+// Writes the MEMs of a candidate, row after row.
 struct Writer {
     const Search& search;
     const Queries& queries;
     const Page& page;
-    const Mems& mems;
+    const MemColumns& mems;
     uint64 row;
 
-    // A match that reaches the end of its page is followed in the joined reference.
+    // Return the length of a match, which is followed in the joined reference if it reaches the
+    // end of its page.
     __device__ __forceinline__ uint32 whole_length(uint64 reference_start, uint32 length) const {
         if (reference_start + length != page.begin + page.base_count) {
             return length;
@@ -287,16 +309,22 @@ struct Writer {
     }
 };
 
-// Write the MEMs of each candidate where they have been counted.
-extern "C" __global__ void __launch_bounds__(256)
+// Write the MEMs of each candidate from its offset on.
+//
+// mem_offsets  uint64[candidate_count + 1], the sums of the counts of `count_mems`
+// kept_mems    as `count_mems` leaves it
+// mems         columns of mem_offsets[candidate_count] rows
+//
+// All else, and the launch, is as for `count_mems`.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     write_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
                const Candidate* candidates, const uint64* candidate_offsets,
                const uint32* candidate_queries, uint64 candidate_count, Page page,
-               const KeptMems* kept_mems, const uint64* mem_offsets, Mems mems,
+               const KeptMems* kept_mems, const uint64* mem_offsets, MemColumns mems,
                uint64* node_visits) {
     uint64 visits = 0;
-    for (uint64 candidate = first_item(); candidate < candidate_count;
-         candidate += item_step()) {
+    for (uint64 candidate = grid_thread(); candidate < candidate_count;
+         candidate += grid_threads()) {
         const uint64 row = mem_offsets[candidate];
         const uint64 count = mem_offsets[candidate + 1] - row;
         if (count == 0) {
@@ -309,10 +337,10 @@ extern "C" __global__ void __launch_bounds__(256)
         if (count <= KEPT_MEMS) {
             const KeptMems kept = kept_mems[candidate];
 #pragma unroll
-            for (uint32 place = 0; place < KEPT_MEMS; ++place) {
-                if (place < count) {
-                    writer(static_cast<uint32>(kept.mems[place] >> 32),
-                           static_cast<uint32>(kept.mems[place]));
+            for (uint32 index = 0; index < KEPT_MEMS; ++index) {
+                if (index < count) {
+                    writer(static_cast<uint32>(kept.mems[index] >> 32),
+                           static_cast<uint32>(kept.mems[index]));
                 }
             }
         } else {

@@ -1,12 +1,14 @@
-// How the kernels read queries and the reference, whatever the policies say.
+// How the kernels read the base codes of queries and of a page of the reference, whatever the
+// policies. A code is one byte: A, C, G and T are 0 to 3, and BREAK matches nothing.
 #pragma once
 
-#include "layout.cuh"
+#include "tree/node.cuh"
 
-constexpr uint32 CODES_IN_WORD = 8;
-constexpr uint64 BREAK_IN_WORD = 0x0404040404040404ull;
+constexpr uint64 BREAKS_OF_WORD = 0x0101010101010101ull * BREAK;
+static_assert(BREAK == 4, "a code is a break if its third bit is set");
 
-// Codes, one byte each, in linear memory with eight bytes of room behind the last.
+// Codes in linear memory, which goes on for at least two words of CODES_IN_WORD codes after the
+// last code. `words` is bound to the same memory if codes are read through a texture.
 template <bool texture>
 struct LinearCodes {
     const uint8* codes;
@@ -22,7 +24,7 @@ struct LinearCodes {
         return pair.x | static_cast<uint64>(pair.y) << 32;
     }
 
-    // Return the eight codes from a position on, the first in the lowest byte.
+    // Return the CODES_IN_WORD codes from a position on, the first in the lowest byte.
     __device__ __forceinline__ uint64 word_at(uint64 position) const {
         const uint64 word = position / CODES_IN_WORD;
         const uint32 shift = 8 * static_cast<uint32>(position % CODES_IN_WORD);
@@ -57,48 +59,40 @@ struct CodesInStrips {
     }
 };
 
-template <bool two_dimensional, bool texture>
-struct ReferenceOf {
-    using Type = LinearCodes<texture>;
-};
-template <bool texture>
-struct ReferenceOf<true, texture> {
-    using Type = CodesInStrips<texture>;
-};
-
 using Queries = LinearCodes<QUERY_TEXTURE>;
-using Reference = ReferenceOf<TWO_DIMENSIONAL_REFERENCE, REFERENCE_TEXTURE>::Type;
+using Reference = Conditional<TWO_DIMENSIONAL_REFERENCE, CodesInStrips<REFERENCE_TEXTURE>,
+                              LinearCodes<REFERENCE_TEXTURE>>::Type;
 
-// Return how many bases from two positions on are equal, at most `most`; `codes` are the
-// first of the query, which have been read already.
+// Return how many bases from two positions on are equal, at most `limit`. `codes` is the word of
+// the query at its position, which has been read already.
 template <bool query_texture, bool reference_texture>
 __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& queries,
                                               uint64 query_position, uint64 codes,
                                               const LinearCodes<reference_texture>& reference,
-                                              uint64 reference_position, uint32 most) {
+                                              uint64 reference_position, uint32 limit) {
     uint32 equal = 0;
-    while (equal < most) {
+    while (equal < limit) {
         const uint64 others = reference.word_at(reference_position + equal);
-        const uint64 different = (codes ^ others) | (codes & BREAK_IN_WORD);
+        const uint64 different = (codes ^ others) | (codes & BREAKS_OF_WORD);
         if (different != 0) {
             equal += (__ffsll(static_cast<long long>(different)) - 1) / 8;
             break;
         }
         equal += CODES_IN_WORD;
-        if (equal < most) {
+        if (equal < limit) {
             codes = queries.word_at(query_position + equal);
         }
     }
-    return equal < most ? equal : most;
+    return equal < limit ? equal : limit;
 }
 
 template <bool query_texture, bool reference_texture>
 __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& queries,
                                               uint64 query_position, uint64,
                                               const CodesInStrips<reference_texture>& reference,
-                                              uint64 reference_position, uint32 most) {
+                                              uint64 reference_position, uint32 limit) {
     uint32 equal = 0;
-    while (equal < most) {
+    while (equal < limit) {
         const uint32 code = queries.code_at(query_position + equal);
         if (code == BREAK || code != reference.code_at(reference_position + equal)) {
             break;

@@ -1,25 +1,25 @@
 // Where the MEMs of samples are written.
 #pragma once
 
-#include "mems.cuh"
-#include "samples.cuh"
-#include "warps.cuh"
+#include "common/mems.cuh"
+#include "kmer/samples.cuh"
 
-// Return where the MEMs of a sample begin among all; behind the last, where they end.
+// Return how many MEMs the samples before one have; after the last sample, how many there are.
 __device__ __forceinline__ uint64 mems_before(const uint64* tile_offsets, const uint32* counts,
                                               uint64 sample) {
-    const uint64 tile = sample / LANES;
+    const uint64 tile = sample / TILE_SAMPLES;
     uint64 before = tile_offsets[tile];
-    for (uint64 other = tile * LANES; other < sample; ++other) {
+    for (uint64 other = tile * TILE_SAMPLES; other < sample; ++other) {
         before += counts[other];
     }
     return before;
 }
 
+// The columns of MEMs, and what tells positions in a query from positions in the block.
 struct Rows {
-    Mems mems;
-    const uint64* query_offsets;     // where queries begin in the block
-    const uint32* queries_of_words;  // which query each word of the block begins in
+    MemColumns mems;
+    const uint64* query_offsets;     // uint64[queries + 1], where queries begin in the block
+    const uint32* queries_of_words;  // uint32[words], the query of the first base of each word
 };
 
 // Return where the query begins that a position of the block belongs to.
@@ -31,10 +31,11 @@ __device__ __forceinline__ uint64 query_begin_at(const Rows& rows, uint64 positi
     return rows.query_offsets[query];
 }
 
+// Write a MEM; `start_in_query` is that of the sample, before it is extended.
 __device__ __forceinline__ void write_row(const Rows& rows, uint64 row, const Table& table,
                                           uint64 start_in_query, const Extension& found) {
     rows.mems.query_starts[row] = static_cast<long long>(start_in_query - found.left);
     rows.mems.reference_starts[row] =
-        static_cast<long long>(table.part_begin + found.place - found.left);
+        static_cast<long long>(table.part_begin + found.occurrence - found.left);
     rows.mems.lengths[row] = found.length;
 }

@@ -1,0 +1,16 @@
+// Grid-stride loops: any number of threads works on any number of items.
+//
+// Launch contract: one-dimensional grids of one-dimensional blocks.
+#pragma once
+
+#include "common/types.cuh"
+
+// Return the number of this thread in the grid: its first item.
+__device__ __forceinline__ uint64 grid_thread() {
+    return static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+// Return the number of threads in the grid: the distance from one item of a thread to its next.
+__device__ __forceinline__ uint64 grid_threads() {
+    return static_cast<uint64>(gridDim.x) * blockDim.x;
+}

@@ -1,0 +1,55 @@
+// MEMs as columns in global memory, and how a block of threads sorts some of their rows.
+#pragma once
+
+#include "common/types.cuh"
+
+// Three columns, one number for each MEM in each.
+struct MemColumns {
+    long long* query_starts;      // 0-based positions in the query
+    long long* reference_starts;  // 0-based positions in the joined reference
+    long long* lengths;           // in bases
+};
+
+// Return whether a row belongs after another. Rows are ordered by their query starts first, where
+// these may differ, then by their reference starts.
+template <bool by_query_start>
+__device__ __forceinline__ bool belongs_after(const MemColumns& mems, uint64 row, uint64 other) {
+    if constexpr (by_query_start) {
+        if (mems.query_starts[row] != mems.query_starts[other]) {
+            return mems.query_starts[row] > mems.query_starts[other];
+        }
+    }
+    return mems.reference_starts[row] > mems.reference_starts[other];
+}
+
+// Exchange two numbers of a column.
+__device__ __forceinline__ void exchange(long long* column, uint64 row, uint64 other) {
+    const long long value = column[row];
+    column[row] = column[other];
+    column[other] = value;
+}
+
+// Sort `count` rows from `begin` on; all threads of the block must call. It is a bitonic network
+// in which every exchange moves the smaller row forward: rows after the last would be the
+// largest, so they can be left out.
+template <bool by_query_start>
+__device__ __forceinline__ void sort_by_block(const MemColumns& mems, uint64 begin,
+                                              uint64 count) {
+    for (uint64 size = 2; size / 2 < count; size *= 2) {
+        for (uint64 distance = size / 2; distance > 0; distance /= 2) {
+            for (uint64 row = threadIdx.x; row < count; row += blockDim.x) {
+                // The first step of a merge mirrors the second half of each part.
+                const uint64 other = distance == size / 2 ? row ^ (size - 1) : row ^ distance;
+                if (row < other && other < count &&
+                    belongs_after<by_query_start>(mems, begin + row, begin + other)) {
+                    if constexpr (by_query_start) {
+                        exchange(mems.query_starts, begin + row, begin + other);
+                    }
+                    exchange(mems.reference_starts, begin + row, begin + other);
+                    exchange(mems.lengths, begin + row, begin + other);
+                }
+            }
+            __syncthreads();
+        }
+    }
+}

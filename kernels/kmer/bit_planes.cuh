@@ -1,0 +1,81 @@
+// Sequences as bit planes: 32 bases in 16 bytes, one bit of each base in every plane.
+//
+// Two sequences are compared 32 bases at a time, wherever they begin. PADDING_WORDS words of
+// breaks lie before the first word of a sequence and after the last one, so that no comparison
+// needs to know where a sequence ends.
+#pragma once
+
+#include "common/types.cuh"
+
+static_assert(WORD_BASES == 32, "a word of a plane has a bit for each of its bases");
+static_assert(PADDING_WORDS >= 2, "two words are read after the one in which a sequence ends");
+
+// 32 bases; the first base has the lowest bits.
+struct alignas(16) BitPlanes {
+    uint32 low;     // the lower bit of each code
+    uint32 high;    // the higher bit of each code
+    uint32 breaks;  // set where the base is a break
+    uint32 starts;  // set at the first base of each query
+};
+
+static_assert(sizeof(BitPlanes) == BIT_PLANES_BYTES, "the host allocates so much for each");
+
+// Return a word of a sequence; the words of its padding have numbers too.
+__device__ __forceinline__ BitPlanes load_bit_planes(const BitPlanes* words, long long word) {
+    const uint4 loaded = __ldg(reinterpret_cast<const uint4*>(words) + word);
+    return {loaded.x, loaded.y, loaded.z, loaded.w};
+}
+
+// Return the 32 bases that begin `shift` bases after the first of two adjacent words.
+__device__ __forceinline__ BitPlanes shift_bit_planes(const BitPlanes& first,
+                                                      const BitPlanes& second, uint32 shift) {
+    return {__funnelshift_r(first.low, second.low, shift),
+            __funnelshift_r(first.high, second.high, shift),
+            __funnelshift_r(first.breaks, second.breaks, shift),
+            __funnelshift_r(first.starts, second.starts, shift)};
+}
+
+// The bases around a position.
+struct Flanks {
+    BitPlanes left;   // the 32 bases before the position
+    BitPlanes right;  // the 32 bases from the position on
+};
+
+// Return the bases around a position of the reference.
+__device__ __forceinline__ Flanks load_flanks(const BitPlanes* words, long long position) {
+    const long long word = position >> 5;
+    const uint32 shift = static_cast<uint32>(position) % WORD_BASES;
+    const BitPlanes middle = load_bit_planes(words, word);
+    return {shift_bit_planes(load_bit_planes(words, word - 1), middle, shift),
+            shift_bit_planes(middle, load_bit_planes(words, word + 1), shift)};
+}
+
+// Return the bases around a position of the queries. Bases at which an extension from the
+// position has to end count as breaks: to the left it may take the first base of the query and
+// ends before it; to the right it ends before the first base of the next query. The position
+// itself may be the first base of its query.
+__device__ __forceinline__ Flanks load_query_flanks(const BitPlanes* words, long long position) {
+    Flanks flanks = load_flanks(words, position);
+    flanks.left.breaks |= flanks.left.starts >> 1 | flanks.right.starts << 31;
+    flanks.right.breaks |= flanks.right.starts & ~1u;
+    return flanks;
+}
+
+// Return a mask of the bases that differ or are breaks.
+__device__ __forceinline__ uint32 mismatches(const BitPlanes& one, const BitPlanes& other) {
+    return (one.low ^ other.low) | (one.high ^ other.high) | one.breaks | other.breaks;
+}
+
+// Return a number of 16 bits with a zero after each of its bits.
+__device__ __forceinline__ uint32 spread_bits(uint32 number) {
+    number = (number | number << 8) & 0x00FF00FFu;
+    number = (number | number << 4) & 0x0F0F0F0Fu;
+    number = (number | number << 2) & 0x33333333u;
+    return (number | number << 1) & 0x55555555u;
+}
+
+// Return the first k-mer as a number, its first base in the two lowest bits.
+__device__ __forceinline__ uint32 first_kmer(const BitPlanes& bases, uint32 kmer_length) {
+    const uint32 mask = (1u << kmer_length) - 1;
+    return spread_bits(bases.low & mask) | spread_bits(bases.high & mask) << 1;
+}

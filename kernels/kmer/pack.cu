@@ -1,0 +1,81 @@
+// From base codes to bit planes, and where queries begin in them.
+//
+// Reads codes, one byte a base; writes bit planes.
+#pragma once
+
+#include "common/grid.cuh"
+#include "kmer/bit_planes.cuh"
+
+constexpr uint32 CODES_IN_GROUP = 8;
+static_assert(BREAK == 4, "a code is a break if its third bit is set");
+
+// Return one bit of each of eight codes, that of the first code lowest.
+__device__ __forceinline__ uint32 bits_of_codes(uint64 codes, uint32 bit) {
+    return static_cast<uint32>((codes >> bit & 0x0101010101010101ull) * 0x0102040810204080ull >>
+                               56);
+}
+
+// Pack codes into words of bit planes, with words of breaks before and after them.
+//
+// codes       uint8[count], read as uint64[ceil(count / 8)]
+// count       how many codes there are
+// bit_planes  receives the words; it points to the first word of the codes, after the padding
+// before      how many words of padding to write before the codes
+// after       how many words of padding to write after them
+//
+// Grid: one thread for each word, or fewer. Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    pack_codes(const uint64* codes, uint64 count, BitPlanes* bit_planes, uint64 before,
+               uint64 after) {
+    const uint64 words = before + (count + WORD_BASES - 1) / WORD_BASES + after;
+    for (uint64 item = grid_thread(); item < words; item += grid_threads()) {
+        BitPlanes packed = {0, 0, 0, 0};
+        for (uint32 group = 0; group < WORD_BASES / CODES_IN_GROUP; ++group) {
+            const uint64 base = (item - before) * WORD_BASES + CODES_IN_GROUP * group;
+            // Before the first word of codes this wraps around, and is too large then.
+            if (base >= count) {
+                packed.breaks |= 0xFFu << CODES_IN_GROUP * group;
+                continue;
+            }
+            const uint64 eight = codes[base / CODES_IN_GROUP];
+            const uint32 missing = base + CODES_IN_GROUP > count
+                                       ? static_cast<uint32>(base + CODES_IN_GROUP - count)
+                                       : 0;
+            packed.low |= bits_of_codes(eight, 0) << CODES_IN_GROUP * group;
+            packed.high |= bits_of_codes(eight, 1) << CODES_IN_GROUP * group;
+            packed.breaks |= (bits_of_codes(eight, 2) | (0xFFu << (8 - missing) & 0xFFu))
+                             << CODES_IN_GROUP * group;
+        }
+        bit_planes[static_cast<long long>(item - before)] = packed;
+    }
+}
+
+// Mark the first base of each query, and write which query the first base of each word is of.
+//
+// offsets           uint64[query_count + 1], where in the block each query begins, then its end
+// query_count       how many queries there are
+// threads           how many threads share the words of a query
+// bit_planes        the packed codes of the block; their `starts` are set
+// queries_of_words  uint32[words of the block], receives the numbers of queries
+//
+// Grid: `threads` threads for each query, or fewer. Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    mark_queries(const uint64* offsets, uint64 query_count, uint32 threads,
+                 BitPlanes* bit_planes, uint32* queries_of_words) {
+    for (uint64 item = grid_thread(); item < query_count * threads; item += grid_threads()) {
+        const uint64 query = item / threads;
+        const uint32 number = static_cast<uint32>(item % threads);
+        const uint64 begin = offsets[query];
+        const uint64 end = offsets[query + 1];
+        if (begin == end) {
+            continue;
+        }
+        if (number == 0) {
+            atomicOr(&bit_planes[begin / WORD_BASES].starts, 1u << begin % WORD_BASES);
+        }
+        for (uint64 word = (begin + WORD_BASES - 1) / WORD_BASES + number;
+             word * WORD_BASES < end; word += threads) {
+            queries_of_words[word] = static_cast<uint32>(query);
+        }
+    }
+}

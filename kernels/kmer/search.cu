@@ -1,0 +1,209 @@
+// The k-mer search: every few bases of the queries a k-mer is looked up and extended.
+//
+// A MEM contains a k-mer that begins at a multiple of the step, which is the minimum length less
+// k, plus one. Each such sample is looked up in the table of the reference, and extended at each
+// occurrence of its k-mer to the left and to the right. If it can be extended by a step or more to
+// the left, an earlier sample has found the same MEM; so each comes out once.
+//
+// A warp works on a tile of 32 samples at a time: its lanes look up a sample each, and then share
+// all occurrences evenly. MEMs are counted first, and kept where a tile has few; the writing
+// kernel searches the others again. Samples whose k-mers occur often are left to kernels that
+// give a block of threads to each.
+//
+// Reads the queries and the reference as bit planes, and a table; writes MEMs as columns.
+#pragma once
+
+#include "common/grid.cuh"
+#include "kmer/mem_rows.cuh"
+#include "kmer/warp_tiles.cuh"
+
+// The most occurrences of a k-mer that a warp works on.
+constexpr uint32 MOST_OCCURRENCES = 64;
+
+// Count the MEMs of each sample and each tile, and keep them if they are few; list the samples
+// whose k-mers occur often.
+//
+// samples, table    the queries and the reference
+// kept              uint64[KEPT_MEMS_OF_TILE * tiles], receives the MEMs of tiles that have few
+// tiles             Tile[tiles], receives what is known of each
+// counts            uint32[samples.count], receives the MEMs of each sample that is not listed
+// tile_counts       uint64[tiles], receives the sum of these for each tile
+// frequent_samples  uint32[samples.count], receives the numbers of the samples that are listed
+// frequent_count    uint32[1], zero before the launch, receives how many are listed
+//
+// Grid: one warp for each tile, or fewer. Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    count_kmer_mems(Samples samples, Table table, KeptMem* kept, Tile* tiles, uint32* counts,
+                    uint64* tile_counts, uint32* frequent_samples, uint32* frequent_count) {
+    for (uint64 tile = grid_warp(); tile < tile_count(samples); tile += grid_warps()) {
+        Sample sample = sample_of_lane(samples, table, tile, false);
+        const uint64 number = tile * TILE_SAMPLES + lane_number();
+        const bool is_frequent = occurrence_count(sample) > MOST_OCCURRENCES;
+        if (is_frequent) {
+            frequent_samples[atomicAdd(frequent_count, 1u)] = static_cast<uint32>(number);
+            sample.list_end = sample.list_begin;
+        }
+        bool all_kept = true;
+        const uint32 count = search_occurrences(
+            samples, table, tile, sample,
+            [&](uint32 owner, uint32 before, const Extension& found) {
+                if (found.length == 0) {
+                    return;
+                }
+                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, samples.step)) {
+                    kept[tile * KEPT_MEMS_OF_TILE + before] =
+                        pack_mem(owner, found, samples.step);
+                } else {
+                    all_kept = false;
+                }
+            });
+        if (number < samples.count) {
+            counts[number] = count;
+        }
+        uint32 total;
+        warp_exclusive_sum(count, total);
+        const uint32 frequent_lanes = __ballot_sync(ALL_LANES, is_frequent);
+        all_kept = __all_sync(ALL_LANES, all_kept);
+        if (lane_number() == 0) {
+            tile_counts[tile] = total;
+            tiles[tile] = {frequent_lanes, all_kept ? total : NOT_KEPT};
+        }
+    }
+}
+
+// Write where the MEMs of each query begin, and last where all end.
+//
+// tile_offsets   uint64[tiles + 1], where the MEMs of each tile begin
+// counts         uint32[sample_count], the MEMs of each sample
+// sample_count   how many samples there are
+// step           the bases from one sample to the next
+// offsets        uint64[query_count + 1], where in the block each query begins, then its end
+// query_count    how many queries there are
+// query_offsets  uint64[query_count + 1], receives the offsets of the MEMs
+//
+// Grid: one thread for each query and one more, or fewer. Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    offset_query_mems(const uint64* tile_offsets, const uint32* counts, uint64 sample_count,
+                      uint32 step, const uint64* offsets, uint64 query_count,
+                      uint64* query_offsets) {
+    for (uint64 query = grid_thread(); query <= query_count; query += grid_threads()) {
+        const uint64 sample = (offsets[query] + step - 1) / step;
+        query_offsets[query] = mems_before(tile_offsets, counts, min(sample, sample_count));
+    }
+}
+
+// Move a row that has just been written after the sorted ones to where it belongs.
+__device__ __forceinline__ void insert_row(const MemColumns& mems, uint64 begin, uint64 row) {
+    while (row > begin && belongs_after<true>(mems, row - 1, row)) {
+        exchange(mems.query_starts, row - 1, row);
+        exchange(mems.reference_starts, row - 1, row);
+        exchange(mems.lengths, row - 1, row);
+        --row;
+    }
+}
+
+// Where the MEMs of a lane's sample go.
+struct Destination {
+    uint64 begin;   // the row of the first
+    uint32 start;   // of the sample, in its query
+    uint32 before;  // MEMs of the samples before it in the tile whose k-mers are not frequent
+    uint32 count;   // its own, or 0 if its k-mer is frequent
+};
+
+// Return the destination that another lane has.
+__device__ __forceinline__ Destination from_lane(const Destination& destination, uint32 lane) {
+    return {__shfl_sync(ALL_LANES, destination.begin, lane), from_lane(destination.start, lane),
+            from_lane(destination.before, lane), from_lane(destination.count, lane)};
+}
+
+// Return where the MEMs of this lane's sample go; the arguments are those of the kernel.
+__device__ __forceinline__ Destination destination_of_lane(const Samples& samples, uint64 tile,
+                                                           const Tile& known,
+                                                           const uint32* counts,
+                                                           const uint64* tile_offsets,
+                                                           const Rows& rows) {
+    Destination destination = {};
+    const uint64 number = tile * TILE_SAMPLES + lane_number();
+    const uint64 count = number < samples.count ? counts[number] : 0;
+    uint64 total;
+    destination.begin = tile_offsets[tile] + warp_exclusive_sum(count, total);
+    destination.count = known.frequent >> lane_number() & 1 ? 0 : static_cast<uint32>(count);
+    uint32 searched;
+    destination.before = warp_exclusive_sum(destination.count, searched);
+    if (destination.count > 0) {
+        const uint64 position = number * samples.step;
+        destination.start = static_cast<uint32>(position - query_begin_at(rows, position));
+    }
+    return destination;
+}
+
+// Write the MEMs of a tile that have been kept, each in its place among those of its sample.
+__device__ __forceinline__ void write_kept(const Samples& samples, const Table& table,
+                                           const KeptMem* kept, uint32 count, const Rows& rows,
+                                           const Destination& destination) {
+    for (uint32 first = 0; first < count; first += WARP_LANES) {
+        const uint32 number = first + lane_number();
+        const KeptMem mem = number < count ? kept[number] : 0;
+        const Destination to = from_lane(destination, sample_of_mem(mem));
+        if (number >= count) {
+            continue;
+        }
+        uint32 rank = number - to.before;
+        // With a step of one base all begin at the same base, in the order of their occurrences.
+        if (samples.step > 1 && to.count > 1) {
+            rank = 0;
+            for (uint32 other = to.before; other < to.before + to.count; ++other) {
+                rank += kept[other] < mem ? 1 : 0;
+            }
+        }
+        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, samples.step));
+    }
+}
+
+// Search a tile again whose MEMs have not been kept, and write and sort them.
+__device__ __forceinline__ void write_again(const Samples& samples, const Table& table,
+                                            uint64 tile, const Tile& known, const Rows& rows,
+                                            const Destination& destination) {
+    const bool is_frequent = known.frequent >> lane_number() & 1;
+    const Sample sample = sample_of_lane(samples, table, tile, is_frequent);
+    search_occurrences(samples, table, tile, sample,
+                       [&](uint32 owner, uint32 before, const Extension& found) {
+                           const Destination to = from_lane(destination, owner);
+                           if (found.length > 0) {
+                               write_row(rows, to.begin + before - to.before, table, to.start,
+                                         found);
+                           }
+                       });
+    __syncwarp();
+    if (samples.step > 1) {
+        for (uint32 row = 1; row < destination.count; ++row) {
+            insert_row(rows.mems, destination.begin, destination.begin + row);
+        }
+    }
+}
+
+// Write the MEMs of all samples but those whose k-mers are frequent.
+//
+// kept, tiles, counts  as `count_kmer_mems` leaves them, with the counts of the listed samples
+// tile_offsets         uint64[tiles + 1], the sums of `tile_counts`
+// rows                 columns of tile_offsets[tiles] rows
+//
+// All else, and the launch, is as for `count_kmer_mems`.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    write_kmer_mems(Samples samples, Table table, const KeptMem* kept, const Tile* tiles,
+                    const uint32* counts, const uint64* tile_offsets, Rows rows) {
+    for (uint64 tile = grid_warp(); tile < tile_count(samples); tile += grid_warps()) {
+        if (tile_offsets[tile] == tile_offsets[tile + 1]) {
+            continue;
+        }
+        const Tile known = tiles[tile];
+        const Destination destination =
+            destination_of_lane(samples, tile, known, counts, tile_offsets, rows);
+        if (known.kept_count == NOT_KEPT) {
+            write_again(samples, table, tile, known, rows, destination);
+        } else {
+            write_kept(samples, table, kept + tile * KEPT_MEMS_OF_TILE, known.kept_count, rows,
+                       destination);
+        }
+    }
+}

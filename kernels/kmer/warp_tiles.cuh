@@ -1,0 +1,109 @@
+// Tiles of TILE_SAMPLES samples, each searched by a warp.
+#pragma once
+
+#include "common/warp.cuh"
+#include "kmer/samples.cuh"
+
+static_assert(TILE_SAMPLES == WARP_LANES, "a lane looks up one sample of a tile");
+
+// `count_kmer_mems` keeps the MEMs of a tile if they are at most KEPT_MEMS_OF_TILE. A kept MEM is
+// a number of 64 bits; from the lowest bit on: its length, its occurrence, how much its left
+// extension is less than the longest one, and its sample in the tile. So numbers are ordered as
+// MEMs are.
+using KeptMem = uint64;
+constexpr uint32 KEPT_LENGTH_BITS = 15;
+constexpr uint32 KEPT_LEFT_SHIFT = 32 + KEPT_LENGTH_BITS;
+constexpr uint32 KEPT_SAMPLE_SHIFT = 59;
+constexpr uint32 MOST_KEPT_LEFT = 1u << (KEPT_SAMPLE_SHIFT - KEPT_LEFT_SHIFT);
+constexpr uint32 NOT_KEPT = ~0u;
+
+static_assert(sizeof(KeptMem) == KEPT_MEM_BYTES, "the host allocates so much for each");
+static_assert(TILE_SAMPLES <= 1u << (64 - KEPT_SAMPLE_SHIFT), "samples have bits enough");
+
+// Return whether a MEM's numbers have bits enough.
+__device__ __forceinline__ bool can_be_kept(const Extension& found, uint32 step) {
+    return step <= MOST_KEPT_LEFT && found.length >> KEPT_LENGTH_BITS == 0;
+}
+
+__device__ __forceinline__ KeptMem pack_mem(uint32 sample, const Extension& found, uint32 step) {
+    return static_cast<uint64>(sample) << KEPT_SAMPLE_SHIFT |
+           static_cast<uint64>(step - 1 - found.left) << KEPT_LEFT_SHIFT |
+           static_cast<uint64>(found.occurrence) << KEPT_LENGTH_BITS | found.length;
+}
+
+// Return the number in the tile of a kept MEM's sample.
+__device__ __forceinline__ uint32 sample_of_mem(KeptMem mem) {
+    return static_cast<uint32>(mem >> KEPT_SAMPLE_SHIFT);
+}
+
+__device__ __forceinline__ Extension unpack_mem(KeptMem mem, uint32 step) {
+    return {static_cast<uint32>(mem >> KEPT_LENGTH_BITS),
+            step - 1 - static_cast<uint32>(mem >> KEPT_LEFT_SHIFT) % MOST_KEPT_LEFT,
+            static_cast<uint32>(mem) % (1u << KEPT_LENGTH_BITS)};
+}
+
+// What is known of a tile besides its counts.
+struct Tile {
+    uint32 frequent;    // a bit for each sample whose k-mer is left to a block of threads
+    uint32 kept_count;  // how many MEMs of the other samples are kept, or NOT_KEPT
+};
+
+static_assert(sizeof(Tile) == TILE_BYTES, "the host allocates so much for each");
+
+// Return the number of tiles.
+__device__ __forceinline__ uint64 tile_count(const Samples& samples) {
+    return (samples.count + TILE_SAMPLES - 1) / TILE_SAMPLES;
+}
+
+// Return the sample of this lane; after the last, and where `skipped`, one without occurrences.
+__device__ __forceinline__ Sample sample_of_lane(const Samples& samples, const Table& table,
+                                                 uint64 tile, bool skipped) {
+    Sample sample = {};
+    const uint64 number = tile * TILE_SAMPLES + lane_number();
+    if (number < samples.count && !skipped) {
+        sample = load_sample(samples, table, number);
+    }
+    return sample;
+}
+
+// Return the bases that another lane has, but not where queries begin.
+__device__ __forceinline__ BitPlanes from_lane(const BitPlanes& bases, uint32 lane) {
+    return {from_lane(bases.low, lane), from_lane(bases.high, lane),
+            from_lane(bases.breaks, lane), 0};
+}
+
+// Extend the samples of a tile at all their occurrences, which the lanes of a warp share evenly.
+// Each lane calls `take` with one of them at a time: the number in the tile of its sample, the
+// number of MEMs before it, and what was found, which has length 0 if it is no MEM. Return how
+// many MEMs this lane's own sample has.
+template <typename Take>
+__device__ __forceinline__ uint32 search_occurrences(const Samples& samples, const Table& table,
+                                                     uint64 tile, const Sample& sample,
+                                                     const Take& take) {
+    uint32 occurrences;
+    const uint32 begin = warp_exclusive_sum(occurrence_count(sample), occurrences);
+    const uint32 end = begin + occurrence_count(sample);
+    uint32 count = 0;
+    uint32 found_before = 0;
+    for (uint32 first = 0; first < occurrences; first += WARP_LANES) {
+        const uint32 number = first + lane_number();
+        const uint32 owner = last_lane_at_most(begin, number);
+        const uint32 index = from_lane(sample.list_begin - begin, owner) + number;
+        Sample owned;
+        owned.position = (tile * TILE_SAMPLES + owner) * samples.step;
+        owned.flanks.left = from_lane(sample.flanks.left, owner);
+        owned.flanks.right = from_lane(sample.flanks.right, owner);
+        Extension found = {};
+        if (number < occurrences) {
+            found = extend(samples, table, owned, index);
+        }
+        const uint32 lanes = __ballot_sync(ALL_LANES, found.length > 0);
+        take(owner, found_before + __popc(lanes & lowest_bits(lane_number())), found);
+        // The lanes that have extended this lane's own sample.
+        const uint32 own = lowest_bits(min(max(end, first) - first, WARP_LANES)) &
+                           ~lowest_bits(min(max(begin, first) - first, WARP_LANES));
+        count += __popc(lanes & own);
+        found_before += __popc(lanes);
+    }
+    return count;
+}

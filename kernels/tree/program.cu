@@ -1,0 +1,11 @@
+// The program that searches suffix trees: match, then print.
+//
+// The compiler is given as macros, 0 or 1: QUERY_TEXTURE, REFERENCE_TEXTURE, TREE_TEXTURE,
+// MERGED_TREE, TWO_DIMENSIONAL_REFERENCE and TWO_DIMENSIONAL_TREE (the policies), WIDE (the node
+// format) and PROFILE (count the nodes that are visited).
+#include "common/scan.cu"
+#include "tree/match.cu"
+#include "tree/merge.cu"
+#include "tree/print.cu"
+#include "tree/query_offsets.cu"
+#include "tree/sort.cu"

@@ -1,0 +1,47 @@
+"""The program that searches tables of k-mers, and what its kernels share with the package."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.cuda.program import WARP_LANES, ProgramSource
+from mummergpu.sequence.codes import BREAK
+
+WORD_BASES: Final = 32
+"""The bases of a word of bit planes."""
+
+BIT_PLANES_BYTES: Final = 16
+"""Of a word of bit planes."""
+
+PADDING_WORDS: Final = 2
+"""The words of breaks before a sequence of bit planes, and after it."""
+
+TILE_SAMPLES: Final = WARP_LANES
+"""The samples that a warp works on at a time."""
+
+KEPT_MEMS_OF_TILE: Final = 128
+"""The most MEMs of a tile that the counting kernel keeps for the writing kernel."""
+
+KEPT_MEM_BYTES: Final = 8
+TILE_BYTES: Final = 8
+"""Of a kept MEM, and of what is known of a tile besides its counts."""
+
+COUNT_BYTES: Final = 8
+"""Of the numbers that say how many MEMs a tile has."""
+
+KMER_PROGRAM: Final = ProgramSource(
+    "kmer",
+    "kmer/program.cu",
+    constants=(
+        ("BREAK", BREAK),
+        ("WORD_BASES", WORD_BASES),
+        ("BIT_PLANES_BYTES", BIT_PLANES_BYTES),
+        ("PADDING_WORDS", PADDING_WORDS),
+        ("TILE_SAMPLES", TILE_SAMPLES),
+        ("KEPT_MEMS_OF_TILE", KEPT_MEMS_OF_TILE),
+        ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
+        ("TILE_BYTES", TILE_BYTES),
+        ("SCAN_COUNT_BYTES", COUNT_BYTES),
+    ),
+)
+"""The same for every run: it knows no policies."""

@@ -1,0 +1,96 @@
+"""The programs that search trees: one for each set of policies and node format."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.cuda.program import ProgramSource
+from mummergpu.index.tree import layout
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.policy import LETTERS, NO_POLICY, Policy
+from mummergpu.matching.backends.device_codes import WORD_BYTES
+from mummergpu.sequence.codes import BREAK
+
+ENTRY: Final = "tree/program.cu"
+
+COUNT_BYTES: Final = 4
+"""Of the numbers that say how many candidate matches a query has, or MEMs a candidate."""
+
+CANDIDATE_BYTES: Final = 16
+"""Of a candidate match."""
+
+KEPT_MEMS: Final = 4
+"""The most MEMs of a candidate that the counting kernel keeps for the writing kernel."""
+
+KEPT_MEMS_BYTES: Final = 8 * KEPT_MEMS
+
+FEW_ROWS: Final = 32
+"""A thread sorts the MEMs of a candidate that has at most so many; a block of threads others."""
+
+TEXTURE_PART_BITS: Final = 27
+"""The most texels of a one-dimensional texture, as a power of two; larger trees take several."""
+
+PAPER_TEXTURE_PARTS: Final = 1
+WIDE_TEXTURE_PARTS: Final = 64
+"""The most one-dimensional textures of a tree, in the two node formats."""
+
+_NAMES_OF_LAYOUT: Final = (
+    *("EDGE_START", "EDGE_END", "STRING_DEPTH", "PARENT", "SUFFIX_LINK", "IS_LEAF"),
+    *("LEAF_ID", "NEXT_LEAF", "FLAGS", "LEAF_FLAG", "PRECEDING_BASE_MASK", "ROOT", "NO_NODE"),
+    *("REFERENCE_WIDTH_BITS", "REFERENCE_STRIP_BITS"),
+)
+"""What the kernels know of how nodes and references are laid out."""
+
+
+def texture_parts(wide: bool) -> int:
+    """Return the most one-dimensional textures of a tree in one of the node formats."""
+    return WIDE_TEXTURE_PARTS if wide else PAPER_TEXTURE_PARTS
+
+
+def tree_program(policy: Policy, wide: bool, profile: bool) -> ProgramSource:
+    """Return the program that searches trees of a policy and a node format.
+
+    Parameters
+    ----------
+    policy : Policy
+        Six of its seven flags make a difference. Node reordering does not: it moves nodes, and
+        the kernels follow addresses, whatever the order.
+    wide : bool
+        Nodes have 32-bit addresses, not the paper's 24-bit ones.
+    profile : bool
+        The kernels count the nodes that they visit.
+
+    Returns
+    -------
+    ProgramSource
+        Its name has the letters of the policy, ``W`` for wide and ``P`` for profile.
+    """
+    flags = {flag: getattr(policy, flag) for flag in LETTERS if flag != "node_reordering"}
+    letters = [LETTERS[flag] for flag, is_set in flags.items() if is_set]
+    letters += ["W"] * wide + ["P"] * profile
+    macros = {**flags, "wide": wide, "profile": profile}
+    return ProgramSource(
+        f"tree-{''.join(letters) or NO_POLICY}",
+        ENTRY,
+        tuple((name.upper(), int(value)) for name, value in macros.items()),
+        _constants(Layout.of(policy, wide)),
+    )
+
+
+def _constants(ours: Layout) -> tuple[tuple[str, int], ...]:
+    """Return what the kernels share with the package."""
+    return (
+        *((name, getattr(layout, name)) for name in _NAMES_OF_LAYOUT),
+        ("NODE_HALF_BYTES", ours.half_bytes),
+        ("NODE_STRIDE_BYTES", ours.node_stride_bytes),
+        ("TREE_WIDTH_BITS", ours.tree_width_bits),
+        ("BREAK", BREAK),
+        ("CODES_IN_WORD", WORD_BYTES),
+        ("CANDIDATE_BYTES", CANDIDATE_BYTES),
+        ("KEPT_MEMS", KEPT_MEMS),
+        ("KEPT_MEMS_BYTES", KEPT_MEMS_BYTES),
+        ("FEW_ROWS", FEW_ROWS),
+        ("TEXTURE_PART_BITS", TEXTURE_PART_BITS),
+        ("TEXTURE_PARTS", texture_parts(ours.wide)),
+        ("SCAN_COUNT_BYTES", COUNT_BYTES),
+    )
