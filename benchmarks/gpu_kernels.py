@@ -26,6 +26,7 @@ from gpu_gathers import gather_rates
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_pages
@@ -91,9 +92,15 @@ def measure(
 ) -> dict[str, Any]:
     """Search the block several times; return medians of the device's times, and counts."""
     stats = Stats()
-    device = PycudaDevice(0)
+    pool = DevicePool(PycudaDevice)
     backend = TreeCudaBackend(
-        device, cache, Policy.from_code(code), stats, lambda _: None, most_block_bases=ONE_BLOCK
+        pool.device(0),
+        cache,
+        Policy.from_code(code),
+        stats,
+        lambda _: None,
+        most_block_bases=ONE_BLOCK,
+        pool=pool,
     )
     figures: list[dict[str, float]] = []
     mems = 0
@@ -135,14 +142,16 @@ def node_visits(
 ) -> dict[str, int]:
     """Search the block once with kernels that count the nodes they come to."""
     stats = Stats()
+    pool = DevicePool(PycudaDevice)
     backend = TreeCudaBackend(
-        PycudaDevice(0),
+        pool.device(0),
         cache,
         Policy.from_code(code),
         stats,
         lambda _: None,
         profile=True,
         most_block_bases=ONE_BLOCK,
+        pool=pool,
     )
     try:
         backend.load_pages(pages, workload.minimum_length)

@@ -27,6 +27,7 @@ from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.kmer_page import (
     KmerPage,
@@ -128,8 +129,9 @@ def measure(
 ) -> tuple[dict[str, Any], MemColumns]:
     """Search the block several times; return medians of the device's times, and the MEMs."""
     stats = Stats()
+    pool = DevicePool(PycudaDevice)
     backend = KmerCudaBackend(
-        PycudaDevice(0), cache, stats, lambda _: None, most_block_bases=ONE_BLOCK
+        pool.device(0), cache, stats, lambda _: None, most_block_bases=ONE_BLOCK, pool=pool
     )
     figures: list[dict[str, float]] = []
     try:

@@ -7,9 +7,11 @@ none of the Python packages is installed that the backend needs.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from mummergpu.cuda.warm_up import LIBRARY
@@ -105,6 +107,33 @@ def ask_driver(measure_memory: bool, load: Callable[[str], Any] = ctypes.CDLL) -
     except DriverError as error:
         return DriverFacts(version, (), str(error))
     return DriverFacts(version, devices, None if devices else "the driver has no device")
+
+
+_ASKING: Final = threading.Lock()
+
+
+def driver_facts() -> DriverFacts:
+    """Return what there is, for which the driver is asked once in a process.
+
+    Returns
+    -------
+    DriverFacts
+        As `ask_driver` returns it, without free memory. Threads that ask at the same time wait
+        for one answer.
+    """
+    with _ASKING:
+        return _kept_facts()
+
+
+def forget_driver_facts() -> None:
+    """Have the driver asked again, for tests that stand in for it."""
+    with _ASKING:
+        _kept_facts.cache_clear()
+
+
+@cache
+def _kept_facts() -> DriverFacts:
+    return ask_driver(False)
 
 
 class _Driver:

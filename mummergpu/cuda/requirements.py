@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver
+from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver, driver_facts
 from mummergpu.cuda.nvrtc import (
     INSTALL,
     INSTALL_FOR_CUDA_12,
@@ -83,7 +83,7 @@ def cuda_facts(measure_memory: bool) -> CudaFacts:
     Parameters
     ----------
     measure_memory : bool
-        As in `ask_driver`.
+        As in `ask_driver`; if not, the driver is asked once in a process.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def cuda_facts(measure_memory: bool) -> CudaFacts:
         Nothing is raised; problems are in it.
     """
     return CudaFacts(
-        ask_driver(measure_memory),
+        ask_driver(True) if measure_memory else driver_facts(),
         look_for("pycuda", "pycuda.driver"),
         look_for("cuda-bindings", "cuda.bindings.nvrtc"),
         compiler_facts(),

@@ -71,10 +71,10 @@ def likely_block_bases(kind: KmerOptions | TreeOptions, device: DeviceOptions) -
         with little memory.
     """
     if device.backend != "cpu":
-        from mummergpu.cuda.driver import ask_driver
+        from mummergpu.cuda.driver import driver_facts
         from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 
-        if ask_driver(False).devices:
+        if driver_facts().devices:
             return LARGEST_BLOCK
     return open_cpu_backend(kind, Stats()).sizes.block_bases
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mummergpu.cuda.driver import ask_driver
+from mummergpu.cuda.driver import driver_facts
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 from mummergpu.errors import BackendError
 from mummergpu.index.options import KmerOptions, TreeOptions
@@ -48,7 +49,7 @@ def open_cuda_backend(
         If something is missing; says what, and what installs it.
     """
     # Without a driver nothing else is worth importing.
-    driver = ask_driver(False)
+    driver = driver_facts()
     if driver.cuda_version is None and device.backend == "auto":
         raise BackendError("cuda", driver.problem or "no driver")
     missing = obstacles(cuda_facts(False))
@@ -59,15 +60,16 @@ def open_cuda_backend(
     from mummergpu.matching.tree.cuda import TreeCudaBackend
 
     folder = None if device.kernel_folder is None else Path(device.kernel_folder)
-    opened = PycudaDevice(device.number)
+    pool = DevicePool(PycudaDevice)
+    opened = pool.device(device.number)
     cache = KernelCache(folder, notice)
     try:
         if isinstance(kind, KmerOptions):
-            return KmerCudaBackend(opened, cache, stats, notice, device.memory)
+            return KmerCudaBackend(opened, cache, stats, notice, device.memory, pool=pool)
         return TreeCudaBackend(
-            opened, cache, kind.policy, stats, notice, device.memory, device.profile
+            opened, cache, kind.policy, stats, notice, device.memory, device.profile, pool=pool
         )
     except BaseException:
         # Without a backend nobody else would.
-        opened.close()
+        pool.close()
         raise

@@ -110,4 +110,4 @@ def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) 
         found = list(pool.map(lambda block: backend.find_mems(block, block.codes, ANY), tasks))
     assert [as_lists(columns) for columns in found] == [expected, *halves] * 8
     assert backend.find_mems(case.block, case.block.codes, len(expected[1]) - 1) is None
-    backend.release()
+    backend.close()

@@ -121,7 +121,7 @@ def differences(
         for name, codes in strands.items():
             if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
                 found.append(f"{policy.code} {'wide' if wide else 'paper'} {name}")
-        backend.release()
+        backend.close()
     return found
 
 
@@ -177,5 +177,5 @@ def sampled_differences(
             for name, codes in strands.items():
                 if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
                     found.append(f"{backend.name}, k={length}, {len(pages)} parts, {name}")
-        on_device.release()
+        on_device.close()
     return found

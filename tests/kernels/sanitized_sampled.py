@@ -20,6 +20,7 @@ from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything
 from sanitized_search import ANY, PLENTY, ExactWorkspace
 
 from mummergpu.cuda import workspace
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import KmerPage, sampling_step
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
@@ -57,7 +58,8 @@ def check(
     """Search both strands of a case, whole and in halves; return the matches and what is wrong."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, blocks)
-    backend = KmerCudaBackend(device, compiler, Stats(), lambda line: None)
+    pool = DevicePool(lambda number: device)
+    backend = KmerCudaBackend(pool.device(0), compiler, Stats(), lambda line: None, pool=pool)
     backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:

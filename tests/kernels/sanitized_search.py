@@ -24,6 +24,7 @@ from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything
 from helpers.search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
 
 from mummergpu.cuda import workspace
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
@@ -99,7 +100,10 @@ def check(
     """Search both strands of a case under a policy."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, threads)
-    backend = TreeCudaBackend(device, compiler, policy, Stats(), lambda line: None)
+    pool = DevicePool(lambda number: device)
+    backend = TreeCudaBackend(
+        pool.device(0), compiler, policy, Stats(), lambda line: None, pool=pool
+    )
     backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:

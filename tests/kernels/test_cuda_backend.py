@@ -34,6 +34,7 @@ from helpers.search_cases import (
 )
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
@@ -78,7 +79,10 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     ) -> Opened:
         given = WatchedDevice() if device is None else device
         stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
-        backend = TreeCudaBackend(given, compiler, policy, stats, notices.append, memory, profile)
+        pool = DevicePool(lambda number: given)
+        backend = TreeCudaBackend(
+            pool.device(0), compiler, policy, stats, notices.append, memory, profile, pool=pool
+        )
         every.append(Opened(backend, given, stats, notices, policy))
         return every[-1]
 
@@ -246,6 +250,20 @@ def test_closing_gives_everything_back(opened: Open) -> None:
             given.find(GENOME.block())
         given.backend.close()
         assert everything_given_back(given.device)
+
+
+def test_a_device_that_is_borrowed_stays_open(opened: Open, compiler: WatchedCompiler) -> None:
+    """Two backends on one device of a pool, which closes it when both are gone."""
+    device, policy = WatchedDevice(), Policy.from_code("m")
+    with DevicePool(lambda number: device) as pool:
+        for _ in range(2):
+            backend = TreeCudaBackend(pool.device(0), compiler, policy, Stats(), lambda line: None)
+            backend.load_pages(GENOME.pages(Layout.of(policy)), GENOME.minimum_length)
+            columns = backend.find_mems(GENOME.block(), GENOME.block().codes, ANY)
+            assert columns is not None and rows_of(columns) == GENOME.expected(FORWARD)
+            backend.close()
+            assert not device.closed and not device.buffers and not device.streams
+    assert everything_given_back(device)
 
 
 def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:

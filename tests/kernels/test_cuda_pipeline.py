@@ -62,7 +62,7 @@ class Machine:
     prepare: Callable[[WatchedDevice], None] = lambda device: None
 
     def looks(self, facts: CudaFacts) -> None:
-        self.patch.setattr(opening, "ask_driver", lambda measure_memory: facts.driver)
+        self.patch.setattr(opening, "driver_facts", lambda: facts.driver)
         self.patch.setattr(opening, "cuda_facts", lambda measure_memory: facts)
 
     def open_device(self, number: int) -> WatchedDevice:
@@ -340,10 +340,10 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
 
 
 def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
-    def ask(measure_memory: bool) -> DriverFacts:
+    def ask() -> DriverFacts:
         raise AssertionError("the driver was asked")
 
-    machine.patch.setattr(opening, "ask_driver", ask)
+    machine.patch.setattr(opening, "driver_facts", ask)
     notices: list[str] = []
     backend, _ = chosen(notices, backend="cpu")
     assert isinstance(backend, CpuBackend)

@@ -43,6 +43,7 @@ from helpers.search_cases import (
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda.device import DeviceMemoryError
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.backends.streaming import STREAMS
@@ -137,7 +138,10 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     def open_backend(device: WatchedDevice | None = None, memory: int | None = None) -> Opened:
         given = WatchedDevice() if device is None else device
         stats, notices = Stats(), list[str]()
-        backend = KmerCudaBackend(given, compiler, stats, notices.append, memory)
+        pool = DevicePool(lambda number: given)
+        backend = KmerCudaBackend(
+            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+        )
         every.append(Opened(backend, given, stats, notices))
         return every[-1]
 

@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Program
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import BackendError
@@ -36,7 +37,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     Parameters
     ----------
     device : Device
-        The device; closed with the backend.
+        The device; it stays open when the backend is closed.
     cache : KernelCache
         Gives compiled programs.
     stats : Stats
@@ -47,6 +48,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         The most bytes of device memory to take.
     most_block_bases : int
         The most bases of a block of queries, if there is memory for it.
+    pool : DevicePool or None
+        Closed after the backend, if the backend is the only one to use it.
 
     Raises
     ------
@@ -74,8 +77,10 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         notice: Callable[[str], None],
         memory: int | None = None,
         most_block_bases: int = LARGEST_BLOCK,
+        pool: DevicePool | None = None,
     ) -> None:
         self._device = device
+        self._pool = pool
         self._cache = cache
         self._stats = stats
         self._notice = notice
@@ -149,12 +154,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             self._let_go()
 
     def close(self) -> None:
-        """Wait for the searches that are under way, and give the device back."""
-        self.release()
-        self._device.close()
-
-    def release(self) -> None:
-        """Give back all that was taken of the device, but not the device itself."""
+        """Wait for the searches that are under way, and give back what was taken of the device."""
         for _ in self._searchers:
             self._idle.get()
         with self._device.current():
@@ -163,6 +163,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
                 searcher.free()
             self._searchers.clear()
             self._stream.free()
+        if self._pool is not None:
+            self._pool.close()
 
     def _program(self, source: ProgramSource) -> Program:
         if source not in self._programs:

@@ -7,6 +7,7 @@ from typing import Final
 
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
@@ -35,7 +36,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
     Parameters
     ----------
     device : Device
-        The device; closed with the backend.
+        The device; it stays open when the backend is closed.
     cache : KernelCache
         Gives compiled programs.
     policy : Policy
@@ -50,6 +51,8 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         Whether the kernels count the nodes that they visit.
     most_block_bases : int
         The most bases of a block of queries, if there is memory for it.
+    pool : DevicePool or None
+        Closed after the backend, if the backend is the only one to use it.
 
     Raises
     ------
@@ -72,12 +75,13 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         memory: int | None = None,
         profile: bool = False,
         most_block_bases: int = LARGEST_BLOCK,
+        pool: DevicePool | None = None,
     ) -> None:
         self._policy = policy
         self._profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
-        super().__init__(device, cache, stats, notice, memory, most_block_bases)
+        super().__init__(device, cache, stats, notice, memory, most_block_bases, pool)
 
     def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
         """Take a group of pages to the device, in place of the last one.

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mummergpu.cuda import driver as driver_module
 from mummergpu.cuda import requirements
-from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver
+from mummergpu.cuda.driver import (
+    DeviceFacts,
+    DriverFacts,
+    ask_driver,
+    driver_facts,
+    forget_driver_facts,
+)
 from mummergpu.cuda.requirements import (
     CompilerFacts,
     CudaFacts,
@@ -128,6 +137,39 @@ def test_memory_that_is_not_measured_needs_no_context() -> None:
     facts = ask(driver, measure_memory=False)
     assert [device.free_bytes for device in facts.devices] == [None, None]
     assert driver.contexts_made == 0
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """Counts how often the driver is asked: whether for memory, each time."""
+    told: list[bool] = []
+
+    def ask_it(measure_memory: bool) -> DriverFacts:
+        told.append(measure_memory)
+        # Long enough for others to ask in the meantime.
+        time.sleep(0.02)
+        return DriverFacts((12, 9), (), f"answer {len(told)}")
+
+    monkeypatch.setattr(driver_module, "ask_driver", ask_it)
+    monkeypatch.setattr(requirements, "ask_driver", ask_it)
+    forget_driver_facts()
+    yield told
+    forget_driver_facts()
+
+
+def test_the_driver_is_asked_once_in_a_process(asked: list[bool]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        facts = list(pool.map(lambda _: driver_facts(), range(8)))
+    assert {one.problem for one in facts} == {"answer 1"}
+    assert cuda_facts(measure_memory=False).driver == facts[0]
+    assert asked == [False]
+
+
+def test_memory_is_measured_anew_each_time(asked: list[bool]) -> None:
+    answers = [cuda_facts(measure_memory=True).driver.problem for _ in range(2)]
+    assert answers == ["answer 1", "answer 2"]
+    assert asked == [True, True]
+    assert driver_facts().problem == "answer 3"
 
 
 def test_no_driver_is_a_problem_and_no_error() -> None:

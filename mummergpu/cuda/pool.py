@@ -1,0 +1,83 @@
+"""Opened devices by their numbers: each is opened once and closed once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from mummergpu.cuda.device import Device
+
+
+class DevicePool:
+    """The devices that a process has opened; whoever works on them borrows them.
+
+    A context manager, which closes them.
+
+    Parameters
+    ----------
+    open_device : callable
+        Takes the number of a device, as the driver counts, and returns it opened; raises
+        `BackendError` if it cannot be had.
+
+    Notes
+    -----
+    Threads may share a pool. Different devices are opened one after the other.
+    """
+
+    def __init__(self, open_device: Callable[[int], Device]) -> None:
+        self._open_device = open_device
+        self._devices: dict[int, Device] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def __enter__(self) -> DevicePool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the devices that are open, in the order in which they were opened."""
+        return tuple(self._devices)
+
+    def device(self, number: int) -> Device:
+        """Return a device, which is opened if it is asked for the first time.
+
+        Parameters
+        ----------
+        number : int
+            As in ``--device``: 0 is the first that the driver finds.
+
+        Returns
+        -------
+        Device
+            Not to be closed by the caller; what was taken of it must be given back before the
+            pool is closed.
+
+        Raises
+        ------
+        BackendError
+            If it cannot be opened.
+        ValueError
+            If the pool is closed.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise ValueError("the pool of devices is closed")
+            if number not in self._devices:
+                self._devices[number] = self._open_device(number)
+            return self._devices[number]
+
+    def close(self) -> None:
+        """Close all devices, the last one first; more calls do nothing."""
+        with self._lock:
+            self._is_closed = True
+            while self._devices:
+                self._devices.popitem()[1].close()
