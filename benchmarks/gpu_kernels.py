@@ -37,6 +37,7 @@ from mummergpu.input.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
 from mummergpu.workload.declaration import load_declaration
 
 WORKLOADS = ("LMONO", "SSUIS", "HSILL", "CBRIGG")
@@ -108,9 +109,9 @@ def measure(
         backend.load_pages(pages, workload.minimum_length)
         for turn in range(runs + 1):
             before = {name: kernel.milliseconds for name, kernel in stats.kernels.items()}
-            found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
+            found = backend.find_mems(workload.block, (Strand.FORWARD,), NO_LIMIT)
             assert found is not None
-            mems = found.count
+            mems = found[Strand.FORWARD].count
             del found
             if turn:
                 figures.append(
@@ -155,7 +156,7 @@ def node_visits(
     )
     try:
         backend.load_pages(pages, workload.minimum_length)
-        backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
+        backend.find_mems(workload.block, (Strand.FORWARD,), NO_LIMIT)
     finally:
         backend.close()
     return {

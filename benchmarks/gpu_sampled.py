@@ -40,7 +40,7 @@ from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cpu import SampledCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.codes import BREAK, Strand
 
 COPIED_BYTES = 1 << 28
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
@@ -56,9 +56,9 @@ def build(workload: Workload, kmer_length: int, executor: ThreadPoolExecutor) ->
 def expected_mems(workload: Workload, pages: list[KmerPage]) -> MemColumns:
     backend = SampledCpuBackend(Stats())
     backend.load_pages(pages, workload.minimum_length)
-    found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
+    found = backend.find_mems(workload.block, (Strand.FORWARD,), NO_LIMIT)
     assert found is not None
-    return found
+    return found[Strand.FORWARD]
 
 
 def gathers_of(workload: Workload, page: KmerPage) -> int:
@@ -138,7 +138,7 @@ def measure(
         backend.load_pages(pages, workload.minimum_length)
         for turn in range(runs + 1):
             before = {name: kernel.milliseconds for name, kernel in stats.kernels.items()}
-            found = backend.find_mems(workload.block, workload.block.codes, NO_LIMIT)
+            found = backend.find_mems(workload.block, (Strand.FORWARD,), NO_LIMIT)
             assert found is not None
             if turn:
                 figures.append(
@@ -154,11 +154,11 @@ def measure(
     return {
         "together_ms": statistics.median(sum(each.values()) for each in figures),
         "kernels_ms": kernels,
-        "mems": found.count,
+        "mems": found[Strand.FORWARD].count,
         "resources": {
             name: kernel.resources for name, kernel in stats.kernels.items() if kernel.resources
         },
-    }, found
+    }, found[Strand.FORWARD]
 
 
 def workload_figures(

@@ -3,7 +3,7 @@
 // Reads codes, one byte a base; writes bit planes.
 #pragma once
 
-#include "common/grid.cuh"
+#include "common/warp.cuh"
 #include "kmer/bit_planes.cuh"
 
 constexpr uint32 CODES_IN_GROUP = 8;
@@ -77,5 +77,55 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
              word * WORD_BASES < end; word += threads) {
             queries_of_words[word] = static_cast<uint32>(query);
         }
+    }
+}
+
+// Return the 32 bases before a position.
+__device__ __forceinline__ BitPlanes bases_before(const BitPlanes* words, uint64 position) {
+    const long long word = static_cast<long long>(position / WORD_BASES);
+    return shift_bit_planes(load_bit_planes(words, word - 1), load_bit_planes(words, word),
+                            position % WORD_BASES);
+}
+
+// Write the reverse complement of each query at the query's own offsets, with the same padding.
+//
+// bit_planes        the packed codes of the block, with their `starts` set
+// base_count        how many bases the block has
+// offsets           uint64[queries + 1], where in the block each query begins, then its end
+// queries_of_words  uint32[words of the block], as `mark_queries` writes it
+// reversed          receives the words; it points to the first word of the bases, after the padding
+//
+// Grid: one thread for each word with the padding, or fewer. Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    reverse_bit_planes(const BitPlanes* bit_planes, uint64 base_count, const uint64* offsets,
+                       const uint32* queries_of_words, BitPlanes* reversed) {
+    const uint64 words = (base_count + WORD_BASES - 1) / WORD_BASES;
+    for (uint64 item = grid_thread(); item < words + 2 * PADDING_WORDS;
+         item += grid_threads()) {
+        // In the padding before the first word this wraps around, and is too large then.
+        const uint64 word = item - PADDING_WORDS;
+        BitPlanes packed = {0, 0, ~0u, 0};
+        if (word < words) {
+            packed.starts = bit_planes[word].starts;
+            const uint64 begin = word * WORD_BASES;
+            const uint64 end = min(begin + WORD_BASES, base_count);
+            uint64 query = queries_of_words[word];
+            for (uint64 position = begin; position < end;) {
+                while (offsets[query + 1] <= position) {
+                    ++query;
+                }
+                // The bases of this query in the word are those before `source`, turned around.
+                const uint64 source = offsets[query] + offsets[query + 1] - position;
+                const BitPlanes bases = bases_before(bit_planes, source);
+                const uint64 next = min(offsets[query + 1], end);
+                const uint32 shift = static_cast<uint32>(position - begin);
+                const uint32 mask = lowest_bits(static_cast<uint32>(next - position)) << shift;
+                packed.low |= __brev(~bases.low) << shift & mask;
+                packed.high |= __brev(~bases.high) << shift & mask;
+                packed.breaks &= __brev(bases.breaks) << shift | ~mask;
+                position = next;
+            }
+        }
+        reversed[static_cast<long long>(word)] = packed;
     }
 }

@@ -8,4 +8,5 @@
 #include "tree/merge.cu"
 #include "tree/print.cu"
 #include "tree/query_offsets.cu"
+#include "tree/reverse_complement.cu"
 #include "tree/sort.cu"

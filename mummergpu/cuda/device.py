@@ -40,7 +40,7 @@ class KernelResources:
     shared_bytes : int
         Shared memory of a block.
     occupancy : float
-        Threads that a multiprocessor can keep under way, as a part of the most it could.
+        The threads that a multiprocessor can keep under way, as a share of the most it could.
     """
 
     registers: int
@@ -94,8 +94,8 @@ class Program(Protocol):
 class Stream(Protocol):
     """Work of a device that is done in order, beside that of other streams.
 
-    Nothing here waits for the device but `synchronize`; host arrays must stay as they are
-    until then, or until a mark behind their copy has been passed.
+    Only `synchronize` waits for the device; host arrays must stay as they are until then, or
+    until a mark after their copy has been passed.
     """
 
     def copy_in(self, address: int, array: AnyArray) -> None:
@@ -113,11 +113,11 @@ class Stream(Protocol):
     def launch(
         self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
     ) -> None:
-        """Run a kernel on so many blocks of `Device.block_threads` threads."""
+        """Run a kernel on a number of blocks of `Device.block_threads` threads each."""
         ...
 
     def mark(self) -> Mark:
-        """Return a mark behind everything that has been asked for so far."""
+        """Return a mark after everything that has been asked for so far."""
         ...
 
     def synchronize(self) -> None:

@@ -260,7 +260,7 @@ def _nvrtc() -> Any:
 
 
 def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what a call answers behind its result code."""
+    """Return what a call answers besides its result code."""
     result, *values = answer
     if result != type(result).NVRTC_SUCCESS:
         raise BackendError("cuda", f"NVRTC fails: {result.name}")

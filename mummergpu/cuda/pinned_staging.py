@@ -25,7 +25,7 @@ class Staging:
     device : Device
         Gives the pinned memory; the calling thread's in all methods.
     stream : Stream
-        Where the copies are made, behind what has been asked of it before.
+        Where the copies are made, after what has been asked of it before.
     """
 
     def __init__(self, device: Device, stream: Stream) -> None:

@@ -141,14 +141,14 @@ class PycudaStream:
     def launch(
         self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
     ) -> None:
-        """Run a kernel on so many blocks."""
+        """Run a kernel on a number of blocks."""
         assert isinstance(program, PycudaProgram)
         function = program.function(kernel, arguments)
         values = [int(argument) for argument in arguments]
         function.prepared_async_call((blocks, 1), (BLOCK_THREADS, 1, 1), self._stream, *values)
 
     def mark(self) -> PycudaMark:
-        """Return a mark behind everything that has been asked for so far."""
+        """Return a mark after everything that has been asked for so far."""
         return PycudaMark(self._stream)
 
     def synchronize(self) -> None:

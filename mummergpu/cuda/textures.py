@@ -17,7 +17,7 @@ _FORMATS: Final = {
     8: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32, 2),
     16: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32, 4),
 }
-"""What a texel of so many bytes is made of: the format of a channel, how many there are."""
+"""By the bytes of a texel: the format of its channels, and how many it has."""
 
 READ_AS_INTEGER: Final = 1
 """CU_TRSF_READ_AS_INTEGER."""

@@ -27,7 +27,7 @@ from mummergpu.input.files import (
 )
 from mummergpu.input.formats import Format
 from mummergpu.input.records import CHUNK_SIZE, Limits, RecordReader, Records
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray
 
 OffsetArray = npt.NDArray[np.int64]
 
@@ -63,8 +63,9 @@ class QueryBlock:
     ----------
     index : int
         The number of the block, counted from 0 in the order of the input.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The base codes of all queries, one behind the other, on the forward strand.
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The base codes of all queries in a row, on the forward strand, between two margins of
+        `codes.MARGIN` codes that may be read but are not part of the block.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where in `codes` each query begins, and where the last ends.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
@@ -74,10 +75,15 @@ class QueryBlock:
     """
 
     index: int
-    codes: CodeArray
+    padded_codes: CodeArray
     offsets: OffsetArray
     names: npt.NDArray[np.uint8]
     name_offsets: OffsetArray
+
+    @property
+    def codes(self) -> CodeArray:
+        """The base codes without the margins: ndarray, dtype=uint8, shape=(n_bases,), a view."""
+        return self.padded_codes[MARGIN : self.padded_codes.size - MARGIN]
 
     @property
     def query_count(self) -> int:
@@ -87,19 +93,20 @@ class QueryBlock:
     @property
     def base_count(self) -> int:
         """The number of bases, breaks included."""
-        return self.codes.size
+        return self.padded_codes.size - 2 * MARGIN
 
     def halves(self) -> tuple[QueryBlock, QueryBlock]:
         """Return the first and the second half of the queries, as views of their arrays."""
         middle = self.query_count // 2
         return self._part(0, middle), self._part(middle, self.query_count)
 
-    def _part(self, first: int, behind: int) -> QueryBlock:
-        offsets = self.offsets[first : behind + 1]
-        name_offsets = self.name_offsets[first : behind + 1]
+    def _part(self, first: int, end: int) -> QueryBlock:
+        offsets = self.offsets[first : end + 1]
+        name_offsets = self.name_offsets[first : end + 1]
         return QueryBlock(
             self.index,
-            self.codes[offsets[0] : offsets[-1]],
+            # The margins of a part are the codes beside it.
+            self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
             offsets - offsets[0],
             self.names[name_offsets[0] : name_offsets[-1]],
             name_offsets - name_offsets[0],
@@ -184,7 +191,11 @@ class QueryReader:
             first = index
             for records in self._read_file(path):
                 yield QueryBlock(
-                    index, records.codes, records.offsets, records.names, records.name_offsets
+                    index,
+                    records.padded_codes,
+                    records.offsets,
+                    records.names,
+                    records.name_offsets,
                 )
                 index += 1
             if index == first:

@@ -23,7 +23,7 @@ from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.jit import compiled_borrower
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.extension import extend_match
 
 
@@ -78,10 +78,10 @@ class Pieces:
             A query for each piece; its arrays are new.
         """
         offsets = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
-        texts = np.empty(offsets[-1], dtype=np.uint8)
-        gather(codes, self.text_begins, offsets, texts)
+        padded = empty_with_margins(int(offsets[-1]))
+        gather(codes, self.text_begins, offsets, padded[MARGIN:])
         no_names = np.zeros(offsets.size, dtype=np.int64)
-        return QueryBlock(0, texts, offsets, np.empty(0, dtype=np.uint8), no_names)
+        return QueryBlock(0, padded, offsets, np.empty(0, dtype=np.uint8), no_names)
 
 
 def has_long_query(block: QueryBlock, bases: int) -> bool:

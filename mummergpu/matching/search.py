@@ -91,24 +91,18 @@ class BlockSearch:
             None if there are more matches than `max_rows`, and the block has more than one
             query.
         """
-        mems = {}
-        in_pieces = has_long_query(block, self.sizes.long_query)
-        for strand in self.strands:
-            codes = block.codes
-            if strand is Strand.REVERSE:
-                codes = reverse_complement_each(block.codes, block.offsets)
-            columns: MemColumns | None
-            if in_pieces:
-                columns = self._find_in_pieces(block, codes, map_function)
-            else:
-                columns = self._backend.find_mems(block, codes, max_rows)
-            if columns is None:
-                return None
-            max_rows -= columns.count
-            if self._search_length < self._minimum_length:
-                columns = keep_long(columns, self._minimum_length)
-            mems[strand] = columns
-        return mems
+        mems: BlockMems | None
+        if has_long_query(block, self.sizes.long_query):
+            mems = {
+                strand: self._find_in_pieces(block, strand, map_function) for strand in self.strands
+            }
+        else:
+            mems = self._backend.find_mems(block, self.strands, max_rows)
+        if mems is None or self._search_length >= self._minimum_length:
+            return mems
+        return {
+            strand: keep_long(columns, self._minimum_length) for strand, columns in mems.items()
+        }
 
     def merge_groups(self, groups: Sequence[BlockMems]) -> BlockMems:
         """Return the matches of a block on several groups of pages together."""
@@ -117,16 +111,22 @@ class BlockSearch:
     def _find_in_pieces(
         self,
         block: QueryBlock,
-        codes: CodeArray,
+        strand: Strand,
         map_function: Callable[..., Iterable[PartMems]],
     ) -> MemColumns:
-        """Return the matches of a block with long queries, found piece by piece."""
+        """Return the matches of a block with long queries, found piece by piece.
+
+        Pieces are cut from the strand that is searched, each with the bases that its starts need
+        after them: so they are forward strands for the backend.
+        """
+        codes = block.codes
+        if strand is Strand.REVERSE:
+            codes = reverse_complement_each(codes, block.offsets)
 
         def search(part: Pieces) -> PartMems:
-            queries = part.as_block(codes)
-            found = self._backend.find_mems(queries, queries.codes, UNBOUNDED)
+            found = self._backend.find_mems(part.as_block(codes), (Strand.FORWARD,), UNBOUNDED)
             assert found is not None
-            return owned_mems(part, found, block.offsets, codes, self._reference)
+            return owned_mems(part, found[Strand.FORWARD], block.offsets, codes, self._reference)
 
         pieces = cut_queries(block.offsets, self._search_length - 1, self.sizes.piece_bases)
         return join_parts(list(map_function(search, pieces.parts(self.sizes.part_bases))))

@@ -117,7 +117,7 @@ class SpilledQueries(ArrayFile):
 
     def write_block(self, block: QueryBlock) -> None:
         """Append a block; blocks are numbered as they come."""
-        self.write(block.codes, block.offsets, block.names, block.name_offsets)
+        self.write(block.padded_codes, block.offsets, block.names, block.name_offsets)
         self.block_count += 1
 
     def read_blocks(self) -> Iterator[QueryBlock]:

@@ -87,11 +87,27 @@ def with_margins(codes: CodeArray) -> CodeArray:
     ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         A new array.
     """
-    copy = np.empty(codes.size + 2 * MARGIN, dtype=np.uint8)
-    copy[:MARGIN] = BREAK
-    copy[MARGIN : MARGIN + codes.size] = codes
-    copy[MARGIN + codes.size :] = BREAK
-    return copy
+    padded = empty_with_margins(codes.size)
+    padded[MARGIN : MARGIN + codes.size] = codes
+    return padded
+
+
+def empty_with_margins(base_count: int) -> CodeArray:
+    """Return an array for a sequence, with `MARGIN` breaks on both sides.
+
+    Parameters
+    ----------
+    base_count : int
+        The bases of the sequence, which are left for the caller to fill in.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(base_count + 2 * MARGIN,)
+        A new array.
+    """
+    padded = np.empty(base_count + 2 * MARGIN, dtype=np.uint8)
+    padded[:MARGIN] = padded[MARGIN + base_count :] = BREAK
+    return padded
 
 
 def decode(codes: CodeArray) -> bytes:
@@ -161,6 +177,30 @@ def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) ->
     result = np.empty_like(codes)
     write_reverse_complements(codes, offsets, result)
     return result
+
+
+def padded_reverse_complements(
+    padded_codes: CodeArray, offsets: npt.NDArray[np.int64]
+) -> CodeArray:
+    """Return the reverse complement of each sequence, at the same offsets, with margins.
+
+    Parameters
+    ----------
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        Sequences in a row between two margins.
+    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
+        Where each begins, and where the last ends, margins not counted.
+
+    Returns
+    -------
+    ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        A new array; breaks stay breaks, and the margins are breaks.
+    """
+    base_count = padded_codes.size - 2 * MARGIN
+    padded = empty_with_margins(base_count)
+    end = MARGIN + base_count
+    write_reverse_complements(padded_codes[MARGIN:end], offsets, padded[MARGIN:end])
+    return padded
 
 
 @compiled_borrower

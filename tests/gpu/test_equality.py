@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.index_pages import build_kmer_pages
+from helpers.search_cases import find_on
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
@@ -19,11 +20,10 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.codes import BREAK, with_margins
 
 from helpers.both_backends import (  # isort: skip
     ALL_POLICIES,
-    ANY,
     Case,
     as_lists,
     differences,
@@ -90,7 +90,7 @@ def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> 
     texts = [codes[100:160], codes[8900:9100], codes[9100:9300], codes[1500:1560], codes[:0]]
     offsets = np.cumsum([0, *map(len, texts)])
     names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
-    block = QueryBlock(0, np.concatenate(texts), offsets, *names)
+    block = QueryBlock(0, with_margins(np.concatenate(texts)), offsets, *names)
     case = Case(joined, block, 40, codes.size)
     assert sampled_differences(device, cache, case, [2, 4, 9, 10]) == []
 
@@ -101,13 +101,13 @@ def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) 
     pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), 6)
     backend = KmerCudaBackend(device, cache, Stats(), lambda _: None)
     backend.load_pages(pages, case.minimum_length)
-    expected = as_lists(backend.find_mems(case.block, case.block.codes, ANY))
+    expected = as_lists(find_on(backend, case.block))
     one, other = case.block.halves()
-    halves = [as_lists(backend.find_mems(half, half.codes, ANY)) for half in (one, other)]
+    halves = [as_lists(find_on(backend, half)) for half in (one, other)]
     assert halves[0][1] + halves[1][1] == expected[1]
     with ThreadPoolExecutor(8) as pool:
         tasks = [case.block, one, other] * 8
-        found = list(pool.map(lambda block: backend.find_mems(block, block.codes, ANY), tasks))
+        found = list(pool.map(lambda block: find_on(backend, block), tasks))
     assert [as_lists(columns) for columns in found] == [expected, *halves] * 8
-    assert backend.find_mems(case.block, case.block.codes, len(expected[1]) - 1) is None
+    assert find_on(backend, case.block, max_rows=len(expected[1]) - 1) is None
     backend.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from helpers.index_pages import build_kmer_pages
+from helpers.search_cases import ANY, STRANDS
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.kmer_page import choose_kmer_length
@@ -20,16 +22,16 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
+from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cpu import SampledCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cpu import CpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import BREAK, reverse_complement_each
+from mummergpu.sequence.codes import BREAK, Strand, with_margins
 
 Codes = npt.NDArray[np.uint8]
-ANY = 1 << 62
 
 ALL_POLICIES = [
     Policy(**dict(zip(LETTERS, flags, strict=True)))
@@ -76,7 +78,7 @@ def random_case(seed: int, bases: int = 3000, queries: int = 200) -> Case:
     texts.append(np.zeros(60, dtype=np.uint8))
     offsets = np.concatenate(([0], np.cumsum([text.size for text in texts]))).astype(np.int64)
     names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
-    block = QueryBlock(0, np.concatenate(texts).astype(np.uint8), offsets, *names)
+    block = QueryBlock(0, with_margins(np.concatenate(texts)), offsets, *names)
     start, length = np.array([0]), np.array([bases])
     joined = Reference("random", reference, start, length, (b"random",))
     minimum_length = (9, 12, 20, 4)[seed % 4]
@@ -102,6 +104,13 @@ def as_lists(columns: MemColumns | None) -> list[list[int]]:
     ]
 
 
+def find_both(backend: Backend[Any], block: QueryBlock) -> dict[Strand, list[list[int]]]:
+    """What a backend finds on both strands, which it is asked for at once."""
+    found = backend.find_mems(block, STRANDS, ANY)
+    assert found is not None and list(found) == list(STRANDS)
+    return {strand: as_lists(columns) for strand, columns in found.items()}
+
+
 def differences(
     device: Device, cache: KernelCache, case: Case, policies: Sequence[Policy], wide: bool
 ) -> list[str]:
@@ -109,18 +118,14 @@ def differences(
     found = []
     cpu = CpuBackend(Stats())
     cpu.load_pages(build(case, Layout.of(Policy(), wide)), case.minimum_length)
-    reverse = reverse_complement_each(case.block.codes, case.block.offsets)
-    strands = {"forward": case.block.codes, "reverse": reverse}
-    expected = {
-        name: as_lists(cpu.find_mems(case.block, codes, ANY)) for name, codes in strands.items()
-    }
-    assert any(expected[name][1] for name in expected)
+    expected = find_both(cpu, case.block)
+    assert any(expected[strand][1] for strand in expected)
     for policy in policies:
         backend = TreeCudaBackend(device, cache, policy, Stats(), lambda _: None)
         backend.load_pages(build(case, Layout.of(policy, wide)), case.minimum_length)
-        for name, codes in strands.items():
-            if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
-                found.append(f"{policy.code} {'wide' if wide else 'paper'} {name}")
+        if (others := find_both(backend, case.block)) != expected:
+            strands = [strand.name for strand in STRANDS if others[strand] != expected[strand]]
+            found.append(f"{policy.code} {'wide' if wide else 'paper'} {strands}")
         backend.close()
     return found
 
@@ -143,7 +148,7 @@ def sampled_case(seed: int, minimum_length: int) -> Case:
     long[:: 97 + seed] = BREAK
     offsets = np.append(case.block.offsets, [case.block.offsets[-1] + np.array([0, long.size])])
     names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
-    block = QueryBlock(0, np.append(case.block.codes, long), offsets, *names)
+    block = QueryBlock(0, with_margins(np.append(case.block.codes, long)), offsets, *names)
     return replace(case, block=block, minimum_length=minimum_length)
 
 
@@ -160,12 +165,8 @@ def sampled_differences(
     cpu = CpuBackend(Stats())
     whole = replace(case, page_size=bases)
     cpu.load_pages(build(whole, Layout.of(Policy())), case.minimum_length)
-    reverse = reverse_complement_each(case.block.codes, case.block.offsets)
-    strands = {"forward": case.block.codes, "reverse": reverse}
-    expected = {
-        name: as_lists(cpu.find_mems(case.block, codes, ANY)) for name, codes in strands.items()
-    }
-    assert any(expected[name][1] for name in expected)
+    expected = find_both(cpu, case.block)
+    assert any(expected[strand][1] for strand in expected)
     for wanted in kmer_lengths:
         length = wanted or choose_kmer_length(case.minimum_length, case.page_size)
         plan = plan_pages(bases, case.page_size, 0)
@@ -174,8 +175,8 @@ def sampled_differences(
         on_device = KmerCudaBackend(device, cache, Stats(), lambda _: None)
         for backend in (on_host, on_device):
             backend.load_pages(pages, case.minimum_length)
-            for name, codes in strands.items():
-                if as_lists(backend.find_mems(case.block, codes, ANY)) != expected[name]:
-                    found.append(f"{backend.name}, k={length}, {len(pages)} parts, {name}")
+            if (others := find_both(backend, case.block)) != expected:
+                strands = [strand.name for strand in STRANDS if others[strand] != expected[strand]]
+                found.append(f"{backend.name}, k={length}, {len(pages)} parts, {strands}")
         on_device.close()
     return found

@@ -11,14 +11,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from helpers.host_device import everything_given_back
-from helpers.search_cases import Row, SearchCase, codes_of, made_bases, made_queries, rows_of
+from helpers.search_cases import ANY, Row, SearchCase, find_on, made_bases, made_queries, rows_of
 from helpers.watched_device import WatchedDevice
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.streaming import StreamingBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
-ANY = 1 << 40
 FORWARD = Strand.FORWARD
 
 BackendType = TypeVar("BackendType", bound=StreamingBackend[Any, Any])
@@ -52,9 +51,9 @@ class OpenedBackend(Generic[BackendType]):
     """Of what a block may have too many, as a pattern."""
 
     def find(
-        self, block: QueryBlock, most: int = ANY, strand: Strand = FORWARD
+        self, block: QueryBlock, max_rows: int = ANY, strand: Strand = FORWARD
     ) -> list[list[Row]] | None:
-        columns = self.backend.find_mems(block, codes_of(block, strand), most)
+        columns = find_on(self.backend, block, strand, max_rows)
         return None if columns is None else rows_of(columns)
 
     @property

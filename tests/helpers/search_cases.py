@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +16,16 @@ from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray, Strand, encode, reverse_complement_each
+from mummergpu.sequence.codes import Strand, encode, with_margins
 
 STRANDS = (Strand.FORWARD, Strand.REVERSE)
 ONE_PAGE = 1 << 20
+ANY = 1 << 40
+"""More rows than there can be."""
+
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
 
 Row = tuple[int, int, int]
@@ -71,14 +76,17 @@ def block_of(queries: tuple[str, ...] | list[str]) -> QueryBlock:
     offsets = np.cumsum([0, *map(len, queries)], dtype=np.int64)
     no_names = np.zeros(offsets.size, dtype=np.int64)
     return QueryBlock(
-        0, encode("".join(queries).encode()), offsets, np.empty(0, np.uint8), no_names
+        0, with_margins(encode("".join(queries).encode())), offsets, np.empty(0, np.uint8), no_names
     )
 
 
-def codes_of(block: QueryBlock, strand: Strand) -> CodeArray:
-    if strand is Strand.FORWARD:
-        return block.codes
-    return reverse_complement_each(block.codes, block.offsets)
+def find_on(
+    backend: Backend[Any], block: QueryBlock, strand: Strand = Strand.FORWARD, max_rows: int = ANY
+) -> MemColumns | None:
+    """The MEMs that a backend finds on one strand."""
+    found = backend.find_mems(block, (strand,), max_rows)
+    assert found is None or list(found) == [strand]
+    return None if found is None else found[strand]
 
 
 def rows_of(columns: MemColumns) -> list[list[Row]]:

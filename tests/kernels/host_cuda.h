@@ -97,6 +97,14 @@ static inline int __popc(unsigned int value) {
     return __builtin_popcount(value);
 }
 
+static inline unsigned int __brev(unsigned int value) {
+    unsigned int reversed = 0;
+    for (int bit = 0; bit < 32; ++bit) {
+        reversed |= (value >> bit & 1) << (31 - bit);
+    }
+    return reversed;
+}
+
 static inline int __clz(unsigned int value) {
     return value == 0 ? 32 : __builtin_clz(value);
 }

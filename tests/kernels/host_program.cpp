@@ -75,6 +75,7 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
 #ifdef KMER_ENGINE
     KERNEL(pack_codes)
     KERNEL(mark_queries)
+    KERNEL(reverse_bit_planes)
     WARP_KERNEL(count_kmer_mems)
     KERNEL(count_frequent_kmer_mems)
     KERNEL(offset_query_mems)
@@ -85,6 +86,7 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(count_mems)
     KERNEL(write_mems)
     KERNEL(assign_queries)
+    KERNEL(reverse_complement)
     KERNEL(offset_query_mems)
     KERNEL(sort_candidates)
     KERNEL(sort_long_candidates)

@@ -13,11 +13,12 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
-from sanitized_search import ANY, PLENTY, ExactWorkspace
+from sanitized_search import PLENTY, ExactWorkspace
 
 from mummergpu.cuda import workspace
 from mummergpu.cuda.pool import DevicePool
@@ -27,14 +28,15 @@ from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.codes import Strand
 
 # `sanitized_search` has put their folder on the path.
 from helpers.kmer_cases import SAMPLED_CASES, kmer_lengths, tables_of  # isort: skip
-from helpers.search_cases import STRANDS, SearchCase, codes_of, rows_of  # isort: skip
+from helpers.search_cases import ANY, STRANDS, SearchCase, rows_of  # isort: skip
 
 BUFFERS: Final = (
-    *("bit planes", "query offsets", "kept mems", "tiles", "mem counts", "mem counts of tiles"),
+    *("bit planes", "reverse bit planes", "query offsets", "kept mems", "tiles"),
+    *("mem counts", "mem counts of tiles"),
     *("frequent samples", "mem offsets of tiles", "offsets of mems"),
     *("query starts 0", "reference starts 0", "lengths 0"),
 )
@@ -46,10 +48,12 @@ MANY: Final = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
 """For short buffers: each of them is full to its last byte with one of these cases."""
 
 
-def find(backend: KmerCudaBackend, block: QueryBlock, codes: CodeArray) -> MemColumns:
-    columns = backend.find_mems(block, codes, ANY)
-    assert columns is not None
-    return columns
+def find(
+    backend: KmerCudaBackend, block: QueryBlock, strands: Sequence[Strand] = STRANDS
+) -> dict[Strand, MemColumns]:
+    found = backend.find_mems(block, strands, ANY)
+    assert found is not None
+    return found
 
 
 def check(
@@ -62,13 +66,13 @@ def check(
     backend = KmerCudaBackend(pool.device(0), compiler, Stats(), lambda line: None, pool=pool)
     backend.load_pages(pages, case.minimum_length)
     block = case.block()
-    for strand in STRANDS:
-        columns = find(backend, block, codes_of(block, strand))
+    for strand, columns in find(backend, block).items():
         found += columns.count
         if rows_of(columns) != case.expected(strand):
             wrong.append(f"{strand}: {rows_of(columns)}, not {case.expected(strand)}")
-    halves = [rows_of(find(backend, half, half.codes)) for half in block.halves()]
-    if [*halves[0], *halves[1]] != case.expected(Strand.FORWARD):
+    reverse = Strand.REVERSE
+    one, other = (rows_of(find(backend, half, (reverse,))[reverse]) for half in block.halves())
+    if [*one, *other] != case.expected(reverse):
         wrong.append("in halves: others")
     backend.close()
     if not everything_given_back(device):

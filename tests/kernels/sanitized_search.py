@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
-from helpers.search_cases import CASES, STRANDS, SearchCase, codes_of, rows_of
+from helpers.search_cases import ANY, CASES, STRANDS, SearchCase, rows_of
 
 from mummergpu.cuda import workspace
 from mummergpu.cuda.pool import DevicePool
@@ -39,7 +39,6 @@ MOST_STRIPS = {False: 12, True: 2}
 go without them."""
 
 PLENTY = 1 << 34
-ANY = 1 << 40
 
 
 class ExactWorkspace(Workspace):
@@ -105,10 +104,9 @@ def check(
         pool.device(0), compiler, policy, Stats(), lambda line: None, pool=pool
     )
     backend.load_pages(pages, case.minimum_length)
-    block = case.block()
-    for strand in STRANDS:
-        columns = backend.find_mems(block, codes_of(block, strand), ANY)
-        assert columns is not None
+    both = backend.find_mems(case.block(), STRANDS, ANY)
+    assert both is not None
+    for strand, columns in both.items():
         found += columns.count
         if rows_of(columns) != case.expected(strand):
             wrong.append(f"{strand}: {rows_of(columns)}, not {case.expected(strand)}")

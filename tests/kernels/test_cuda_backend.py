@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from helpers.host_device import everything_given_back
 from helpers.opened_backends import (
-    ANY,
     FORWARD,
     GENOME,
     REPEATS,
@@ -26,10 +26,12 @@ from helpers.opened_backends import (
     refused,
 )
 from helpers.search_cases import (
+    ANY,
     ONE_PAGE,
     STRANDS,
     SearchCase,
     block_of,
+    find_on,
     rows_of,
 )
 from helpers.watched_device import WatchedCompiler, WatchedDevice
@@ -96,6 +98,34 @@ def test_both_strands_are_searched(opened: Open) -> None:
     for strand in STRANDS:
         assert given.find(GENOME.block(), strand=strand) == GENOME.expected(strand)
     assert given.halved == []
+
+
+@pytest.mark.parametrize("code", ["m", "QRT"])
+def test_a_block_is_sent_once_for_both_strands(opened: Open, code: str) -> None:
+    given = opened(code)
+    given.load_pages(GENOME)
+    block = GENOME.block()
+    moved = [given.stats.bytes["to_device"]]
+    found = []
+    for strands in ((FORWARD,), STRANDS, STRANDS[::-1], (STRANDS[1],)):
+        found.append(given.backend.find_mems(block, strands, ANY))
+        assert found[-1] is not None and list(found[-1]) == list(strands)
+        moved.append(given.stats.bytes["to_device"])
+        for strand, columns in found[-1].items():
+            assert rows_of(columns) == GENOME.expected(strand)
+    sent = {after - before for before, after in pairwise(moved)}
+    assert sent == {block.codes.nbytes + block.offsets.nbytes}
+    assert Counter(given.device.launches)["reverse_complement"] == 3
+    assert all(len(columns) in (1, 2) for columns in found)
+
+
+def test_more_matches_on_both_strands_than_there_may_be_are_none(opened: Open) -> None:
+    given = opened()
+    given.load_pages(GENOME)
+    counts = [sum(map(len, GENOME.expected(strand))) for strand in STRANDS]
+    assert given.backend.find_mems(GENOME.block(), STRANDS, sum(counts)) is not None
+    assert given.backend.find_mems(GENOME.block(), STRANDS, sum(counts) - 1) is None
+    assert given.backend.find_mems(GENOME.block(), STRANDS, counts[0]) is None
 
 
 def test_what_is_planned_is_told(opened: Open, small_blocks: int) -> None:
@@ -225,7 +255,7 @@ def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
         assert other.device.used == used, "nothing is left of the groups before"
         given.backend.load_pages(group, GENOME.minimum_length)
         cpu.load_pages(group, GENOME.minimum_length)
-        expected = cpu.find_mems(block, block.codes, ANY)
+        expected = find_on(cpu, block)
         assert expected is not None and expected.count > 0
         assert given.find(block) == rows_of(expected)
     assert given.find(block) == GENOME.expected(FORWARD)
@@ -259,7 +289,7 @@ def test_a_device_that_is_borrowed_stays_open(opened: Open, compiler: WatchedCom
         for _ in range(2):
             backend = TreeCudaBackend(pool.device(0), compiler, policy, Stats(), lambda line: None)
             backend.load_pages(GENOME.pages(Layout.of(policy)), GENOME.minimum_length)
-            columns = backend.find_mems(GENOME.block(), GENOME.block().codes, ANY)
+            columns = find_on(backend, GENOME.block())
             assert columns is not None and rows_of(columns) == GENOME.expected(FORWARD)
             backend.close()
             assert not device.closed and not device.buffers and not device.streams

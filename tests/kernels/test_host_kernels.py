@@ -85,7 +85,9 @@ def test_all_textures_and_layouts_give_the_matches_of_the_definition(
     check(runtime, library_folder, names)
 
 
-@pytest.mark.parametrize("buffer", ["mem counts", "candidate offsets", "mem offsets", "lengths 0"])
+@pytest.mark.parametrize(
+    "buffer", ["reverse codes", "mem counts", "candidate offsets", "mem offsets", "lengths 0"]
+)
 def test_memory_that_is_one_byte_short_is_noticed(
     runtime: str, library_folder: Path, buffer: str
 ) -> None:

@@ -28,14 +28,15 @@ from helpers.opened_backends import (
     close_all,
     refused,
 )
+from helpers.oracle import reverse_complement
 from helpers.search_cases import (
     COLUMNS,
     ONE_PAGE,
     STRANDS,
     SearchCase,
     block_of,
-    codes_of,
     difference,
+    find_on,
     made_bases,
     made_queries,
     rows_of,
@@ -109,7 +110,7 @@ def test_kmers_of_every_length_give_the_matches_of_the_definition(
 
 def test_memory_that_is_one_byte_short_is_noticed(sanitized: Callable[..., str]) -> None:
     lines = sanitized("--short").splitlines()
-    assert len(lines) == 12
+    assert len(lines) == 13
     assert [line for line in lines if not line.endswith(": noticed")] == []
 
 
@@ -174,8 +175,7 @@ def test_larger_cases_give_what_the_cpu_backend_gives(opened: Open, seed: int) -
     given.backend.load_pages(pages, case.minimum_length)
     block = case.block()
     for strand in STRANDS:
-        codes = codes_of(block, strand)
-        expected, found = (one.find_mems(block, codes, ANY) for one in (cpu, given.backend))
+        expected, found = (find_on(one, block, strand) for one in (cpu, given.backend))
         assert isinstance(expected, MemColumns) and isinstance(found, MemColumns)
         assert expected.count > 100
         assert difference(found, expected) is None
@@ -205,7 +205,7 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     given.backend.load_pages(pages, minimum_length)
     cpu.load_pages(pages, minimum_length)
     block = case.block()
-    expected, found = (one.find_mems(block, block.codes, ANY) for one in (cpu, given.backend))
+    expected, found = (find_on(one, block) for one in (cpu, given.backend))
     assert expected is not None and found is not None
     assert expected.count >= 6 and max(expected.lengths) >= bases - 5
     assert difference(found, expected) is None
@@ -222,6 +222,43 @@ def test_references_are_packed_a_stretch_at_a_time(
         assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
         count = Counter(given.device.launches)["pack_codes"]
         assert count == 1 + -(-(sum(map(len, GENOME.records)) + 3) // stretch)
+
+
+def test_a_block_is_sent_and_packed_once_for_both_strands(opened: Open) -> None:
+    given = opened()
+    given.load_pages(GENOME)
+    block = GENOME.block()
+    before = given.stats.bytes["to_device"]
+    given.device.launches.clear()
+    found = given.backend.find_mems(block, STRANDS, ANY)
+    assert found is not None and list(found) == list(STRANDS)
+    for strand, columns in found.items():
+        assert rows_of(columns) == GENOME.expected(strand)
+    sent = given.stats.bytes["to_device"] - before
+    assert sent == block.codes.nbytes + block.offsets.nbytes
+    launches = Counter(given.device.launches)
+    assert [launches[kernel] for kernel in ("pack_codes", "mark_queries")] == [1, 1]
+    assert launches["reverse_bit_planes"] == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_queries_of_every_length_are_turned_in_their_places(opened: Open, seed: int) -> None:
+    """Many queries in a word, a query of many words, none at all: on both strands."""
+    random = np.random.default_rng(seed)
+    record = made_bases(random, 400, "ACGT"[: 2 + seed % 3], 0.01)
+    most = (1, 3, 20, 32, 33, 64, 200)[seed % 7]
+    queries = [record[:0]] * (seed % 3)
+    for length in random.integers(0, most + 1, 60):
+        begin = int(random.integers(0, len(record) - length))
+        text = record[begin : begin + int(length)]
+        queries.append(reverse_complement(text) if random.random() < 0.5 else text)
+    case = SearchCase("turned", (record,), tuple(queries), 1 + min(most, 20) // 2)
+    given = opened(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
+    given.load_pages(case, 1 + seed % 3 if most > 3 else 1)
+    found = given.backend.find_mems(case.block(), STRANDS, ANY)
+    assert found is not None
+    for strand in STRANDS:
+        assert rows_of(found[strand]) == case.expected(strand)
 
 
 def test_what_is_planned_is_told(opened: Open, small_blocks: int) -> None:
@@ -310,7 +347,7 @@ def test_a_block_of_too_many_bases_is_halved(opened: Open, monkeypatch: pytest.M
     assert given.halved == [13]
     with pytest.raises(DeviceMemoryError):
         given.backend._searchers[0].find_mems(
-            given.backend._context, GENOME.block(), GENOME.block().codes, ANY
+            given.backend._context, GENOME.block(), (FORWARD,), ANY
         )
 
 
@@ -345,7 +382,7 @@ def test_groups_of_parts_take_each_others_place(opened: Open) -> None:
         assert len(given.device.buffers) == 2 * len(group) + 1
         tables = sum(page.table.byte_count for page in group)
         assert given.device.used == tables + bit_planes_bytes(pages[0].joined_reference.size)
-        expected, found = (one.find_mems(block, block.codes, ANY) for one in (cpu, given.backend))
+        expected, found = (find_on(one, block) for one in (cpu, given.backend))
         assert expected is not None and found is not None
         # Samples are other ones: the cpu backend's begin with each query, here with the block.
         if group == pages:

@@ -7,15 +7,15 @@ from typing import Final
 from mummergpu.cuda.device import Device, Stream, Texture
 from mummergpu.sequence.codes import CodeArray
 
-PADDING_BYTES: Final = 16
-"""Behind codes on the device, which are read eight at a time."""
-
-
 WORD_BYTES: Final = 8
+"""Codes on the device are read in words of so many."""
+
+PADDING_BYTES: Final = 2 * WORD_BYTES
+"""After the last code, so that two words can be read from any position on."""
 
 
 class ResidentCodes:
-    """Codes in linear memory, with room behind them, and a texture of words if asked for.
+    """Codes in linear memory with padding after them, and a texture of words if asked for.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.columns import MemColumns
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import Strand
 
 IndexedPart = TypeVar("IndexedPart", contravariant=True)
 
@@ -79,23 +79,25 @@ class Backend(Protocol[IndexedPart]):
         """Forget the pages, so that their memory can be used again; no search may be under way."""
         ...
 
-    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
-        """Return the MEMs between the held pages and a block of queries on one strand.
+    def find_mems(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs between the loaded pages and a block of queries.
 
         Parameters
         ----------
         block : QueryBlock
             The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched, at the block's offsets.
-        most : int
-            The most rows to make room for.
+        strands : sequence of Strand
+            Which strands of the queries to search; the backend makes reverse complements.
+        max_rows : int
+            The most rows to make room for, on all strands together.
 
         Returns
         -------
-        MemColumns or None
-            The MEMs that start in the owned parts of the pages, or None if there are more
-            than `most`: cut the block and ask again.
+        dict of Strand to MemColumns, or None
+            The MEMs that start in the owned parts of the pages, in the order of `strands`, or
+            None if there are more than `max_rows`: cut the block and ask again.
         """
         ...
 

@@ -8,12 +8,12 @@ from typing import Final
 from mummergpu.errors import BackendError
 
 FREE_PART: Final = 0.9
-"""Of the memory that is free, so much is used: fragments and the driver need some."""
+"""The share of free memory that a run uses: fragments and the driver need some."""
 
 WORK_BYTES_PER_BASE: Final = 192
-"""What a block takes for each of its bases: its code, room for a candidate match (16 bytes),
-what is known of the candidates that there are (48 each), and its MEMs (24 each, up to three
-times where pages are merged). Blocks with more are cut in two."""
+"""What a block takes for each of its bases: its code on both strands (2 bytes), a candidate match
+(16), what is known of the candidates that there are (48 each), and its MEMs (24 each, up to three
+times where pages are merged). Blocks that take more are cut in two."""
 
 LARGEST_BLOCK: Final = 1 << 23
 """8 Mi bases: 70,000 reads of 120 bases, half of the threads that a large device holds; several

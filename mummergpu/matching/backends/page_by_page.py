@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.merge import merge_pages
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
 
 PageType = TypeVar("PageType")
 
@@ -57,43 +57,68 @@ class PageByPageBackend(ABC, Generic[PageType]):
         """Forget the pages."""
         self.release_pages()
 
-    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
-        """Return the MEMs between the held pages and a block of queries on one strand.
+    def find_mems(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs between the loaded pages and a block of queries.
 
         Parameters
         ----------
         block : QueryBlock
             The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched, at the block's offsets.
-        most : int
-            The most rows to make room for.
+        strands : sequence of Strand
+            Which strands of the queries to search.
+        max_rows : int
+            The most rows to make room for, on all strands together.
 
         Returns
         -------
-        MemColumns or None
-            The MEMs that belong to the pages, or None if there are more than `most`: cut the
-            block and ask again.
+        dict of Strand to MemColumns, or None
+            The MEMs that belong to the pages, or None if there are more than `max_rows`: cut
+            the block and ask again.
         """
-        codes = self._prepared(codes)
-        found = []
-        for page in self._pages:
-            columns = self._search_page(page, block, codes, most)
+        found: dict[Strand, MemColumns] = {}
+        for strand in strands:
+            padded = block.padded_codes
+            if strand is Strand.REVERSE:
+                padded = padded_reverse_complements(padded, block.offsets)
+            columns = self._search_strand(block, padded, max_rows)
             if columns is None:
                 return None
-            most -= columns.count
+            max_rows -= columns.count
+            found[strand] = columns
+        return found
+
+    def _search_strand(
+        self, block: QueryBlock, padded_codes: CodeArray, max_rows: int
+    ) -> MemColumns | None:
+        """Return the MEMs of all pages, or None if there are too many."""
+        found = []
+        for page in self._pages:
+            columns = self._search_page(page, block.offsets, padded_codes, max_rows)
+            if columns is None:
+                return None
+            max_rows -= columns.count
             found.append(columns)
         if len(found) == 1:
             return found[0]
         with self.stats.stage("coords_to_buffers"):
             return merge_pages(found)
 
-    def _prepared(self, codes: CodeArray) -> CodeArray:
-        """Return the codes of a block as all pages are searched with them."""
-        return codes
-
     @abstractmethod
     def _search_page(
-        self, indexed: PageType, block: QueryBlock, codes: CodeArray, most: int
+        self, indexed: PageType, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
     ) -> MemColumns | None:
-        """Return the MEMs of one page, or None if there are too many."""
+        """Return the MEMs of one page, or None if there are too many.
+
+        Parameters
+        ----------
+        indexed : PageType
+            The page.
+        offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+            Where each query begins, and where the last ends, margins not counted.
+        padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+            The bases on the strand that is searched, between two margins.
+        max_rows : int
+            The most rows to make room for.
+        """

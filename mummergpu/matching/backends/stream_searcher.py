@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
@@ -18,9 +18,10 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import PADDING_BYTES, WORD_BYTES
 from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import Strand
 
 ContextType = TypeVar("ContextType")
+PreparedType = TypeVar("PreparedType")
 
 COUNTER_BYTES: Final = 32
 """Of the buffer of counters that come back to the host."""
@@ -35,18 +36,23 @@ class UploadedBlock:
 
     Attributes
     ----------
+    query_count, base_count : int
+        The queries, and their bases together.
     codes, size : int
-        The address of its bases, and their bytes with the padding after them, which is zero.
+        The address of its bases on the forward strand, and their bytes with the padding after
+        them, which is zero.
     offsets : int
         The address of where each query begins, and where the last ends.
     """
 
+    query_count: int
+    base_count: int
     codes: int
     size: int
     offsets: int
 
 
-class StreamSearcher(ABC, Generic[ContextType]):
+class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     """Searches one block at a time, on a stream and with memory of its own.
 
     Parameters
@@ -77,11 +83,12 @@ class StreamSearcher(ABC, Generic[ContextType]):
         self._total = device.pinned(1, np.int64)
         self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
 
-    @abstractmethod
     def find_mems(
-        self, context: ContextType, block: QueryBlock, codes: CodeArray, most: int
-    ) -> MemColumns | None:
+        self, context: ContextType, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> dict[Strand, MemColumns] | None:
         """Return the MEMs of a block, or None if there are too many.
+
+        The block is copied to the device once, whatever the strands.
 
         Parameters
         ----------
@@ -89,14 +96,14 @@ class StreamSearcher(ABC, Generic[ContextType]):
             What all searches of a run share.
         block : QueryBlock
             The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched.
-        most : int
-            The most rows to make room for.
+        strands : sequence of Strand
+            Which strands of the queries to search.
+        max_rows : int
+            The most rows to make room for, on all strands together.
 
         Returns
         -------
-        MemColumns or None
+        dict of Strand to MemColumns, or None
             As `interface.Backend.find_mems`.
 
         Raises
@@ -104,6 +111,29 @@ class StreamSearcher(ABC, Generic[ContextType]):
         DeviceMemoryError
             If the block or its MEMs do not fit.
         """
+        found: dict[Strand, MemColumns] = {}
+        try:
+            prepared = self._prepare(context, self._upload_block(block))
+            for strand in strands:
+                columns = self._search_strand(context, prepared, strand, max_rows)
+                if columns is None:
+                    break
+                max_rows -= columns.count
+                found[strand] = columns
+        finally:
+            self._stream.synchronize()
+        self._launcher.report()
+        return found if len(found) == len(strands) else None
+
+    @abstractmethod
+    def _prepare(self, context: ContextType, block: UploadedBlock) -> PreparedType:
+        """Return a block as all strands are searched with it."""
+
+    @abstractmethod
+    def _search_strand(
+        self, context: ContextType, block: PreparedType, strand: Strand, max_rows: int
+    ) -> MemColumns | None:
+        """Return the MEMs of a block on one strand, or None if there are too many."""
 
     def release(self) -> None:
         """Give the memory back, after a block that did not fit."""
@@ -119,13 +149,15 @@ class StreamSearcher(ABC, Generic[ContextType]):
         self._workspace.free()
         self._stream.free()
 
-    def _upload_block(self, block: QueryBlock, codes: CodeArray) -> UploadedBlock:
+    def _upload_block(self, block: QueryBlock) -> UploadedBlock:
         """Copy a block to the device."""
+        codes, offsets = block.codes, block.offsets
         if block.base_count > MOST_BASES:
             raise DeviceMemoryError(f"{block.base_count} bases in one block")
         size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
-        offsets = block.offsets - block.offsets[0]
         uploaded = UploadedBlock(
+            block.query_count,
+            block.base_count,
             self._workspace.buffer("codes", size),
             size,
             self._workspace.buffer("query offsets", offsets.nbytes),
@@ -162,6 +194,5 @@ class StreamSearcher(ABC, Generic[ContextType]):
         for column, address in zip(host_columns, columns, strict=True):
             self._staging.copy_out(column, address)
         self._stream.synchronize()
-        self._launcher.report()
         self._stats.add_bytes(from_device=host_offsets.nbytes + 24 * count)
         return MemColumns(host_offsets, *host_columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Program
 from mummergpu.cuda.kernel_cache import KernelCache
@@ -20,7 +20,7 @@ from mummergpu.matching.backends.stream_searcher import ContextType, StreamSearc
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.merge import join_blocks
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import Strand
 
 PageType = TypeVar("PageType")
 
@@ -61,7 +61,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     kernels: tuple[str, ...] = ()
     """The kernels whose resources are reported."""
 
-    searcher: type[StreamSearcher[ContextType]]
+    searcher: type[StreamSearcher[ContextType, Any]]
 
     piece_bases: int
     """How many starts a piece of a long query owns."""
@@ -87,8 +87,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         self._programs: dict[ProgramSource, Program] = {}
         self._buffers: list[Buffer] = []
         self._context: ContextType | None = None
-        self._searchers: list[StreamSearcher[ContextType]] = []
-        self._idle: queue.SimpleQueue[StreamSearcher[ContextType]] = queue.SimpleQueue()
+        self._searchers: list[StreamSearcher[ContextType, Any]] = []
+        self._idle: queue.SimpleQueue[StreamSearcher[ContextType, Any]] = queue.SimpleQueue()
         with device.current():
             free, total = device.memory()
             plan = divide_memory(free, memory, STREAMS, most_block_bases)
@@ -118,23 +118,25 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     def _let_go(self) -> None:
         """Give the pages back."""
 
-    def find_mems(self, block: QueryBlock, codes: CodeArray, most: int) -> MemColumns | None:
-        """Return the MEMs between the held pages and a block of queries on one strand.
+    def find_mems(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs between the loaded pages and a block of queries.
 
         Parameters
         ----------
         block : QueryBlock
             The queries.
-        codes : ndarray, dtype=uint8, shape=(block.base_count,)
-            Their bases on the strand that is to be searched, at the block's offsets.
-        most : int
-            The most rows to make room for.
+        strands : sequence of Strand
+            Which strands of the queries to search.
+        max_rows : int
+            The most rows to make room for, on all strands together.
 
         Returns
         -------
-        MemColumns or None
+        dict of Strand to MemColumns, or None
             The MEMs that start in the owned parts of the pages, or None if there are more
-            than `most`: cut the block and ask again.
+            than `max_rows`: cut the block and ask again.
 
         Raises
         ------
@@ -144,7 +146,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         searcher = self._idle.get()
         try:
             with self._device.current():
-                return self._find_in_halves(searcher, block, codes, most)
+                return self._find_in_halves(searcher, block, strands, max_rows)
         finally:
             self._idle.put(searcher)
 
@@ -182,12 +184,16 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         return self._programs[source]
 
     def _find_in_halves(
-        self, searcher: StreamSearcher[ContextType], block: QueryBlock, codes: CodeArray, most: int
-    ) -> MemColumns | None:
+        self,
+        searcher: StreamSearcher[ContextType, Any],
+        block: QueryBlock,
+        strands: Sequence[Strand],
+        max_rows: int,
+    ) -> dict[Strand, MemColumns] | None:
         """Search a block, in halves if it does not fit the memory."""
         assert self._context is not None
         try:
-            return searcher.find_mems(self._context, block, codes, most)
+            return searcher.find_mems(self._context, block, strands, max_rows)
         except DeviceMemoryError as error:
             searcher.release()
             if block.query_count == 1:
@@ -198,8 +204,11 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
                 ) from error
             self._notice(f"{block.query_count:,} queries do not fit the device: {error}; halving")
         one, other = block.halves()
-        first = self._find_in_halves(searcher, one, codes[: one.base_count], most)
+        first = self._find_in_halves(searcher, one, strands, max_rows)
         if first is None:
             return None
-        second = self._find_in_halves(searcher, other, codes[one.base_count :], most - first.count)
-        return None if second is None else join_blocks(first, second)
+        max_rows -= sum(columns.count for columns in first.values())
+        second = self._find_in_halves(searcher, other, strands, max_rows)
+        if second is None:
+            return None
+        return {strand: join_blocks(first[strand], second[strand]) for strand in strands}

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import MAXIMUM_STEP, KmerPage, sampling_step
 from mummergpu.index.kmer_table import PositionArray
-from mummergpu.input.queries import OffsetArray, QueryBlock
+from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
@@ -32,7 +32,7 @@ from mummergpu.runtime.jit import (
     widened,
 )
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, CodeArray, with_margins
+from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import (
     WORD_STEP,
     equal_ahead,
@@ -97,26 +97,23 @@ class SampledCpuBackend(PageByPageBackend[KmerPage]):
         super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
 
-    def _prepared(self, codes: CodeArray) -> CodeArray:
-        return with_margins(codes)
-
     def _search_page(
-        self, indexed: KmerPage, block: QueryBlock, codes: CodeArray, most: int
+        self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
     ) -> MemColumns | None:
         with self.stats.stage("kmer_kernel"):
-            return self._search_part(indexed, block, codes, most)
+            return self._search_part(indexed, offsets, padded_codes, max_rows)
 
     def _search_part(
-        self, indexed: KmerPage, block: QueryBlock, padded: CodeArray, most: int
+        self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
     ) -> MemColumns | None:
         """Return the MEMs whose first sample begins in one part."""
         table = indexed.table
-        counts = np.zeros(block.query_count + 1, dtype=np.int64)
+        counts = np.zeros(offsets.size, dtype=np.int64)
         state = np.zeros(3, dtype=np.int64)
         batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
         # Somewhat more than the last block had; a wrong guess costs a copy of the rows.
-        room = LEAST_ROOM + int(1.25 * self._rows_per_base * block.base_count)
-        rows = new_columns(min(room, most))
+        room = LEAST_ROOM + int(1.25 * self._rows_per_base * offsets[-1])
+        rows = new_columns(min(room, max_rows))
         while True:
             ending = kmer_kernel(
                 table.offsets,
@@ -124,8 +121,8 @@ class SampledCpuBackend(PageByPageBackend[KmerPage]):
                 table.kmer_length,
                 indexed.page.begin,
                 indexed.padded_reference,
-                padded,
-                block.offsets,
+                padded_codes,
+                offsets,
                 self.minimum_length,
                 sampling_step(self.minimum_length, table.kmer_length),
                 batch,
@@ -138,14 +135,14 @@ class SampledCpuBackend(PageByPageBackend[KmerPage]):
             if ending == DAMAGED:
                 raise damage_error(indexed.page, indexed.index_path)
             filled, room = int(state[FILLED]), rows[0].size
-            if room == most:
+            if room == max_rows:
                 return None
-            larger = new_columns(min(2 * room, most))
+            larger = new_columns(min(2 * room, max_rows))
             for column, larger_column in zip(rows, larger, strict=True):
                 larger_column[:filled] = column[:filled]
             rows = larger
         filled = int(state[FILLED])
-        self._rows_per_base = filled / max(1, block.base_count)
+        self._rows_per_base = filled / max(1, int(offsets[-1]))
         np.cumsum(counts, out=counts)
         starts, reference_starts, lengths = (column[:filled] for column in rows)
         return MemColumns(counts, starts, reference_starts, lengths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,9 +12,12 @@ from mummergpu.cuda.device import Argument, Buffer, DeviceMemoryError, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage, sampling_step
-from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher
+from mummergpu.matching.backends.stream_searcher import (
+    COUNTER_BYTES,
+    StreamSearcher,
+    UploadedBlock,
+)
 from mummergpu.matching.backends.streaming import StreamingBackend
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda_program import (
@@ -29,7 +32,10 @@ from mummergpu.matching.kmer.cuda_program import (
     WORD_BASES,
 )
 from mummergpu.matching.merge import merge_pages
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import CodeArray, Strand
+
+PADDING_BYTES: Final = BIT_PLANES_BYTES * PADDING_WORDS
+"""Of the padding on each side of a sequence of bit planes."""
 
 QUERY_OF_WARP: Final = 512
 """Where queries have at least so many bases on average, a warp marks the words of each; else a
@@ -130,58 +136,76 @@ class PackedQueries:
     queries_of_words: int
 
 
-class KmerStreamSearcher(StreamSearcher[KmerSearchContext]):
+class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     """Searches tables of k-mers (`stream_searcher.StreamSearcher`)."""
 
     stage = "kmer_kernel"
 
-    def find_mems(
-        self, context: KmerSearchContext, block: QueryBlock, codes: CodeArray, most: int
+    def _search_strand(
+        self, context: KmerSearchContext, block: PackedQueries, strand: Strand, max_rows: int
     ) -> MemColumns | None:
         """Return the MEMs of a block in all parts, or None if there are too many."""
-        try:
-            queries = self._upload(context, block, codes)
-            found = []
-            for table in context.tables:
-                columns = self._search_part(context, table, queries, most)
-                if columns is None:
-                    return None
-                most -= columns.count
-                found.append(columns)
-            return merge_pages(found)
-        finally:
-            self._stream.synchronize()
+        queries = block if strand is Strand.FORWARD else self._reverse(context, block)
+        found = []
+        for table in context.tables:
+            columns = self._search_part(context, table, queries, max_rows)
+            if columns is None:
+                return None
+            max_rows -= columns.count
+            found.append(columns)
+        return merge_pages(found)
 
-    def _upload(
-        self, context: KmerSearchContext, block: QueryBlock, codes: CodeArray
-    ) -> PackedQueries:
-        """Copy a block to the device, and pack it there."""
-        uploaded = self._upload_block(block, codes)
+    def _prepare(self, context: KmerSearchContext, block: UploadedBlock) -> PackedQueries:
+        """Turn the codes of a block into bit planes, and mark where queries begin."""
         buffer = self._workspace.buffer
-        bit_planes = (
-            buffer("bit planes", bit_planes_bytes(codes.size)) + BIT_PLANES_BYTES * PADDING_WORDS
+        words = -(-block.base_count // WORD_BASES)
+        packed = PackedQueries(
+            block.query_count,
+            block.base_count,
+            block.offsets,
+            buffer("bit planes", bit_planes_bytes(block.base_count)) + PADDING_BYTES,
+            buffer("queries of words", 4 * (words + 1)),
         )
-        queries_of_words = buffer("queries of words", 4 * (-(-codes.size // WORD_BASES) + 1))
         self._launcher.launch_on(
             context.program,
             "pack_codes",
-            -(-codes.size // WORD_BASES) + 2 * PADDING_WORDS,
-            (uploaded.codes, codes.size, bit_planes, PADDING_WORDS, PADDING_WORDS),
+            words + 2 * PADDING_WORDS,
+            (block.codes, block.base_count, packed.bit_planes, PADDING_WORDS, PADDING_WORDS),
         )
-        is_long = codes.size >= block.query_count * QUERY_OF_WARP
+        is_long = block.base_count >= block.query_count * QUERY_OF_WARP
         threads = WARP_LANES if is_long else 1
         self._launcher.launch_on(
             context.program,
             "mark_queries",
             block.query_count * threads,
-            (uploaded.offsets, block.query_count, np.uint32(threads), bit_planes, queries_of_words),
+            (
+                *(packed.offsets, packed.count, np.uint32(threads)),
+                *(packed.bit_planes, packed.queries_of_words),
+            ),
         )
-        return PackedQueries(
-            block.query_count, codes.size, uploaded.offsets, bit_planes, queries_of_words
+        return packed
+
+    def _reverse(self, context: KmerSearchContext, queries: PackedQueries) -> PackedQueries:
+        """Return the reverse complements of packed queries."""
+        size = bit_planes_bytes(queries.base_count)
+        reverse = self._workspace.buffer("reverse bit planes", size) + PADDING_BYTES
+        self._launcher.launch_on(
+            context.program,
+            "reverse_bit_planes",
+            -(-queries.base_count // WORD_BASES) + 2 * PADDING_WORDS,
+            (
+                *(queries.bit_planes, queries.base_count),
+                *(queries.offsets, queries.queries_of_words, reverse),
+            ),
         )
+        return replace(queries, bit_planes=reverse)
 
     def _search_part(
-        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries, most: int
+        self,
+        context: KmerSearchContext,
+        table: ResidentTable,
+        queries: PackedQueries,
+        max_rows: int,
     ) -> MemColumns | None:
         """Return the MEMs whose first sample is found in one part."""
         buffer = self._workspace.buffer
@@ -229,7 +253,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext]):
             ),
         )
         found = self._read_total(offsets, tiles)
-        if found > most:
+        if found > max_rows:
             return None
         columns = self._columns(0, found)
         if found > 0:
@@ -305,8 +329,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
 
     def _place_reference(self, program: Program, codes: CodeArray) -> int:
         """Pack the reference on the device, a stretch at a time; return its address."""
-        padding = BIT_PLANES_BYTES * PADDING_WORDS
-        address = self._allocate(bit_planes_bytes(codes.size)).address + padding
+        address = self._allocate(bit_planes_bytes(codes.size)).address + PADDING_BYTES
         text = self._device.allocate(min(UPLOAD_BASES, codes.size) + WORD_BYTES)
         try:
             for begin in range(0, codes.size, UPLOAD_BASES):

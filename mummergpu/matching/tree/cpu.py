@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.index.damage import damage_error
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
@@ -16,7 +16,7 @@ from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES
 from mummergpu.matching.tree.cpu_match import close_ranks, match_kernel
 from mummergpu.matching.tree.cpu_print import RING, print_kernel
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray
 
 SIZES: Final = WorkSizes(
     block_bases=1 << 20,
@@ -42,19 +42,19 @@ class CpuBackend(PageByPageBackend[TreePage]):
         super().__init__(stats, SIZES)
 
     def _search_page(
-        self, indexed: TreePage, block: QueryBlock, codes: CodeArray, most: int
+        self, indexed: TreePage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
     ) -> MemColumns | None:
-        """Return the MEMs on one page, or None if there are too many."""
+        codes = padded_codes[MARGIN : padded_codes.size - MARGIN]
         tree, page = indexed.tree, indexed.page
         stride = tree.layout.node_stride
-        candidate_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
-        lengths = np.diff(block.offsets)
+        candidate_offsets = np.zeros(offsets.size, dtype=np.int64)
+        lengths = np.diff(offsets)
         np.cumsum(np.maximum(lengths - self.minimum_length + 1, 0), out=candidate_offsets[1:])
         room = int(candidate_offsets[-1])
         positions = np.empty(room, dtype=np.int32)
         lowest_nodes = np.empty(room, dtype=np.int32)
         edge_lengths = np.empty(room, dtype=np.int32)
-        candidate_counts = np.empty(block.query_count, dtype=np.int64)
+        candidate_counts = np.empty(offsets.size - 1, dtype=np.int64)
         with self.stats.stage("match_kernel"):
             sound = match_kernel(
                 tree.nodes,
@@ -63,7 +63,7 @@ class CpuBackend(PageByPageBackend[TreePage]):
                 tree.reference,
                 tree.layout.reference_strip_bits,
                 codes,
-                block.offsets,
+                offsets,
                 self.minimum_length,
                 np.empty((LANES, LANE_NUMBERS), dtype=np.int64),
                 positions,
@@ -76,7 +76,7 @@ class CpuBackend(PageByPageBackend[TreePage]):
                 raise damage_error(page, indexed.index_path)
             close_ranks(positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts)
         self.stats.add(candidate_matches=int(candidate_counts.sum()))
-        mem_offsets = np.zeros(block.query_count + 1, dtype=np.int64)
+        mem_offsets = np.zeros(offsets.size, dtype=np.int64)
         columns = new_columns(0)
         with self.stats.stage("print_kernel"):
             for counting in (True, False):
@@ -92,7 +92,7 @@ class CpuBackend(PageByPageBackend[TreePage]):
                         page.owned_end - page.begin,
                         indexed.joined_reference,
                         codes,
-                        block.offsets,
+                        offsets,
                         self.minimum_length,
                         np.empty(RING, dtype=np.int64),
                         positions,
@@ -104,6 +104,6 @@ class CpuBackend(PageByPageBackend[TreePage]):
                     )
                     if not sound:
                         raise damage_error(page, indexed.index_path)
-                if mem_offsets[-1] > most:
+                if mem_offsets[-1] > max_rows:
                     return None
         return MemColumns(mem_offsets, *columns)

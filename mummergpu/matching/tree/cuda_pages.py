@@ -45,7 +45,7 @@ class ResidentPage:
     Raises
     ------
     DeviceMemoryError
-        If it does not fit; nothing is left behind.
+        If it does not fit; nothing stays on the device.
     BackendError
         If it is too large for a texture.
     """

@@ -14,9 +14,12 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.device import Argument
-from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher
+from mummergpu.matching.backends.stream_searcher import (
+    COUNTER_BYTES,
+    StreamSearcher,
+    UploadedBlock,
+)
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.tree.cuda_arrays import (
     DeviceCandidates,
@@ -31,7 +34,7 @@ from mummergpu.matching.tree.cuda_program import (
     FEW_ROWS,
     KEPT_MEMS_BYTES,
 )
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import Strand
 
 FIRST_SET: Final = 0
 LATER_SET: Final = 1
@@ -44,55 +47,65 @@ NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
 """Where in the buffer of counters each of them is, in bytes."""
 
 
-class TreeStreamSearcher(StreamSearcher[TreeSearchContext]):
+class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
     """Searches trees: match, then print (`stream_searcher.StreamSearcher`)."""
 
     stage = "print_kernel"
     stages = MappingProxyType({"match_kernel": "match_kernel"})
 
-    def find_mems(
-        self, context: TreeSearchContext, block: QueryBlock, codes: CodeArray, most: int
+    def _prepare(self, context: TreeSearchContext, block: UploadedBlock) -> UploadedBlock:
+        return block
+
+    def _search_strand(
+        self, context: TreeSearchContext, block: UploadedBlock, strand: Strand, max_rows: int
     ) -> MemColumns | None:
         """Return the MEMs of a block on all pages, or None if there are too many."""
-        queries = self._upload(context, block, codes)
+        queries = self._queries_on(context, block, strand)
         try:
-            found = self._search_page(context, context.pages[0], queries, most, FIRST_SET)
+            found = self._search_page(context, context.pages[0], queries, max_rows, FIRST_SET)
             for page in context.pages[1:]:
                 if found is None:
                     return None
-                later = self._search_page(context, page, queries, most - found.count, LATER_SET)
+                later = self._search_page(context, page, queries, max_rows - found.count, LATER_SET)
                 found = None if later is None else self._merge(context, queries, found, later)
             if found is None:
                 return None
             return self._download(queries.count, found.offsets, found.columns, found.count)
         finally:
-            self._stream.synchronize()
             if queries.texture is not None:
+                self._stream.synchronize()
                 queries.texture.free()
 
-    def _upload(
-        self, context: TreeSearchContext, block: QueryBlock, codes: CodeArray
+    def _queries_on(
+        self, context: TreeSearchContext, block: UploadedBlock, strand: Strand
     ) -> DeviceQueries:
-        """Copy a block to the device, and bind a texture if the policy says so."""
-        uploaded = self._upload_block(block, codes)
+        """Return the queries of a block on a strand, bound to a texture if the policy says so."""
+        codes = block.codes
+        if strand is Strand.REVERSE:
+            codes = self._workspace.buffer("reverse codes", block.size)
+            words = -(-block.base_count // WORD_BYTES)
+            self._stream.fill_zero(codes + words * WORD_BYTES, block.size - words * WORD_BYTES)
+            self._launcher.launch_on(
+                context.program,
+                "reverse_complement",
+                words,
+                (block.codes, block.offsets, block.query_count, codes),
+            )
         texture = None
         if context.query_texture:
-            texels = uploaded.size // WORD_BYTES
-            texture = self._device.linear_texture(uploaded.codes, texels, WORD_BYTES)
-        return DeviceQueries(
-            block.query_count, codes.size, uploaded.offsets, uploaded.codes, texture
-        )
+            texture = self._device.linear_texture(codes, block.size // WORD_BYTES, WORD_BYTES)
+        return DeviceQueries(block.query_count, block.base_count, block.offsets, codes, texture)
 
     def _search_page(
         self,
         context: TreeSearchContext,
         page: ResidentPage,
         queries: DeviceQueries,
-        most: int,
+        max_rows: int,
         set_number: int,
     ) -> DeviceMems | None:
         candidates = self._match(context, page, queries)
-        return self._print(context, page, queries, candidates, most, set_number)
+        return self._print(context, page, queries, candidates, max_rows, set_number)
 
     def _match(
         self, context: TreeSearchContext, page: ResidentPage, queries: DeviceQueries
@@ -139,7 +152,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext]):
         page: ResidentPage,
         queries: DeviceQueries,
         candidates: DeviceCandidates,
-        most: int,
+        max_rows: int,
         set_number: int,
     ) -> DeviceMems | None:
         """Turn candidate matches into MEMs, or return None if they are too many."""
@@ -182,7 +195,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext]):
             (candidates.offsets, offsets, queries.count, query_offsets),
         )
         count = self._read_total(offsets, candidates.count)
-        if count > most:
+        if count > max_rows:
             return None
         columns = self._columns(set_number, count)
         if count > 0:

@@ -19,6 +19,7 @@ import pytest
 from helpers.index_pages import build_kmer_pages, load_pages
 from helpers.nameless_files import WAYS, can_be_nameless
 from helpers.options import build_options, index_options
+from helpers.search_cases import find_on
 
 from mummergpu.errors import InputError, MummergpuError, OptionError
 from mummergpu.index import checksums, kmer_page, writer
@@ -41,7 +42,7 @@ from mummergpu.pipeline import build_index as indexing
 from mummergpu.pipeline.build_index import make_index
 from mummergpu.pipeline.plan import plan_index
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import encode
+from mummergpu.sequence.codes import encode, with_margins
 
 SAMPLED = {"search": "kmer", "page_size": None}
 SAMPLED_PAGES = {"search": "kmer", "page_size": 700}
@@ -146,7 +147,7 @@ def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Pat
     text = fasta.read_bytes().split(b"\n")[1][100:200]
     block = QueryBlock(
         0,
-        encode(text),
+        with_margins(encode(text)),
         np.array([0, 100]),
         np.frombuffer(bytearray(b"q"), np.uint8),
         np.array([0, 1]),
@@ -165,7 +166,7 @@ def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Pat
         for pages in (built, load_pages(index)):
             searching = backend(Stats())
             searching.load_pages(pages, 20)
-            found.append(searching.find_mems(block, block.codes, 1000))
+            found.append(find_on(searching, block))
             signatures.append([len(kernel.signatures) for kernel in compiled])
         assert found[0].count == found[1].count > 0
         assert signatures[0] == signatures[1]

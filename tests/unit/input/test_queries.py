@@ -14,6 +14,7 @@ from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.queries import QueryBlock, QueryReader
+from mummergpu.sequence.codes import BREAK, MARGIN
 
 
 def write(folder: Path, name: str, content: bytes) -> str:
@@ -104,6 +105,20 @@ def test_blocks_stay_as_they_are_while_the_reader_goes_on(tmp_path: Path) -> Non
     for block, (codes, names) in zip(blocks, copies, strict=True):
         assert np.array_equal(block.codes, codes)
         assert np.array_equal(block.names, names)
+
+
+def test_blocks_lie_between_breaks_and_their_halves_are_views(tmp_path: Path) -> None:
+    (block,) = blocks_of([write(tmp_path, "a.fq", fastq(9, 12))], 1000)
+    assert block.codes.base is not None and np.shares_memory(block.codes, block.padded_codes)
+    margins = block.padded_codes[:MARGIN], block.padded_codes[-MARGIN:]
+    assert all((margin == BREAK).all() for margin in margins)
+    assert block.base_count == block.codes.size == block.offsets[-1]
+    one, other = block.halves()
+    assert np.array_equal(np.concatenate((one.codes, other.codes)), block.codes)
+    assert one.offsets[0] == other.offsets[0] == 0
+    for half in (one, other):
+        assert np.shares_memory(half.padded_codes, block.padded_codes)
+        assert half.padded_codes.size == half.base_count + 2 * MARGIN
 
 
 def test_empty_queries_and_long_names_do_not_make_endless_blocks(tmp_path: Path) -> None:

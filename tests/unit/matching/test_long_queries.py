@@ -5,7 +5,7 @@ import pytest
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.long_queries import cut_queries, has_long_query
-from mummergpu.sequence.codes import encode
+from mummergpu.sequence.codes import encode, with_margins
 
 PIECE_BASES = 4
 LONG_QUERY = 8
@@ -15,7 +15,9 @@ PART_BASES = 9
 def block_of(*queries: bytes) -> QueryBlock:
     offsets = np.cumsum([0, *map(len, queries)], dtype=np.int64)
     no_names = np.zeros(len(queries) + 1, dtype=np.int64)
-    return QueryBlock(0, encode(b"".join(queries)), offsets, np.empty(0, np.uint8), no_names)
+    return QueryBlock(
+        0, with_margins(encode(b"".join(queries))), offsets, np.empty(0, np.uint8), no_names
+    )
 
 
 def test_pieces_own_every_start_once_and_see_what_they_need() -> None:

@@ -18,7 +18,7 @@ from mummergpu.matching.columns import MemColumns
 from mummergpu.output import mummer
 from mummergpu.output.mummer import MummerFormatter, TextStyle
 from mummergpu.output.number_text import OVERSHOOT
-from mummergpu.sequence.codes import BREAK, Strand, decode, encode
+from mummergpu.sequence.codes import BREAK, Strand, decode, encode, with_margins
 
 Row = tuple[int, int, int]
 """Query start, reference start in the joined reference, length; 0-based."""
@@ -39,7 +39,7 @@ def make_block(queries: list[tuple[bytes, int]]) -> QueryBlock:
     names = b"".join(name for name, _ in queries)
     return QueryBlock(
         index=0,
-        codes=np.zeros(sum(length for _, length in queries), dtype=np.uint8),
+        padded_codes=with_margins(np.zeros(sum(length for _, length in queries), dtype=np.uint8)),
         offsets=np.cumsum([0] + [length for _, length in queries], dtype=np.int64),
         names=np.frombuffer(bytearray(names), dtype=np.uint8),
         name_offsets=np.cumsum([0] + [len(name) for name, _ in queries], dtype=np.int64),

@@ -11,10 +11,13 @@ from helpers.oracle import normalised, reverse_complement
 from mummergpu.sequence.codes import (
     BREAK,
     CODE_OF_BYTE,
+    MARGIN,
     Strand,
     decode,
     encode,
+    padded_reverse_complements,
     reverse_complement_each,
+    with_margins,
 )
 
 
@@ -71,6 +74,18 @@ def test_turning_twice_changes_nothing() -> None:
 
 def test_no_queries_have_no_reverse_complement() -> None:
     assert turned([]) == []
+
+
+def test_turned_queries_lie_between_breaks() -> None:
+    codes = encode(b"ACGTTNA" * 30)
+    offsets = np.array([0, 5, 5, 40, 210])
+    padded = with_margins(codes)
+    # What lies in the margins makes no difference.
+    padded[:MARGIN] = padded[-MARGIN:] = 2
+    found = padded_reverse_complements(padded, offsets)
+    assert found.size == padded.size
+    assert np.array_equal(found[MARGIN:-MARGIN], reverse_complement_each(codes, offsets))
+    assert (found[:MARGIN] == BREAK).all() and (found[-MARGIN:] == BREAK).all()
 
 
 def test_forward_comes_before_reverse() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.loops import each
 from helpers.oracle import brute_force_mems
+from helpers.search_cases import find_on
 from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id, reference_of
 
 from mummergpu.index.pages import Page, plan_pages
@@ -18,7 +19,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.tree.cpu import CpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import encode
+from mummergpu.sequence.codes import encode, with_margins
 
 ANY = 1 << 40
 Rows = list[tuple[int, int, int]]
@@ -28,7 +29,7 @@ Rows = list[tuple[int, int, int]]
 def block_of(queries: list[str]) -> QueryBlock:
     offsets = np.cumsum([0, *map(len, queries)]).astype(np.int64)
     nothing = np.zeros(0, dtype=np.uint8)
-    codes = encode("".join(queries).encode())
+    codes = with_margins(encode("".join(queries).encode()))
     return QueryBlock(0, codes, offsets, nothing, np.zeros(offsets.size, dtype=np.int64))
 
 
@@ -43,7 +44,7 @@ def columns_of(
     block = block_of(queries)
     backend = CpuBackend(stats)
     backend.load_pages([build_page(reference, page, layout, stats)], minimum_length)
-    columns = backend.find_mems(block, block.codes, ANY)
+    columns = find_on(backend, block)
     assert columns is not None
     return columns
 
@@ -192,8 +193,8 @@ def test_more_rows_than_there_is_room_for_are_not_made(page_size: int) -> None:
     backend = CpuBackend(stats)
     backend.load_pages([build_page(reference, page, PLAIN, stats) for page in pages], 5)
     rows = len(expected(["A" * 50], ["A" * 20], 5)[0])
-    assert backend.find_mems(block, block.codes, rows - 1) is None
-    columns = backend.find_mems(block, block.codes, rows)
+    assert find_on(backend, block, max_rows=rows - 1) is None
+    columns = find_on(backend, block, max_rows=rows)
     assert columns is not None
     assert columns.count == rows
 
@@ -209,7 +210,7 @@ def test_the_pages_that_are_held_last_are_searched() -> None:
     found: list[Rows] = [[] for _ in QUERIES]
     for group in ([indexed[0]], indexed[1:4], indexed[4:]):
         backend.load_pages(group, 5)
-        columns = backend.find_mems(block, block.codes, ANY)
+        columns = find_on(backend, block)
         assert columns is not None
         for query, rows in enumerate(rows_of(columns)):
             assert rows == sorted(rows)
