@@ -35,13 +35,13 @@ for name in LMONO SSUIS HSILL CBRIGG; do
     length=$(python3 -c "from mummergpu.workload.declaration import load_declaration as d; \
 print(d('$name').minimum_length)")
     reads=("$folder/$name/reference.fa" "$folder/$name/reads.fq")
-    for run in "cuda tree" "cuda sampled" "cpu sampled"; do
+    for run in "cuda tree" "cuda kmer" "cpu kmer"; do
         python3 -m mummergpu -q --backend "${run% *}" --search "${run#* }" -b -l "$length" \
             "${reads[@]}" | sha256sum > "$site/$run"
     done
-    cmp "$site/cuda tree" "$site/cpu sampled" && cmp "$site/cuda sampled" "$site/cpu sampled" &&
+    cmp "$site/cuda tree" "$site/cpu kmer" && cmp "$site/cuda kmer" "$site/cpu kmer" &&
         echo "$name: the same bytes"
 done
 echo "== kernels"
-python3 benchmarks/gpu_sampled.py --folder "$folder"
+python3 benchmarks/gpu_kmer.py --folder "$folder"
 python3 benchmarks/gpu_kernels.py --folder "$folder" "${@:2}"

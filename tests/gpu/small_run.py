@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from helpers.both_backends import differences, random_case, sampled_case, sampled_differences
+from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pycuda_device import PycudaDevice
@@ -26,8 +26,8 @@ def main() -> int:
             found += differences(device, cache, case, POLICIES[: 5 if seed else 2], wide)
     # Steps of one base, of a few, of more than a word; lists for one thread, and for many.
     for seed, minimum_length in ((0, 4), (1, 12), (2, 60)):
-        case = sampled_case(seed, minimum_length)
-        found += sampled_differences(device, cache, case, (3, 2 + minimum_length // 10, None))
+        case = kmer_case(seed, minimum_length)
+        found += kmer_differences(device, cache, case, (3, 2 + minimum_length // 10, None))
     device.close()
     print("different:" if found else "the backends agree", *found)
     return 1 if found else 0

@@ -12,7 +12,7 @@ import pytest
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 LENGTHS = {"LMONO": 20, "SSUIS": 10, "HSILL": 14, "CBRIGG": 100}
-SEARCHES = ["tree", "sampled"]
+SEARCHES = ["tree", "kmer"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -105,7 +105,7 @@ def test_a_run_larger_than_the_memory_limit_ends_right(workloads: Path) -> None:
 
 
 def test_tables_larger_than_the_memory_limit_end_right(workloads: Path) -> None:
-    given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--search", "sampled"]
+    given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--search", "kmer"]
     given += ["--block-size", "100k"]
     limits = ["--gpu-memory", "120M", "--max-memory", "1", "--page-size", "1M"]
     small = run(*given, *limits, "--backend", "cuda", "-v")
@@ -129,11 +129,11 @@ def test_a_second_start_compiles_nothing(workloads: Path, tmp_path: Path) -> Non
     assert told["bytes"]["to_device"] > 0 and told["bytes"]["from_device"] > 0
 
 
-def test_the_kernels_of_a_sampled_search_are_told(workloads: Path, tmp_path: Path) -> None:
+def test_the_kernels_of_a_kmer_search_are_told(workloads: Path, tmp_path: Path) -> None:
     report = tmp_path / "stats.json"
     run(*files(workloads, "LMONO"), "--backend", "cuda", "--stats", str(report))
     told = json.loads(report.read_text())
-    assert (told["settings"]["backend"], told["settings"]["search"]) == ("cuda", "sampled")
+    assert (told["settings"]["backend"], told["settings"]["search"]) == ("cuda", "kmer")
     assert set(told["kernels"]) >= {"pack_codes", "count_kmer_mems", "write_kmer_mems"}
     kernel = told["kernels"]["count_kmer_mems"]
     assert kernel["milliseconds"] > 0 and kernel["launches"] > 0

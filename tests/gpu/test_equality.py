@@ -28,8 +28,8 @@ from helpers.both_backends import (  # isort: skip
     as_lists,
     differences,
     random_case,
-    sampled_case,
-    sampled_differences,
+    kmer_case,
+    kmer_differences,
 )
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -65,11 +65,11 @@ def test_many_cases_agree(device: Device, cache: KernelCache, seed: int) -> None
 
 
 @pytest.mark.parametrize("minimum_length", [*range(1, 21), 25, 31, 32, 33, 34, 40, 47, 59, 60])
-def test_the_sampled_search_agrees(device: Device, cache: KernelCache, minimum_length: int) -> None:
-    case = sampled_case(minimum_length, minimum_length)
+def test_the_kmer_search_agrees(device: Device, cache: KernelCache, minimum_length: int) -> None:
+    case = kmer_case(minimum_length, minimum_length)
     # Steps of one base and of nearly as many as a match has, and what is chosen.
     kmer_lengths = {None, min(minimum_length, 9), min(minimum_length, 3), 1 + minimum_length // 8}
-    assert sampled_differences(device, cache, case, sorted(kmer_lengths, key=str)) == []
+    assert kmer_differences(device, cache, case, sorted(kmer_lengths, key=str)) == []
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -77,8 +77,8 @@ def test_the_sampled_search_agrees(device: Device, cache: KernelCache, minimum_l
 def test_tables_of_parts_agree(
     device: Device, cache: KernelCache, page_size: int, seed: int
 ) -> None:
-    case = replace(sampled_case(seed, (6, 15, 28)[seed % 3]), page_size=page_size)
-    assert sampled_differences(device, cache, case, [2, 5, None]) == []
+    case = replace(kmer_case(seed, (6, 15, 28)[seed % 3]), page_size=page_size)
+    assert kmer_differences(device, cache, case, [2, 5, None]) == []
 
 
 def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> None:
@@ -92,11 +92,11 @@ def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> 
     names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
     block = QueryBlock(0, with_margins(np.concatenate(texts)), offsets, *names)
     case = Case(joined, block, 40, codes.size)
-    assert sampled_differences(device, cache, case, [2, 4, 9, 10]) == []
+    assert kmer_differences(device, cache, case, [2, 4, 9, 10]) == []
 
 
 def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) -> None:
-    case = sampled_case(3, 14)
+    case = kmer_case(3, 14)
     bases = case.reference.codes.size
     pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), 6)
     backend = KmerCudaBackend(device, cache, Stats(), lambda _: None)

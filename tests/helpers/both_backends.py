@@ -130,8 +130,8 @@ def differences(
     return found
 
 
-def sampled_case(seed: int, minimum_length: int) -> Case:
-    """A case for a sampled search: fewer bases where nearly everything matches.
+def kmer_case(seed: int, minimum_length: int) -> Case:
+    """A case for a k-mer search: fewer bases where nearly everything matches.
 
     Of two letters many k-mers are heavy; a repeat that is long and has errors gives matches that
     are longer than a step, from many samples.
@@ -152,7 +152,7 @@ def sampled_case(seed: int, minimum_length: int) -> Case:
     return replace(case, block=block, minimum_length=minimum_length)
 
 
-def sampled_differences(
+def kmer_differences(
     device: Device, cache: KernelCache, case: Case, kmer_lengths: Sequence[int | None]
 ) -> list[str]:
     """Search a case with k-mers of some lengths; return where the backends differ.

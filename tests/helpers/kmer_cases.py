@@ -1,4 +1,4 @@
-"""References and queries that are awkward for the sampled search's kernels."""
+"""References and queries that are awkward for the k-mer search's kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def dense_case(seed: int) -> SearchCase:
     return SearchCase(f"dense {seed}", (record,), queries, (2, 5, 33, 50)[seed % 4], page_size)
 
 
-SAMPLED_CASES = [
+KMER_CASES = [
     *CASES,
     *(far_case(seed) for seed in range(8)),
     *(dense_case(seed) for seed in range(4)),

@@ -214,7 +214,7 @@ def test_an_index_gives_the_same_bytes(
         ("long.fa", "-l 20 -mum -r -c -t 3"),
     ],
 )
-def test_the_sampled_search_gives_the_same_bytes(
+def test_the_kmer_search_gives_the_same_bytes(
     machine: Machine, output: Output, queries: str, words: str
 ) -> None:
     check(machine, output, queries, words, "sampled")

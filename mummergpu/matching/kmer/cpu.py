@@ -1,4 +1,4 @@
-"""The sampled search: every few bases of a query a k-mer is looked up and extended.
+"""The k-mer search: every few bases of a query a k-mer is looked up and extended.
 
 A MEM of at least `l` bases holds a k-mer that begins at a multiple of the step ``l-k+1``
 of its query. Such a sample is looked up in the table of the reference's k-mers; each place

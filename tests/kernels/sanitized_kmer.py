@@ -1,4 +1,4 @@
-"""Run the sampled search's kernels under the sanitizers, held to the definition of a match.
+"""Run the k-mer search's kernels under the sanitizers, held to the definition of a match.
 
 A program of its own, as `sanitized_search.py` is; it is given a folder. It prints what it has
 tried and what differs, and ends with 1 if anything does.
@@ -31,7 +31,7 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 # `sanitized_search` has put their folder on the path.
-from helpers.kmer_cases import SAMPLED_CASES, kmer_lengths, tables_of  # isort: skip
+from helpers.kmer_cases import KMER_CASES, kmer_lengths, tables_of  # isort: skip
 from helpers.search_cases import ANY, STRANDS, SearchCase, rows_of  # isort: skip
 
 BUFFERS: Final = (
@@ -84,7 +84,7 @@ def check_all(compiler: HostCompiler) -> int:
     """Search every case with k-mers of several lengths."""
     searches = found = longest = farthest = most_pages = 0
     wrong = []
-    for case in SAMPLED_CASES:
+    for case in KMER_CASES:
         for kmer_length in kmer_lengths(case):
             pages = tables_of(case, kmer_length)
             # One block of threads, some, and more than there are items.

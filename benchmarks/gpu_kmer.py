@@ -1,10 +1,10 @@
-"""The kernels of the sampled search on a GPU, on the paper's workloads.
+"""The kernels of the k-mer search on a GPU, on the paper's workloads.
 
-    python benchmarks/gpu_sampled.py [--workloads LMONO,...] [--runs 5] [--folder DIR]
+    python benchmarks/gpu_kmer.py [--workloads LMONO,...] [--runs 5] [--folder DIR]
 
 Needs a CUDA device and `mummergpu[cuda]`. Makes the workloads in the folder, where they are not
 there yet, searches each with all its reads as one block (forward strand) for several k, and
-writes `results/gpu-sampled-kernels.json`: median milliseconds of each kernel by the device's own
+writes `results/gpu-kmer-kernels.json`: median milliseconds of each kernel by the device's own
 events after a warm-up, packing of the queries included. Each workload's MEMs are compared with
 those of the cpu backend. Beside the kernels stands their floor: a gather for each k-mer that is
 looked up, and two for each place of its list (the position, and the reference there), at the rate
@@ -216,7 +216,7 @@ def main() -> None:
                 print(name, flush=True)
                 workload = Workload(folder, name, executor)
                 results[name] = workload_figures(workload, cache, bus, arguments.runs, executor)
-    save("gpu-sampled-kernels.json", results)
+    save("gpu-kmer-kernels.json", results)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The sampled search's kernels on the host, and the backend around them.
+"""The k-mer search's kernels on the host, and the backend around them.
 
 First under the sanitizers, held to the definition of a match; then without them, as
 `test_cuda_backend.py` does with trees: memory that runs out, groups of parts, many threads.
@@ -49,7 +49,7 @@ from mummergpu.errors import BackendError
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer import cuda as sampled
+from mummergpu.matching.kmer import cuda as kmer_search
 from mummergpu.matching.kmer.cpu import SampledCpuBackend
 from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend, bit_planes_bytes
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
@@ -80,7 +80,7 @@ def sanitized(cxx: str, library_folder: Path) -> Callable[..., str]:
             sys.executable,
             "-W",
             "error",
-            str(HERE / "sanitized_sampled.py"),
+            str(HERE / "sanitized_kmer.py"),
             str(library_folder),
         ]
         done = subprocess.run(
@@ -216,7 +216,7 @@ def test_references_are_packed_a_stretch_at_a_time(
 ) -> None:
     """Stretches are whole words; what lies behind the last of each is in the next."""
     for stretch in (32, 64, 416, 1 << 26):
-        monkeypatch.setattr(sampled, "UPLOAD_BASES", stretch)
+        monkeypatch.setattr(kmer_search, "UPLOAD_BASES", stretch)
         given = opened()
         given.load_pages(GENOME)
         assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
