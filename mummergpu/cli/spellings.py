@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -77,8 +76,8 @@ class Spellings:
             return word in self.with_value
         if _with_one_dash(word) in _REFUSED or _with_one_dash(word) in _SAME_AS:
             return _with_one_dash(word) != "-version"
-        parts = self._taken_apart(word)
-        return parts is not None and bool(parts.letter) and not parts.attached
+        _, letter, attached = self._taken_apart(word) or ("", "", "")
+        return bool(letter) and not attached
 
     def positions(self, words: Sequence[str]) -> Iterator[tuple[int, bool]]:
         """Yield where options and files stand, up to ``--``.
@@ -131,21 +130,24 @@ class Spellings:
             if len(name) == 2 or name in self:
                 continue
             alike = self._alike(name)
-            parts = self._taken_apart(word)
-            if parts is None or not parts.are_meant(alike):
+            if not _are_meant(self._taken_apart(word), alike):
                 hint = f"; did you mean {alike}?" if alike else ""
                 raise click.UsageError(f"No such option '{word}'{hint}")
 
-    def _taken_apart(self, word: str) -> _ShortOptions | None:
-        """Return a word as options of one letter each, or None where a letter is no option."""
+    def _taken_apart(self, word: str) -> tuple[str, str, str] | None:
+        """Return the options of one letter that a word is made of, or None.
+
+        They are flags, then the letter of an option that takes a value, if there is one, then
+        its value, if that is in the same word.
+        """
         if word.startswith("--"):
             return None
         for position, letter in enumerate(word[1:], start=1):
             if f"-{letter}" in self.with_value:
-                return _ShortOptions(word[1:position], letter, word[position + 1 :])
+                return word[1:position], letter, word[position + 1 :]
             if f"-{letter}" not in self.flags:
                 return None
-        return _ShortOptions(word[1:], "", "")
+        return word[1:], "", ""
 
     def _alike(self, name: str) -> str:
         """Return the option that was probably meant by a word with one dash, or nothing."""
@@ -163,24 +165,15 @@ class Spellings:
         return next((known[one] for one in [*close, *begun]), "")
 
 
-@dataclass(frozen=True)
-class _ShortOptions:
-    """Several options of one letter in one word, as in ``-bl20``."""
+def _are_meant(short_options: tuple[str, str, str] | None, alike: str) -> bool:
+    """Tell whether a word is several short options, and not the long one that it is like.
 
-    flags: str
-    letter: str
-    """The option that takes a value, or nothing."""
-    attached: str
-    """Its value, if it is in the same word."""
-
-    def are_meant(self, alike: str) -> bool:
-        """Tell whether the word was meant so, and not as the longer option that it is like.
-
-        '-bl20' and '-oresult.txt' are; '-out' and '-no-progress' are not.
-        """
-        if not self.attached or self.attached[0].isdigit():
-            return True
-        return not self.flags and not alike
+    '-bl20' and '-oresult.txt' are; '-out' and '-no-progress' are not.
+    """
+    if short_options is None:
+        return False
+    flags, _, attached = short_options
+    return not attached or attached[0].isdigit() or not (flags or alike)
 
 
 def with_words_of_mummer(words: Sequence[str], spellings: Spellings) -> list[str]:
