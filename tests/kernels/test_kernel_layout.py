@@ -111,7 +111,7 @@ def compiled(cxx: str, library_folder: Path) -> Compile:
     """Compiles the headers for policies and a format, once each."""
 
     @cache
-    def compile_headers(code: str, wide: bool) -> KernelHeaders:
+    def compile_headers(code: str, wide: bool, _variant: str = "") -> KernelHeaders:
         program = tree_program(Policy.from_code(code), wide, False)
         options = ["-O0", *options_for_host(program)]
         name = f"layout-{program.name}"
