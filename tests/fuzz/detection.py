@@ -14,8 +14,9 @@ from typing import Any, Final
 from fuzz.memory_file import file_of, pipe_of
 from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
-from mummergpu.input import files
-from mummergpu.input.files import Format, Input
+from mummergpu.input import containers, files, formats, source
+from mummergpu.input.files import Input
+from mummergpu.input.formats import Format
 
 MOST_BYTES: Final = 1 << 15
 """What surely fits into a pipe."""
@@ -38,8 +39,9 @@ Outcome = tuple[Format, bytes] | str
 
 
 def instrument(function: Callable[[Any], Any]) -> None:
-    """Show the branches of the module to a fuzzer."""
-    instrument_module(files, function)
+    """Show the branches of the modules to a fuzzer."""
+    for module in (containers, files, formats, source):
+        instrument_module(module, function)
 
 
 def _outcome(path: str) -> Outcome:

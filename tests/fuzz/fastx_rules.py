@@ -1,6 +1,6 @@
 """What FASTA and FASTQ are, line by line: which texts are right, and what they hold.
 
-Written from the rules, not from the machines, and without their hurry.
+Written from the rules, not from the parsers, and without their hurry.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 
 from helpers.naive import Pairs, fold
 
+_NUCLEOTIDE_CODES: Final = b"ACGTURYSWKMBDHVN"
 _SPACES: Final = b" \t\v\f"
 _FASTA_LINE: Final = re.compile(rb"[A-Za-z*\-. \t\v\f]*")
 _FASTQ_LINE: Final = re.compile(rb"[A-Za-z*\-.]+")
@@ -20,8 +21,17 @@ class WrongTextError(Exception):
     """A text is not FASTA, or not FASTQ."""
 
 
-def records_of(text: bytes, is_fastq: bool) -> Pairs:
+def records_of(text: bytes, is_fastq: bool, any_letters: bool = False) -> Pairs:
     """Return names and sequences.
+
+    Parameters
+    ----------
+    text : bytes
+        Any text.
+    is_fastq : bool
+        FASTQ, not FASTA.
+    any_letters : bool, default False
+        Whether records may have more than a tenth of letters that are no code of bases.
 
     Raises
     ------
@@ -29,7 +39,16 @@ def records_of(text: bytes, is_fastq: bool) -> Pairs:
         If a line breaks the rules.
     """
     lines = _lines_of(text)
-    return _fastq_records(lines) if is_fastq else _fasta_records(lines)
+    pairs = _fastq_records(lines) if is_fastq else _fasta_records(lines)
+    if not any_letters and any(_is_foreign(sequence) for _, sequence in pairs):
+        raise WrongTextError("a record that is no DNA")
+    return [(name, fold(sequence)) for name, sequence in pairs]
+
+
+def _is_foreign(sequence: bytes) -> bool:
+    letters = sequence.translate(None, b"*-.").upper()
+    foreign = letters.translate(None, _NUCLEOTIDE_CODES)
+    return 10 * len(foreign) > len(letters)
 
 
 def _lines_of(text: bytes) -> list[bytes]:
@@ -62,7 +81,7 @@ def _fasta_records(lines: list[bytes]) -> Pairs:
             pairs.append((_name_of(line), b""))
         elif _FASTA_LINE.fullmatch(line):
             name, sequence = pairs[-1]
-            pairs[-1] = (name, sequence + fold(line.translate(None, _SPACES)))
+            pairs[-1] = (name, sequence + line.translate(None, _SPACES))
         else:
             raise WrongTextError("no line of bases")
     return pairs
@@ -83,7 +102,7 @@ def _fastq_records(lines: list[bytes]) -> Pairs:
         if repeated not in (b"", name):
             raise WrongTextError("another name behind '+'")
         _take_quality(left, len(sequence))
-        pairs.append((name, fold(sequence)))
+        pairs.append((name, sequence))
     return pairs
 
 

@@ -1,7 +1,7 @@
-"""Target: any text through the machines of FASTA and of FASTQ.
+"""Target: any text through the parsers of FASTA and of FASTQ.
 
 The records must be those that the rules say, or the text is refused where they refuse it; and
-whatever the pieces the text comes in, and whether the machines are compiled or not, the same
+whatever the pieces the text comes in, and whether the parsers are compiled or not, the same
 records, or the same words, must come out.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final
 from helpers.naive import Pairs, pairs_of
 
 from fuzz.fastx_rules import WrongTextError, records_of
-from fuzz.plain_machines import PlainMachines
+from fuzz.plain_parsers import PlainParsers
 from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
 from mummergpu.input import records
@@ -30,14 +30,14 @@ EXAMPLES: Final = (
     b"@a b\nACGT\n+a\nII\nII\n@b\n\n+\n\n@c\r\nA\r\n+\r\n@",
 )
 
-_machines = PlainMachines()
+_parsers = PlainParsers()
 
 
 def instrument(function: Callable[[Any], Any]) -> None:
-    """Show the branches of the machines, and of what feeds them, to a fuzzer."""
+    """Show the branches of the parsers, and of what feeds them, to a fuzzer."""
     instrument_module(records, function)
-    global _machines
-    _machines = PlainMachines(function)
+    global _parsers
+    _parsers = PlainParsers(function)
 
 
 class _FileInMemory:
@@ -49,11 +49,15 @@ class _FileInMemory:
         self.text = TextStream(BytesIO(text), self.path)
 
 
-def _outcome(text: bytes, is_fastq: bool, chunk_size: int, limits: Limits) -> Pairs | str:
+def _outcome(
+    text: bytes, is_fastq: bool, chunk_size: int, limits: Limits, any_letters: bool = False
+) -> Pairs | str:
     file: Any = _FileInMemory(text)
     blocks = []
     try:
-        reader = RecordReader(file, is_fastq, limits, chunk_size=chunk_size)
+        reader = RecordReader(
+            file, is_fastq, limits, any_letters=any_letters, chunk_size=chunk_size
+        )
         while (block := reader.next_block()) is not None:
             blocks.append(pairs_of([block]))
     except InputError as error:
@@ -62,24 +66,26 @@ def _outcome(text: bytes, is_fastq: bool, chunk_size: int, limits: Limits) -> Pa
     return list(chain.from_iterable(blocks))
 
 
-def _ruled(text: bytes, is_fastq: bool) -> Pairs | None:
-    """The records, None if the text is wrong."""
+def _check_rules(found: Pairs | str, text: bytes, is_fastq: bool, any_letters: bool) -> None:
+    """Hold what was found to what the rules say."""
+    expected: Pairs | None
     try:
-        return records_of(text, is_fastq)
+        expected = records_of(text, is_fastq, any_letters)
     except WrongTextError:
-        return None
+        expected = None
+    right = isinstance(found, str) if expected is None else found == expected
+    assert right, f"{found!r}, and by the rules {expected!r}"
 
 
 def one_input(data: bytes) -> None:
     """Read any bytes as FASTA and as FASTQ."""
     whole = len(data) + 2
     for is_fastq in (False, True):
-        with _machines.in_place():
+        with _parsers.in_place():
             found = _outcome(data, is_fastq, whole, NO_LIMITS)
-        expected = _ruled(data, is_fastq)
-        assert found == expected if expected is not None else isinstance(found, str), (
-            f"{found!r}, and by the rules {expected!r}"
-        )
+            with_any_letters = _outcome(data, is_fastq, whole, NO_LIMITS, True)
+        _check_rules(found, data, is_fastq, False)
+        _check_rules(with_any_letters, data, is_fastq, True)
         assert _outcome(data, is_fastq, whole, NO_LIMITS) == found, "compiled, it differs"
         for chunk_size in CHUNK_SIZES:
             pieces = _outcome(data, is_fastq, chunk_size, SMALL_LIMITS)

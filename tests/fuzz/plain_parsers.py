@@ -1,4 +1,4 @@
-"""The machines of FASTA and FASTQ in plain Python, where a fuzzer can see their branches.
+"""The parsers of FASTA and FASTQ in plain Python, where a fuzzer can see their branches.
 
 The functions are those of the package: the very code that is compiled, before it is compiled.
 Only the runs of like bytes, which exist as machine code alone, are written a second time.
@@ -8,6 +8,7 @@ Whatever they do outside their arrays is an error here, where machine code would
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -18,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from helpers.naive import fold
 
-from mummergpu.input import fastx
-from mummergpu.input.byte_runs import STEP
+from mummergpu.input import byte_runs, parser_state, records
+from mummergpu.input.byte_runs import FOREIGN_LETTERS, STEP
+from mummergpu.input.fasta import parse_fasta
+from mummergpu.input.fastq import parse_fastq
 
 _LETTERS: Final = re.compile(rb"[A-Za-z]*")
 _NAME: Final = re.compile(rb"[^\x00- ]*")
@@ -37,16 +40,16 @@ def _end_of(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
 def _steps(text: bytes, at: int, end: int) -> bytes:
     """The bytes up to the end of a run, and behind it to the end of a step.
 
-    A step is written as a whole; the machines count on the byte that ends a name.
+    A step is written as a whole; the parsers count on the byte that ends a name.
     """
     return text[at : end + STEP - (end - at) % STEP]
 
 
-def encode_letters(text: bytes, at: int, codes: memoryview, to: int) -> int:
+def encode_letters(text: bytes, at: int, codes: memoryview, to: int) -> tuple[int, int]:
     end = _end_of(_LETTERS, text, at)
     written = _steps(text, at, end).translate(_CODES)
     codes[to : to + len(written)] = written
-    return end
+    return end, sum(map(text[at:end].lower().count, FOREIGN_LETTERS))
 
 
 def copy_name(text: bytes, at: int, names: memoryview, to: int) -> int:
@@ -64,29 +67,47 @@ def skip_text(text: bytes, at: int) -> int:
     return _end_of(_TEXT, text, at)
 
 
-Machine = Callable[..., int]
+_RUNS: Final = {run.__name__: run for run in (encode_letters, copy_name, skip_quality, skip_text)}
+
+Parser = Callable[..., int]
 
 
-def plain_functions(instrument: Callable[[Any], Any] = lambda function: function) -> dict[str, Any]:
-    """Return the functions of `fastx` uncompiled, by their names, calling each other.
+class _Uncompiled:
+    """Functions as they are before they are compiled, calling each other.
 
     Parameters
     ----------
-    instrument : callable, optional
+    instrument : callable
         Given each function before it is used, and returns what to use in its place.
     """
-    functions = dict(vars(fastx))
-    for run in (encode_letters, copy_name, skip_quality, skip_text):
-        functions[run.__name__] = run
-    for name, value in vars(fastx).items():
-        if hasattr(value, "py_func") and value.__module__ == fastx.__name__:
-            plain = FunctionType(value.py_func.__code__, functions, name)
-            functions[name] = instrument(plain)
-    return functions
+
+    def __init__(self, instrument: Callable[[Any], Any]) -> None:
+        self._instrument = instrument
+        self._functions: dict[int, Any] = {}
+        self._modules: dict[str, dict[str, Any]] = {}
+
+    def function(self, compiled: Any) -> Any:
+        plain = compiled.py_func
+        if plain.__module__ == byte_runs.__name__:
+            return _RUNS[plain.__name__]
+        if id(compiled) not in self._functions:
+            names = self._names_in(plain.__module__)
+            copy = FunctionType(plain.__code__, names, plain.__name__)
+            self._functions[id(compiled)] = self._instrument(copy)
+        return self._functions[id(compiled)]
+
+    def _names_in(self, module: str) -> dict[str, Any]:
+        """What the functions of a module see: those of others that are compiled, uncompiled."""
+        if module not in self._modules:
+            names = self._modules[module] = dict(vars(sys.modules[module]))
+            for name, value in list(names.items()):
+                if hasattr(value, "py_func"):
+                    names[name] = self.function(value)
+        return self._modules[module]
 
 
-def _on_arrays(machine: Machine) -> Machine:
-    """Give a machine in plain Python what a compiled one is given, and hold it to its word."""
+def _on_arrays(parser: Parser) -> Parser:
+    """Give a parser in plain Python what a compiled one is given, and hold it to its word."""
 
     def run(
         text: npt.NDArray[np.uint8],
@@ -100,11 +121,11 @@ def _on_arrays(machine: Machine) -> Machine:
     ) -> int:
         # What machine code may write or read behind the runs.
         assert text.size >= end + STEP and text[end] == ord("\n")
-        assert codes.size >= state[fastx.BASES] + end - at + STEP
-        assert names.size >= state[fastx.NAME_BYTES] + end - at + STEP
+        assert codes.size >= state[parser_state.BASES] + end - at + STEP
+        assert names.size >= state[parser_state.NAME_BYTES] + end - at + STEP
         assert offsets.size == name_offsets.size
         remembered = state.tolist()
-        stopped = machine(
+        stopped = parser(
             text[: end + STEP].tobytes(),
             at,
             end,
@@ -116,25 +137,25 @@ def _on_arrays(machine: Machine) -> Machine:
         )
         state[:] = remembered
         assert at <= stopped <= end
-        assert stopped == end or remembered[fastx.STATUS] != fastx.GOING
+        assert stopped == end or remembered[parser_state.STATUS] != parser_state.GOING
         return stopped
 
     return run
 
 
-class PlainMachines:
-    """Both machines in plain Python, to stand in for the compiled ones."""
+class PlainParsers:
+    """Both parsers in plain Python, to stand in for the compiled ones."""
 
     def __init__(self, instrument: Callable[[Any], Any] = lambda function: function) -> None:
-        functions = plain_functions(instrument)
-        self.parse_fasta = _on_arrays(functions["parse_fasta"])
-        self.parse_fastq = _on_arrays(functions["parse_fastq"])
+        uncompiled = _Uncompiled(instrument)
+        self._parse_fasta = _on_arrays(uncompiled.function(parse_fasta))
+        self._parse_fastq = _on_arrays(uncompiled.function(parse_fastq))
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Let readers of records use these machines."""
+        """Let readers of records use these parsers."""
         with (
-            patch.object(fastx, "parse_fasta", self.parse_fasta),
-            patch.object(fastx, "parse_fastq", self.parse_fastq),
+            patch.object(records, "parse_fasta", self._parse_fasta),
+            patch.object(records, "parse_fastq", self._parse_fastq),
         ):
             yield
