@@ -15,7 +15,7 @@ from mummergpu.index.pages import Page
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.kmer.cpu import SampledCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import with_margins
+from mummergpu.sequence.codes import Strand, with_margins
 
 KMER = 6
 BASES = 500
@@ -33,12 +33,12 @@ def matches_of(page: KmerPage) -> int:
     """Search the last part of the reference, with every sample a k-mer of it."""
     codes = CODES[200:].copy()
     names = np.frombuffer(bytearray(b"q"), np.uint8)
-    block = QueryBlock(0, codes, np.array([0, codes.size]), names, np.array([0, 1]))
+    block = QueryBlock(0, with_margins(codes), np.array([0, codes.size]), names, np.array([0, 1]))
     backend = SampledCpuBackend(Stats())
     backend.load_pages([page], KMER)
-    found = backend.find_mems(block, codes, 1 << 20)
+    found = backend.find_mems(block, [Strand.FORWARD], 1 << 20)
     assert found is not None
-    return found.count
+    return found[Strand.FORWARD].count
 
 
 def kmer_number(position: int) -> int:

@@ -24,6 +24,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import CpuBackend
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand, with_margins
 
 LENGTH = 12
 WIDE = Layout(True, False, False, False, wide=True)
@@ -42,12 +43,12 @@ def page() -> TreePage:
 def matches_of(indexed: TreePage) -> int:
     codes = CODES[90:560].copy()
     names = np.frombuffer(bytearray(b"q"), np.uint8)
-    block = QueryBlock(0, codes, np.array([0, codes.size]), names, np.array([0, 1]))
+    block = QueryBlock(0, with_margins(codes), np.array([0, codes.size]), names, np.array([0, 1]))
     backend = CpuBackend(Stats())
     backend.load_pages([indexed], LENGTH)
-    found = backend.find_mems(block, codes, 1 << 20)
+    found = backend.find_mems(block, [Strand.FORWARD], 1 << 20)
     assert found is not None
-    return found.count
+    return found[Strand.FORWARD].count
 
 
 def nodes_of(indexed: TreePage) -> Any:
