@@ -84,8 +84,8 @@ def match_kernel(
     Returns
     -------
     bool
-        False if a match ends at an address of no node, or in a circle of the tree: the tree is
-        damaged, and the output is of no use.
+        False if a match ends at an address of no node, in an edge that begins below its end, or
+        in a circle of the tree: the tree is damaged, and the output is of no use.
 
     Notes
     -----
@@ -122,11 +122,13 @@ def match_kernel(
             place = candidate_offsets[query] + candidate_counts[query]
             candidate_counts[query] += 1
             node = lanes[lane, NODE]
-            if node >= slots:
+            depth_above = parent_depth_of(nodes, stride, node)
+            # What is kept of a candidate has 32 bits.
+            if node >= slots or depth_above < 0 or depth_above > lanes[lane, MATCHED]:
                 return False
             positions[place] = lanes[lane, START] - offsets[query]
             lowest_nodes[place] = node
-            edge_lengths[place] = lanes[lane, MATCHED] - parent_depth_of(nodes, stride, node)
+            edge_lengths[place] = lanes[lane, MATCHED] - depth_above
         lanes[lane, START] += 1
         if lanes[lane, START] + minimum_length <= lanes[lane, END]:
             follow_suffix_link(nodes, stride, lanes, lane)

@@ -94,15 +94,34 @@ def circle_of_leaves(indexed: TreePage) -> None:
         nodes[leaf, FIELDS + 4] = leaf
 
 
+def edges_of_no_length(indexed: TreePage) -> None:
+    """Let the edges of leaves begin where no page has a base."""
+    columns = decode_nodes(indexed.tree)
+    nodes_of(indexed)[columns.addresses[columns.is_leaf], EDGE_START] = (1 << 32) - 1
+
+
+def edges_above_the_root(indexed: TreePage) -> None:
+    """Let the edges of leaves be longer than the way from the root."""
+    columns = decode_nodes(indexed.tree)
+    nodes_of(indexed)[columns.addresses[columns.is_leaf], EDGE_START] = 0
+
+
 def test_a_sound_tree_is_searched() -> None:
     assert matches_of(page()) > 3
 
 
 @pytest.mark.parametrize(
     "damage",
-    [circle_of_children, circle_of_parents, circle_below, circle_of_leaves],
+    [
+        circle_of_children,
+        circle_of_parents,
+        circle_below,
+        circle_of_leaves,
+        edges_of_no_length,
+        edges_above_the_root,
+    ],
 )
-def test_a_circle_is_an_error(damage: Callable[[TreePage], None]) -> None:
+def test_a_tree_that_cannot_be_is_an_error(damage: Callable[[TreePage], None]) -> None:
     indexed = page()
     damage(indexed)
     with pytest.raises(InputError, match=r"^r\.mgi: the index is damaged: its page 0 holds"):
