@@ -26,8 +26,7 @@ import numpy as np
 
 from mummergpu.cli.main import main
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.tree.cuda_macros import Specialisation
+from mummergpu.cuda.program import ProgramSource
 from mummergpu.sequence import codes
 
 MOST_SECONDS = 60
@@ -46,10 +45,10 @@ def keep_kernels(arguments: list[str]) -> int:
     def notice(line: str) -> None:
         print(line, file=sys.stderr)
 
-    def compile(_sources: Mapping[str, str], _program: Specialisation, target: str) -> bytes:
+    def compile(_sources: Mapping[str, str], _program: ProgramSource, target: str) -> bytes:
         return target.encode() * 20_000
 
-    program = Specialisation.of(Policy(), wide=False, profile=False)
+    program = ProgramSource("none", "program.cu")
     for _ in range(2):
         cache = KernelCache(folder, notice, 1 << 20, lambda: (13, 0))
         for target in ("sm_80", "sm_90", "sm_80"):

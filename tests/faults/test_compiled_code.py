@@ -9,8 +9,6 @@ import shutil
 import pytest
 from helpers.faulty_runs import ERRORS, FaultyRuns, Task
 
-pytest.importorskip("mummergpu.runtime.code_store")
-
 STORE = Task(("out/code",), name="keep_code")
 FUNCTION = Task(("out/code",), name="compile_function")
 NOTICE = re.compile(r"(compiled code (cannot be kept in|cannot be read from|is damaged in) .*\n)?")
