@@ -149,7 +149,7 @@ def test_groups_of_pages(
         }[memory],
         search=search,
     )
-    run(options, stats, NullProgress(StringIO()), lambda line: None)
+    run(options, stats, NullProgress(StringIO()), lambda line: None, lambda line: None)
     pages, groups = stats.counts["pages"], stats.settings["page_groups"]
     assert pages == 6
     if memory == "much":

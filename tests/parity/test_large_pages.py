@@ -49,7 +49,7 @@ def test_one_large_page_gives_the_bytes_of_two_of_the_papers(tmp_path: Path) -> 
             search=search,
             page_size=page_size,
         )
-        run(options, stats, NullProgress(StringIO()), lambda line: None)
+        run(options, stats, NullProgress(StringIO()), lambda line: None, lambda line: None)
         assert stats.counts["pages"] == pages
         assert stats.settings.get("address_bits") == address_bits
         found.append((tmp_path / "found.txt").read_bytes())

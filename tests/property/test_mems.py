@@ -109,7 +109,7 @@ def found_text(
         if setting.kmer_length
         else nullcontext(),
     ):
-        run(options, Stats(), NullProgress(StringIO()), lambda line: None)
+        run(options, Stats(), NullProgress(StringIO()), lambda line: None, lambda line: None)
     return (folder / "found.txt").read_text()
 
 
