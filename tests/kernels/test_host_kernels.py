@@ -94,7 +94,9 @@ def test_memory_that_is_one_byte_short_is_noticed(
     done = run(runtime, library_folder, "--short", buffer)
     assert done.returncode != 0, done.stdout
     assert "heap-buffer-overflow" in done.stderr
-    assert re.search(r"#0 .*kernels/\w+/\w+\.cu", done.stderr)
+    # What lies after the reversed codes is zeroed before a kernel comes to it.
+    where = "memset" if buffer == "reverse codes" else r"kernels/\w+/\w+\.cu"
+    assert re.search(rf"#0 .*{where}", done.stderr)
 
 
 def test_what_the_language_does_not_define_is_noticed(runtime: str, tmp_path: Path) -> None:
