@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import compiled_borrower, inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
@@ -144,7 +144,7 @@ def _groups_of_buckets(bucket_begins: CountArray, most: int) -> list[tuple[int, 
     return groups
 
 
-@inlined_borrower
+@inline_without_refcounts
 def next_kmer(kmer: np.uint64, code: int, top: np.uint64) -> np.uint64:
     """Return the k-mer that begins a base further, and ends with `code`.
 
@@ -165,7 +165,7 @@ def next_kmer(kmer: np.uint64, code: int, top: np.uint64) -> np.uint64:
     return kmer >> np.uint64(2) | np.uint64(code) << top
 
 
-@compiled_borrower
+@jit_without_refcounts
 def count_buckets(
     codes: CodeArray, begin: int, end: int, length: int, shift: int, counts: CountArray
 ) -> None:
@@ -195,7 +195,7 @@ def count_buckets(
             counts[kmer >> np.uint64(shift)] += 1
 
 
-@compiled_borrower
+@jit_without_refcounts
 def fill_buckets(
     codes: CodeArray,
     begin: int,
@@ -243,7 +243,7 @@ def fill_buckets(
             places[bucket] += 1
 
 
-@compiled_borrower
+@jit_without_refcounts
 def sort_bucket(
     entries: EntryArray,
     base: int,

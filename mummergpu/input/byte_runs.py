@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from mummergpu.runtime.jit import inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import BREAK
 
 STEP: Final = 32
@@ -153,7 +153,7 @@ _encode_run_of_letters = cast(RunFromTo, intrinsic(_generate_encode_run))
 _count_foreign = cast("Callable[[Text, int, int], int]", intrinsic(_generate_count_foreign))
 
 
-@inlined_borrower
+@inline_without_refcounts
 def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]:
     """Write the codes of a run of letters.
 
@@ -188,7 +188,7 @@ def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]
         to += STEP
 
 
-@inlined_borrower
+@inline_without_refcounts
 def copy_name(text: Text, at: int, names: Text, to: int) -> int:
     """Copy a run without blanks and control bytes.
 
@@ -217,7 +217,7 @@ def copy_name(text: Text, at: int, names: Text, to: int) -> int:
         to += STEP
 
 
-@inlined_borrower
+@inline_without_refcounts
 def skip_quality(text: Text, at: int) -> int:
     """Return where a run of quality characters (bytes 33 to 126) ends.
 
@@ -240,7 +240,7 @@ def skip_quality(text: Text, at: int) -> int:
         at += STEP
 
 
-@inlined_borrower
+@inline_without_refcounts
 def skip_text(text: Text, at: int) -> int:
     """Return where a run without control bytes (those below 32) ends.
 

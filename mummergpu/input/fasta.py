@@ -26,14 +26,14 @@ from mummergpu.input.parser_state import (
     Offsets,
     State,
 )
-from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 
 _GREATER: Final = ord(">")
 _AT: Final = ord("@")
 
 
-@compiled_borrower
+@jit_without_refcounts
 def parse_fasta(
     text: Text,
     at: int,

@@ -43,14 +43,14 @@ from mummergpu.input.parser_state import (
     Offsets,
     State,
 )
-from mummergpu.runtime.jit import compiled_borrower, inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 
 _PLUS: Final = ord("+")
 _AT: Final = ord("@")
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _begin_sequence_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
     """Tell a line of bases, a blank line and the line with '+' from each other.
 
@@ -93,7 +93,7 @@ def _begin_sequence_line(text: Text, at: int, end: int, state: State, begin: int
     return after
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name_begin: int) -> int:
     """Compare what follows '+' with the name of the record.
 
@@ -133,7 +133,7 @@ def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name
     return at
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
     """Begin a line of quality, unless the record has no bases.
 
@@ -172,7 +172,7 @@ def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int)
     return after
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> int:
     """Count quality characters; the record ends with the line that completes them.
 
@@ -214,7 +214,7 @@ def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> in
     return after
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _begin_fastq_record(
     text: Text,
     at: int,
@@ -258,7 +258,7 @@ def _begin_fastq_record(
     return after
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _read_bases_part(
     text: Text,
     at: int,
@@ -307,7 +307,7 @@ def _read_bases_part(
     return _begin_fastq_record(text, at, end, state, codes, offsets, name_offsets)
 
 
-@compiled_borrower
+@jit_without_refcounts
 def parse_fastq(
     text: Text,
     at: int,

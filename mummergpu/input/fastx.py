@@ -41,7 +41,7 @@ from mummergpu.input.parser_state import (
     State,
     is_foreign,
 )
-from mummergpu.runtime.jit import inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 _LINE_FEED: Final = 10
@@ -51,10 +51,10 @@ _STAR: Final = ord("*")
 _MINUS: Final = ord("-")
 _DOT: Final = ord(".")
 
-_has_foreign_share = inlined_borrower(is_foreign)
+_has_foreign_share = inline_without_refcounts(is_foreign)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def is_space(byte: int) -> bool:
     """Tell whether a byte is white space, as ``isspace`` of C does.
 
@@ -71,7 +71,7 @@ def is_space(byte: int) -> bool:
     return byte == _BLANK or 9 <= byte <= 13
 
 
-@inlined_borrower
+@inline_without_refcounts
 def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
     """Step over the end of a line, if there is one, and go into a mode.
 
@@ -110,7 +110,7 @@ def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
     return at + 1
 
 
-@inlined_borrower
+@inline_without_refcounts
 def begin_record(
     at: int, state: State, codes: CodeArray, offsets: Offsets, name_offsets: Offsets
 ) -> int:
@@ -163,7 +163,7 @@ def begin_record(
     return at + 1
 
 
-@inlined_borrower
+@inline_without_refcounts
 def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
     """Copy a name, or a part of it.
 
@@ -197,7 +197,7 @@ def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
     return at
 
 
-@inlined_borrower
+@inline_without_refcounts
 def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> int:
     """Leave out what follows a name on its line.
 
@@ -228,7 +228,7 @@ def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> 
     return after
 
 
-@inlined_borrower
+@inline_without_refcounts
 def read_bases(
     text: Text, at: int, end: int, state: State, codes: CodeArray, mode: int, with_spaces: bool
 ) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.row_order import ColumnArray, sort_rows
-from mummergpu.runtime.jit import compiled, inlined
+from mummergpu.runtime.jit import inline, jit
 
 FlagArray = npt.NDArray[np.bool_]
 
@@ -83,7 +83,7 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
     )
 
 
-@compiled
+@jit
 def mark_unique(
     offsets: ColumnArray,
     query_starts: ColumnArray,
@@ -123,7 +123,7 @@ def mark_unique(
         kept_offsets[query + 1] = kept_offsets[query] + np.count_nonzero(keep[begin:end])
 
 
-@inlined
+@inline
 def mark_uncontained(
     starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, keep: FlagArray
 ) -> None:

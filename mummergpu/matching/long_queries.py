@@ -22,7 +22,7 @@ import numpy as np
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.row_order import ColumnArray
-from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.extension import extend_match
 
@@ -116,7 +116,7 @@ def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
     return Pieces(queries, begins, ends, text_begins, text_ends)
 
 
-@compiled_borrower
+@jit_without_refcounts
 def gather(
     codes: CodeArray, text_begins: OffsetArray, offsets: OffsetArray, texts: CodeArray
 ) -> None:
@@ -191,7 +191,7 @@ def owned_mems(
     return PartMems(counts, (starts[:filled], reference_starts[:filled], lengths[:filled]))
 
 
-@compiled_borrower
+@jit_without_refcounts
 def take_owned(
     queries: OffsetArray,
     begins: OffsetArray,

@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.row_order import ColumnArray
-from mummergpu.runtime.jit import compiled
+from mummergpu.runtime.jit import jit
 
 
 def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
@@ -43,7 +43,7 @@ def _merge_two(one: MemColumns, other: MemColumns) -> MemColumns:
     return MemColumns(one.offsets + other.offsets, *columns)
 
 
-@compiled
+@jit
 def merge_rows(
     one: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
     other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts
 
 ColumnArray = npt.NDArray[np.int64]
 
@@ -15,7 +15,7 @@ SHORT_LIST: Final = 16
 """Up to so many rows are sorted by insertion."""
 
 
-@inlined_borrower
+@inline_without_refcounts
 def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> None:
     """Sort rows by key: by insertion, or with a heap if they are many.
 
@@ -46,7 +46,7 @@ def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> N
         sift_down(keys, values, begin, 0, last)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> None:
     """Exchange two rows.
 
@@ -61,7 +61,7 @@ def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> N
     values[one], values[other] = values[other], values[one]
 
 
-@inlined_borrower
+@inline_without_refcounts
 def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int) -> None:
     """Let a row sink in a heap of `count` rows until no larger one is below it.
 

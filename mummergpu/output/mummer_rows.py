@@ -18,7 +18,7 @@ from mummergpu.output.number_text import (
     write_digits,
     write_numbers,
 )
-from mummergpu.runtime.jit import compiled_borrower, inlined_borrower, unsigned, widened
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BASES, CodeArray
 
 NumberArray = npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
 NO_HEADER_YET: Final = -1
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _write_header(
     text: TextArray,
     at: int,
@@ -86,7 +86,7 @@ def _write_header(
     return at + 1
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _record_at(records: RecordColumns, position: int) -> int:
     """Return the last record that starts at or before a position.
 
@@ -118,7 +118,7 @@ def _record_at(records: RecordColumns, position: int) -> int:
     return first
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _write_row(
     text: TextArray,
     at: int,
@@ -166,7 +166,7 @@ def _write_row(
     return write_numbers(text, at, reference_start - starts[record] + 1, query_position, length)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _write_rows(
     text: TextArray,
     at: int,
@@ -240,7 +240,7 @@ def _write_rows(
     return at, row
 
 
-@compiled_borrower
+@jit_without_refcounts
 def fill_text(
     text: TextArray,
     state: NumberArray,

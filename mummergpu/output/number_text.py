@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from mummergpu.runtime.jit import inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts
 
 TextArray = npt.NDArray[np.uint8]
 Word = np.unsignedinteger[Any]
@@ -152,7 +152,7 @@ store = cast("Callable[[TextArray, int, Word], None]", intrinsic(_generate_store
 _copy_step = cast("Callable[[TextArray, int, TextArray, int], None]", intrinsic(_generate_copy))
 
 
-@inlined_borrower
+@inline_without_refcounts
 def write_digits(text: TextArray, at: int, number: int) -> int:
     """Write a number without blanks; return where it ends.
 
@@ -183,7 +183,7 @@ def write_digits(text: TextArray, at: int, number: int) -> int:
     return end
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uint64]:
     """Write what a number has before its last eight digits.
 
@@ -214,7 +214,7 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
     return write_digits(text, at, head), number - head * _EIGHT_DIGITS, _ZEROS
 
 
-@inlined_borrower
+@inline_without_refcounts
 def write_numbers(text: TextArray, at: int, first: int, second: int, third: int) -> int:
     """Write three numbers in columns of eight or more, and a line end; return where it ends.
 
@@ -245,7 +245,7 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
     return at - 1
 
 
-@inlined_borrower
+@inline_without_refcounts
 def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
     """Copy a stretch of the source; return where the copy ends.
 
@@ -275,7 +275,7 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
     return at + size
 
 
-@inlined_borrower
+@inline_without_refcounts
 def fill_blanks(text: TextArray, at: int, end: int) -> None:
     """Fill a stretch with blanks.
 

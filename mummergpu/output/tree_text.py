@@ -18,7 +18,7 @@ from mummergpu.index.tree.layout import NO_NODE, PRECEDING_BASE_MASK, ROOT
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.ukkonen import NumberArray
 from mummergpu.input.reference import Reference
-from mummergpu.runtime.jit import compiled
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BASES, BREAK, decode
 
 TextArray = npt.NDArray[np.uint8]
@@ -161,7 +161,7 @@ def table_numbers(page: int, columns: NodeColumns) -> NumberArray:
     ).astype(np.int32, copy=False)
 
 
-@compiled
+@jit
 def write_numbers(numbers: NumberArray, text: TextArray) -> int:
     """Write rows of numbers, tabs between them; return the number of bytes.
 

@@ -1,6 +1,6 @@
 """How the hot loops are compiled: one decorator, one set of options.
 
-`compiled` is numba's ``njit`` with a cache on disk and the interpreter lock released, so
+`jit` is numba's ``njit`` with a cache on disk and the interpreter lock released, so
 that compiled functions run side by side in a pool of Python threads.
 """
 
@@ -51,7 +51,7 @@ def _kept(function: Function, options: dict[str, Any]) -> Function:
     return cast(Function, dispatcher)
 
 
-def compiled(function: Function) -> Function:
+def jit(function: Function) -> Function:
     """Compile `function` at its first call, cache the machine code, release the lock.
 
     Parameters
@@ -67,7 +67,7 @@ def compiled(function: Function) -> Function:
     return _kept(function, _COUNTING)
 
 
-def inlined(function: Function) -> Function:
+def inline(function: Function) -> Function:
     """Compile `function` into each compiled caller, where it costs no call.
 
     Parameters
@@ -83,8 +83,8 @@ def inlined(function: Function) -> Function:
     return cast(Function, numba.njit(forceinline=True, **_COUNTING)(function))
 
 
-def compiled_borrower(function: Function) -> Function:
-    """As `compiled`, for functions that create no array and slice none.
+def jit_without_refcounts(function: Function) -> Function:
+    """As `jit`, for functions that create no array and slice none.
 
     Their arrays are lent by the caller, so nobody needs to count references to them. Numba
     counts with atomic operations wherever an array goes into an inlined function; where that
@@ -103,8 +103,8 @@ def compiled_borrower(function: Function) -> Function:
     return _kept(function, _BORROWER)
 
 
-def inlined_borrower(function: Function) -> Function:
-    """As `inlined`, for functions that create no array and slice none.
+def inline_without_refcounts(function: Function) -> Function:
+    """As `inline`, for functions that create no array and slice none.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def inlined_borrower(function: Function) -> Function:
     return cast(Function, numba.njit(forceinline=True, **_BORROWER)(function))
 
 
-@inlined
+@inline
 def unsigned(number: int) -> int:
     """Return an index that is known not to be negative as one that cannot be.
 
@@ -139,7 +139,7 @@ def unsigned(number: int) -> int:
     return np.uint64(number)  # type: ignore[return-value]
 
 
-@inlined
+@inline
 def widened(number: int) -> int:
     """Return a number of an array as 64 bits wide, before it is shifted or multiplied.
 

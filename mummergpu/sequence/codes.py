@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.runtime.jit import jit_without_refcounts
 
 CodeArray = npt.NDArray[np.uint8]
 
@@ -203,7 +203,7 @@ def padded_reverse_complements(
     return padded
 
 
-@compiled_borrower
+@jit_without_refcounts
 def write_reverse_complements(
     codes: CodeArray, offsets: npt.NDArray[np.int64], result: CodeArray
 ) -> None:

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from mummergpu.runtime.jit import inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
 WORD_STEP: Final = 8
@@ -109,7 +109,7 @@ equal_word_behind = cast(_Compare, intrinsic(_equal_word_behind))
 _codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
 
 
-@inlined_borrower
+@inline_without_refcounts
 def equal_ahead(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases from here on are the same and no break, up to `most`.
 
@@ -139,7 +139,7 @@ def equal_ahead(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
             return min(equal, most)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def equal_behind(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases before these are the same and no break, up to `most`.
 
@@ -169,7 +169,7 @@ def equal_behind(one: CodeArray, at: int, other: CodeArray, other_at: int, most:
             return min(equal, most)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     """Return the k-mer that begins at a base as a number, or -1 if it has a break.
 
@@ -201,7 +201,7 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     return np.int64(_packed(low) | _packed(high) << np.uint64(16))  # type: ignore[return-value]
 
 
-@inlined_borrower
+@inline_without_refcounts
 def _packed(codes: np.uint64) -> np.uint64:
     """Return eight codes, a byte each, as 16 bits.
 
@@ -220,7 +220,7 @@ def _packed(codes: np.uint64) -> np.uint64:
     return (codes | codes >> np.uint64(24)) & _EIGHTS
 
 
-@inlined_borrower
+@inline_without_refcounts
 def extend_match(
     joined_reference: CodeArray,
     codes: CodeArray,

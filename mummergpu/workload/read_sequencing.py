@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inlined
+from mummergpu.runtime.jit import inline
 from mummergpu.sequence.codes import BASES, BREAK
 from mummergpu.workload.error_profiles import (
     BINS,
@@ -44,7 +44,7 @@ _16_BITS: Final = np.uint64(0xFFFF)
 _LETTERS: Final = np.frombuffer(BASES, dtype=np.uint8)
 
 
-@inlined
+@inline
 def draw_length(bits: Scalar, lengths: IntArray) -> Scalar:
     """Return a read length: four dice make the bell curve.
 
@@ -66,7 +66,7 @@ def draw_length(bits: Scalar, lengths: IntArray) -> Scalar:
     return max(lengths[MINIMUM], min(lengths[MAXIMUM], lengths[MEAN] + away))
 
 
-@inlined
+@inline
 def interval_of(place: Scalar, bounds: IntArray) -> Scalar:
     """Return the n for which `place` lies from ``bounds[n]`` to before ``bounds[n + 1]``.
 
@@ -93,7 +93,7 @@ def interval_of(place: Scalar, bounds: IntArray) -> Scalar:
     return low
 
 
-@inlined
+@inline
 def _run_event(
     bits: Scalar,
     codes: ByteArray,
@@ -134,7 +134,7 @@ def _run_event(
     return REPETITION if bits >> np.uint64(63) else DELETION
 
 
-@inlined
+@inline
 def _base_event(bits: Scalar, thresholds: BitArray) -> Scalar:
     """Return how a base is called.
 
@@ -159,7 +159,7 @@ def _base_event(bits: Scalar, thresholds: BitArray) -> Scalar:
     return event
 
 
-@inlined
+@inline
 def _called_letter(base: Scalar, event: Scalar, bits: Scalar) -> Scalar:
     """Return the code that is read where `base` stands.
 
@@ -187,7 +187,7 @@ def _called_letter(base: Scalar, event: Scalar, bits: Scalar) -> Scalar:
     return base
 
 
-@inlined
+@inline
 def _called_quality(mean: Scalar, event: Scalar, bits: Scalar) -> Scalar:
     """Return the quality byte: about the mean if right, about half of it if not.
 
@@ -213,7 +213,7 @@ def _called_quality(mean: Scalar, event: Scalar, bits: Scalar) -> Scalar:
     return _QUALITY_ZERO + max(quality, _LOWEST_QUALITY)
 
 
-@inlined
+@inline
 def sequence_fragment(
     state: Scalar, codes: ByteArray, begin: Scalar, step: Scalar, available: Scalar, length: Scalar,
     errors: BitArray, homopolymer: BitArray, letters: ByteArray, qualities: ByteArray,

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import compiled, inlined
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.workload.error_profiles import (
     MAXIMUM,
     MINIMUM,
@@ -38,7 +38,7 @@ _PLUS: Final = np.frombuffer(b"\n+\n", dtype=np.uint8)
 _LINE_END: Final = ord("\n")
 
 
-@inlined
+@inline
 def _append_number(number: Scalar, out: ByteArray, end: Scalar) -> Scalar:
     """Write a number in decimal; return the new end of the text.
 
@@ -67,7 +67,7 @@ def _append_number(number: Scalar, out: ByteArray, end: Scalar) -> Scalar:
     return end + digits
 
 
-@inlined
+@inline
 def _append(text: ByteArray, begin: Scalar, stop: Scalar, out: ByteArray, end: Scalar) -> Scalar:
     """Copy bytes; return the new end of the text.
 
@@ -95,7 +95,7 @@ def _append(text: ByteArray, begin: Scalar, stop: Scalar, out: ByteArray, end: S
     return end
 
 
-@compiled
+@jit
 def write_reads(
     key: np.uint64, first: int, last: int, codes: ByteArray, record_bounds: IntArray,
     names: ByteArray, name_offsets: IntArray, runs: IntArray, run_offsets: IntArray,

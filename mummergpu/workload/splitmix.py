@@ -13,8 +13,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inlined
-
 BitArray = npt.NDArray[np.uint64]
 
 GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -32,7 +30,7 @@ def scramble(state: Any) -> Any:
     return state ^ (state >> _SHIFTS[2])
 
 
-scramble_compiled: Final = inlined(scramble)
+scramble_compiled: Final = inline(scramble)
 """`scramble` for compiled callers."""
 
 

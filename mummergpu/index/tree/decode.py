@@ -24,7 +24,7 @@ from mummergpu.index.tree.layout import (
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
 from mummergpu.index.tree.ukkonen import NumberArray
-from mummergpu.runtime.jit import compiled
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
 
 NO_LEAF: Final = -1
@@ -123,7 +123,7 @@ def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> Node
     )
 
 
-@compiled
+@jit
 def decode_fields(
     nodes: HalfArray,
     children: HalfArray,

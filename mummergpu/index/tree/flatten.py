@@ -35,7 +35,7 @@ from mummergpu.index.tree.ukkonen import (
     GrownTree,
     NumberArray,
 )
-from mummergpu.runtime.jit import compiled, inlined, prefetch, unsigned, widened
+from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 ByteArray = npt.NDArray[np.uint8]
@@ -157,7 +157,7 @@ def lay_out_reference(codes: CodeArray, layout: Layout) -> ByteArray:
     return reference
 
 
-@compiled
+@jit
 def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None:
     """Write each base to its place in strips.
 
@@ -175,7 +175,7 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
         reference[place] = codes[position]
 
 
-@compiled
+@jit
 def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
     """Return what is known of each leaf without the tree, in one number for one access.
 
@@ -203,7 +203,7 @@ def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
     return facts
 
 
-@compiled
+@jit
 def place_nodes(
     order: NumberArray,
     facts: WordArray,
@@ -233,7 +233,7 @@ def place_nodes(
             addresses[name] = address
 
 
-@compiled
+@jit
 def write_nodes(
     order: NumberArray,
     inner_nodes: NumberArray,
@@ -295,7 +295,7 @@ def write_nodes(
             write_child(children, half, code, child_address)
 
 
-@inlined
+@inline
 def foresee(
     order: NumberArray,
     inner_nodes: NumberArray,
@@ -334,7 +334,7 @@ def foresee(
                 prefetch(facts, ~child)
 
 
-@inlined
+@inline
 def write_leaves(
     suffix: int,
     parent_depth: int,

@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.runtime.jit import inlined_borrower
+from mummergpu.runtime.jit import inline_without_refcounts
 
 HalfArray = npt.NDArray[np.uint8] | npt.NDArray[np.uint32]
 """Halves of nodes: bytes in the paper's format, words in the wide one."""
@@ -183,7 +183,7 @@ class Layout:
         return REFERENCE_STRIP_BITS if self.two_dimensional_reference else 0
 
 
-@inlined_borrower
+@inline_without_refcounts
 def place_in_strips(number: int, width_bits: int, strip_bits: int) -> int:
     """Return where the `number`-th item lies in a two-dimensional array stored by rows.
 

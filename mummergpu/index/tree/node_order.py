@@ -18,7 +18,7 @@ from mummergpu.index.tree.ukkonen import (
     GrownTree,
     NumberArray,
 )
-from mummergpu.runtime.jit import compiled, inlined, prefetch
+from mummergpu.runtime.jit import inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 BREADTH_FIRST_DEPTH: Final = 16
@@ -52,7 +52,7 @@ def order_nodes(tree: GrownTree, reordered: bool) -> NumberArray:
     return order
 
 
-@compiled
+@jit
 def order_breadth_then_depth_first(
     inner_nodes: NumberArray, next_leaves: NumberArray, order: NumberArray
 ) -> None:
@@ -90,7 +90,7 @@ def order_breadth_then_depth_first(
             filled = order_subtree(inner_nodes, next_leaves, order[place], waiting, order, filled)
 
 
-@inlined
+@inline
 def order_subtree(
     inner_nodes: NumberArray,
     next_leaves: NumberArray,
@@ -145,7 +145,7 @@ def order_subtree(
                 child = next_leaves[~child] if child < 0 else 0
 
 
-@compiled
+@jit
 def order_as_constructed(codes: CodeArray, inner_nodes: NumberArray, order: NumberArray) -> None:
     """Fill `order` suffix by suffix: the inner node its insertion made, then its leaf.
 

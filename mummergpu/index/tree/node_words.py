@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mummergpu.index.tree.layout import FLAGS, IS_LEAF, HalfArray
 from mummergpu.index.tree.node_fields import has_words
-from mummergpu.runtime.jit import inlined, unsigned, widened
+from mummergpu.runtime.jit import inline, unsigned, widened
 
 Halves = npt.NDArray[Any]
 """Of dtype uint32 in the wide format, of dtype int64 in the paper's."""
@@ -26,7 +26,7 @@ def as_words(halves: HalfArray) -> Halves:
     return halves.view(np.int64) if halves.dtype == np.uint8 else halves
 
 
-@inlined
+@inline
 def write_half(
     words: Halves, half: int, first: int, second: int, third: int, fourth: int, fifth: int
 ) -> None:
@@ -52,7 +52,7 @@ def write_half(
         words[unsigned(half + 1)] += (third >> 16) | (fourth << 8) | (fifth << 32)
 
 
-@inlined
+@inline
 def write_child(words: Halves, half: int, code: int, address: int) -> None:
     """Write one child of an inner node.
 
@@ -77,7 +77,7 @@ def write_child(words: Halves, half: int, code: int, address: int) -> None:
         words[unsigned(half + 1)] |= address << (24 * code - 64)
 
 
-@inlined
+@inline
 def mark_leaf(words: Halves, half: int) -> None:
     """Mark the first half of a leaf as such.
 
@@ -94,7 +94,7 @@ def mark_leaf(words: Halves, half: int) -> None:
         words[unsigned(half + 1)] |= LEAF_BIT
 
 
-@inlined
+@inline
 def write_flags(words: Halves, half: int, flags: int) -> None:
     """Write the flags of a second half; `layout.LEAF_FLAG` is among them.
 

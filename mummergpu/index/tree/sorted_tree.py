@@ -32,7 +32,7 @@ from mummergpu.index.tree.ukkonen import (
     GrownTree,
     NumberArray,
 )
-from mummergpu.runtime.jit import compiled, inlined, prefetch, unsigned, widened
+from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 WordArray = npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ def grow_sorted_tree(codes: CodeArray) -> GrownTree:
     return GrownTree(codes, inner_nodes, next_leaves, leaf_count)
 
 
-@inlined
+@inline
 def add_branch(stack: NumberArray, top: int, smallest: int) -> None:
     """Count a branch of the node on top: the two smallest of its branches' smallest suffixes.
 
@@ -101,7 +101,7 @@ def add_branch(stack: NumberArray, top: int, smallest: int) -> None:
         stack[unsigned(top), 2] = smallest
 
 
-@compiled
+@jit
 def find_makers(
     suffixes: NumberArray, shared: NumberArray, made_by: WordArray, makers: NumberArray
 ) -> int:
@@ -154,7 +154,7 @@ def find_makers(
     return first
 
 
-@compiled
+@jit
 def number_nodes(made_by: WordArray, inner_nodes: NumberArray) -> None:
     """Give each node its number, and its record all but children and some suffix links.
 
@@ -184,7 +184,7 @@ def number_nodes(made_by: WordArray, inner_nodes: NumberArray) -> None:
         made_by[suffix] = fact
 
 
-@inlined
+@inline
 def ancestor_at(path: NumberArray, top: int, depth: int) -> int:
     """Return the node of a string depth on a path of ascending depths; most are near its end.
 
@@ -220,7 +220,7 @@ def ancestor_at(path: NumberArray, top: int, depth: int) -> int:
     return node
 
 
-@inlined
+@inline
 def look_ahead(
     codes: CodeArray,
     suffixes: NumberArray,
@@ -256,7 +256,7 @@ def look_ahead(
         prefetch(inner_nodes, RECORD_NUMBERS * (fact & NUMBER_MASK))
 
 
-@compiled
+@jit
 def walk(
     codes: CodeArray,
     suffixes: NumberArray,

@@ -20,7 +20,7 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.index.tree.ukkonen import NumberArray
-from mummergpu.runtime.jit import compiled, prefetch, unsigned, widened
+from mummergpu.runtime.jit import jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 LOOK_AHEAD: Final = 16
@@ -54,7 +54,7 @@ def sort_suffixes(codes: CodeArray) -> NumberArray:
     return suffixes
 
 
-@compiled
+@jit
 def shared_bases(codes: CodeArray, suffixes: NumberArray) -> NumberArray:
     """Return how many bases each suffix shares with the one before it in the order.
 

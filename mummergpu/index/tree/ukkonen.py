@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.index.tree.layout import zeros_aligned
-from mummergpu.runtime.jit import compiled, inlined, prefetch
+from mummergpu.runtime.jit import inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 NumberArray = npt.NDArray[np.int32]
@@ -98,7 +98,7 @@ def grow_tree(codes: CodeArray) -> GrownTree:
     return GrownTree(codes, inner_nodes[:count], next_leaves, leaf_count)
 
 
-@compiled
+@jit
 def insert_suffixes(
     codes: CodeArray,
     inner_nodes: NumberArray,
@@ -175,7 +175,7 @@ def insert_suffixes(
     return count
 
 
-@inlined
+@inline
 def first_suffix_below(inner_nodes: NumberArray, child: int) -> int:
     """Return a suffix whose path passes a child, which is an inner node or a leaf.
 
@@ -194,7 +194,7 @@ def first_suffix_below(inner_nodes: NumberArray, child: int) -> int:
     return ~child if child < 0 else inner_nodes[child, FIRST_SUFFIX]
 
 
-@inlined
+@inline
 def descend(
     codes: CodeArray,
     inner_nodes: NumberArray,
@@ -241,7 +241,7 @@ def descend(
     return node, node_depth, below
 
 
-@inlined
+@inline
 def extend(
     codes: CodeArray,
     inner_nodes: NumberArray,
@@ -288,7 +288,7 @@ def extend(
     return node, node_depth, depth, below
 
 
-@inlined
+@inline
 def split(
     codes: CodeArray,
     inner_nodes: NumberArray,
@@ -327,7 +327,7 @@ def split(
     inner_nodes[made, FIRST_CHILD + new_code] = ~suffix
 
 
-@inlined
+@inline
 def word_at(codes: CodeArray, begin: int) -> int:
     """Return the number of the ten bases from `begin` on, none of them a break.
 
@@ -349,7 +349,7 @@ def word_at(codes: CodeArray, begin: int) -> int:
     return word
 
 
-@inlined
+@inline
 def foresee(
     codes: CodeArray,
     inner_nodes: NumberArray,

@@ -25,8 +25,8 @@ from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.row_order import ColumnArray, sort_rows
 from mummergpu.runtime.jit import (
-    compiled_borrower,
-    inlined_borrower,
+    inline_without_refcounts,
+    jit_without_refcounts,
     prefetch,
     unsigned,
     widened,
@@ -148,7 +148,7 @@ class SampledCpuBackend(PageByPageBackend[KmerPage]):
         return MemColumns(counts, starts, reference_starts, lengths)
 
 
-@compiled_borrower
+@jit_without_refcounts
 def kmer_kernel(
     table_offsets: PositionArray,
     positions: PositionArray,
@@ -233,7 +233,7 @@ def kmer_kernel(
     return DONE
 
 
-@inlined_borrower
+@inline_without_refcounts
 def find_lists(
     table_offsets: PositionArray,
     positions: PositionArray,
@@ -281,7 +281,7 @@ def find_lists(
     return True
 
 
-@inlined_borrower
+@inline_without_refcounts
 def extend_sample(
     positions: PositionArray,
     last_position: int,

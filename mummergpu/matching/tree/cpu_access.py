@@ -23,10 +23,10 @@ from mummergpu.index.tree.layout import (
     place_in_strips,
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
-from mummergpu.runtime.jit import inlined_borrower, prefetch, unsigned, widened
+from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
 
 
-@inlined_borrower
+@inline_without_refcounts
 def prefetch_node(nodes: HalfArray, stride: int, node: int) -> None:
     """Ask for a node some time before it is read.
 
@@ -42,7 +42,7 @@ def prefetch_node(nodes: HalfArray, stride: int, node: int) -> None:
     prefetch(nodes, node * stride)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def string_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return the string depth of a node.
 
@@ -63,7 +63,7 @@ def string_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
     return load_number(nodes, node * stride, STRING_DEPTH)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def path_start_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return where in the page an occurrence of a node's path begins.
 
@@ -85,7 +85,7 @@ def path_start_of(nodes: HalfArray, stride: int, node: int) -> int:
     return load_number(nodes, half, EDGE_END) - load_number(nodes, half, STRING_DEPTH)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return the string depth of a node's parent, without reading the parent.
 
@@ -108,7 +108,7 @@ def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
     return load_number(nodes, half, STRING_DEPTH) - edge_length
 
 
-@inlined_borrower
+@inline_without_refcounts
 def parent_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return the parent of a node.
 
@@ -129,7 +129,7 @@ def parent_of(nodes: HalfArray, stride: int, node: int) -> int:
     return load_number(nodes, node * stride, PARENT)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def suffix_link_of(nodes: HalfArray, stride: int, node: int) -> int:
     """Return the node whose path is one base shorter at its beginning.
 
@@ -150,7 +150,7 @@ def suffix_link_of(nodes: HalfArray, stride: int, node: int) -> int:
     return load_number(nodes, node * stride, SUFFIX_LINK)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def is_leaf(nodes: HalfArray, stride: int, node: int) -> bool:
     """Return whether a node is a leaf.
 
@@ -171,7 +171,7 @@ def is_leaf(nodes: HalfArray, stride: int, node: int) -> bool:
     return load_flags(nodes, node * stride) != 0
 
 
-@inlined_borrower
+@inline_without_refcounts
 def child_of(children: HalfArray, stride: int, node: int, code: int) -> int:
     """Return the child of an inner node by the first code of its edge.
 
@@ -194,7 +194,7 @@ def child_of(children: HalfArray, stride: int, node: int, code: int) -> int:
     return load_number(children, node * stride, code)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def leaf_id_of(children: HalfArray, stride: int, leaf: int) -> int:
     """Return where in the page the suffix of a leaf begins.
 
@@ -215,7 +215,7 @@ def leaf_id_of(children: HalfArray, stride: int, leaf: int) -> int:
     return load_number(children, leaf * stride, LEAF_ID)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def next_leaf_of(children: HalfArray, stride: int, leaf: int) -> int:
     """Return the next leaf that ends behind the same bases.
 
@@ -236,7 +236,7 @@ def next_leaf_of(children: HalfArray, stride: int, leaf: int) -> int:
     return load_number(children, leaf * stride, NEXT_LEAF)
 
 
-@inlined_borrower
+@inline_without_refcounts
 def preceding_base_of(children: HalfArray, stride: int, leaf: int) -> int:
     """Return the code of the base before the suffix of a leaf.
 
@@ -257,7 +257,7 @@ def preceding_base_of(children: HalfArray, stride: int, leaf: int) -> int:
     return load_flags(children, leaf * stride) & PRECEDING_BASE_MASK
 
 
-@inlined_borrower
+@inline_without_refcounts
 def reference_base(reference: ByteArray, strip_bits: int, position: int) -> int:
     """Return the code at a position of the page.
 

@@ -21,7 +21,7 @@ from mummergpu.matching.tree.cpu_access import (
     string_depth_of,
     suffix_link_of,
 )
-from mummergpu.runtime.jit import inlined_borrower, unsigned, widened
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 NumberArray = npt.NDArray[np.int32]
@@ -53,7 +53,7 @@ so does each of the at most two ways to a parent that come with it: each base of
 good for fewer than five."""
 
 
-@inlined_borrower
+@inline_without_refcounts
 def begin_query(
     offsets: OffsetArray,
     minimum_length: int,
@@ -100,7 +100,7 @@ def begin_query(
     return upcoming
 
 
-@inlined_borrower
+@inline_without_refcounts
 def advance(
     nodes: HalfArray,
     children: HalfArray,
@@ -181,7 +181,7 @@ def advance(
     return False
 
 
-@inlined_borrower
+@inline_without_refcounts
 def is_candidate(
     nodes: HalfArray,
     children: HalfArray,
@@ -231,7 +231,7 @@ def is_candidate(
     )
 
 
-@inlined_borrower
+@inline_without_refcounts
 def follow_suffix_link(nodes: HalfArray, stride: int, lanes: OffsetArray, lane: int) -> None:
     """Move a lane to a node from which the match of its new start, one base shorter, is found.
 

@@ -16,14 +16,14 @@ from mummergpu.matching.tree.cpu_access import (
     string_depth_of,
 )
 from mummergpu.matching.tree.cpu_lanes import OffsetArray
-from mummergpu.runtime.jit import inlined_borrower, unsigned, widened
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 DAMAGED: Final = -1
 """What stands in place of a number of rows."""
 
 
-@inlined_borrower
+@inline_without_refcounts
 def search_below(
     nodes: HalfArray,
     children: HalfArray,
@@ -133,7 +133,7 @@ def search_below(
         node = child
 
 
-@inlined_borrower
+@inline_without_refcounts
 def take_leaves(
     children: HalfArray,
     stride: int,
@@ -189,7 +189,7 @@ def take_leaves(
     return filled, visits_left
 
 
-@inlined_borrower
+@inline_without_refcounts
 def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
     """Return the first child of a node from a slot on, and the slot behind it.
 
@@ -216,7 +216,7 @@ def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[
     return child, slot
 
 
-@inlined_borrower
+@inline_without_refcounts
 def slot_behind(children: HalfArray, stride: int, node: int, child: int) -> int:
     """Return the slot behind that of a child; leaves far down a chain are in the last.
 
@@ -240,7 +240,7 @@ def slot_behind(children: HalfArray, stride: int, node: int, child: int) -> int:
     return slot + 1
 
 
-@inlined_borrower
+@inline_without_refcounts
 def query_code(
     nodes: HalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
 ) -> int:

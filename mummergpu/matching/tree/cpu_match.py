@@ -31,11 +31,11 @@ from mummergpu.matching.tree.cpu_lanes import (
     follow_suffix_link,
     is_candidate,
 )
-from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 
 
-@compiled_borrower
+@jit_without_refcounts
 def match_kernel(
     nodes: HalfArray,
     children: HalfArray,
@@ -143,7 +143,7 @@ def match_kernel(
     return True
 
 
-@compiled_borrower
+@jit_without_refcounts
 def close_ranks(
     positions: NumberArray,
     lowest_nodes: NumberArray,

@@ -22,7 +22,7 @@ from mummergpu.matching.tree.cpu_access import (
 )
 from mummergpu.matching.tree.cpu_lanes import NumberArray, OffsetArray
 from mummergpu.matching.tree.cpu_leaves import search_below
-from mummergpu.runtime.jit import compiled_borrower, inlined_borrower, widened
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
 
@@ -34,7 +34,7 @@ TURNS_TO_TOP: Final = 16
 than the turns between finding P and using it."""
 
 
-@compiled_borrower
+@jit_without_refcounts
 def print_kernel(
     nodes: HalfArray,
     children: HalfArray,
@@ -156,7 +156,7 @@ def print_kernel(
     return True
 
 
-@inlined_borrower
+@inline_without_refcounts
 def foresee(
     nodes: HalfArray,
     children: HalfArray,

@@ -19,7 +19,7 @@ from mummergpu.input import byte_runs as spans
 from mummergpu.input import parser_state
 from mummergpu.input.files import TextStream
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader, printable
-from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
@@ -47,7 +47,7 @@ def parse(
     return blocks
 
 
-@compiled_borrower
+@jit_without_refcounts
 def run_ends(text, codes, names):  # type: ignore[no-untyped-def]
     return (
         spans.encode_letters(text, 0, codes, 0)[0],

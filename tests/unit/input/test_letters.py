@@ -18,7 +18,7 @@ from mummergpu.input.files import TextStream
 from mummergpu.input.queries import QueryReader, QueryRules
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
 from mummergpu.input.reference import read_reference
-from mummergpu.runtime.jit import compiled_borrower
+from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CODE_OF_BYTE, decode
 
 PROTEIN = b"MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
@@ -79,7 +79,7 @@ def written(records: Pairs, is_fastq: bool, width: int = 60) -> bytes:
     return b"\n".join([*parts, b""])
 
 
-@compiled_borrower
+@jit_without_refcounts
 def encoded(text, codes):  # type: ignore[no-untyped-def]
     return byte_runs.encode_letters(text, 0, codes, 0)
 

@@ -67,8 +67,8 @@ def double(numbers: np.ndarray) -> np.ndarray:
 
 def test_masked_arrays_are_still_refused() -> None:
     with pytest.raises(NumbaTypeError, match="MaskedArray"):
-        jit.compiled(double)(np.ma.array([1, 2]))
-    assert jit.compiled(double)(np.array([1, 2])).tolist() == [2, 4]
+        jit.jit(double)(np.ma.array([1, 2]))
+    assert jit.jit(double)(np.array([1, 2])).tolist() == [2, 4]
 
 
 def test_a_numba_that_has_changed_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from mummergpu.runtime.code_cache import keep_code_in, on_cache_trouble
 from mummergpu.runtime.code_generation import PACKAGE
 from mummergpu.sequence.codes import write_reverse_complements
 
-DECORATORS = [jit.compiled, jit.compiled_borrower]
+DECORATORS = [jit.jit, jit.jit_without_refcounts]
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_functions_that_count_references_are_told_from_those_that_do_not(place: 
 
 
 def test_damaged_code_is_compiled_anew(place: Path, said: list[str]) -> None:
-    works(fresh(jit.compiled_borrower))
+    works(fresh(jit.jit_without_refcounts))
     (path,) = kept_files(place)
     sound = path.read_bytes()
     damaged = [b"", sound[:20], sound[: len(sound) // 2], sound[:-1], b"\x80\x05."]
@@ -84,26 +84,26 @@ def test_damaged_code_is_compiled_anew(place: Path, said: list[str]) -> None:
     for content in damaged:
         path.write_bytes(content)
         said.clear()
-        assert not works(fresh(jit.compiled_borrower))
+        assert not works(fresh(jit.jit_without_refcounts))
         assert said == [f"compiled code is damaged in {place}"]
-        assert works(fresh(jit.compiled_borrower))
+        assert works(fresh(jit.jit_without_refcounts))
 
 
 def test_code_that_numba_cannot_use_is_compiled_anew(place: Path) -> None:
     """As of a numba that calls itself by the same version and is another."""
-    dispatcher = fresh(jit.compiled_borrower)
+    dispatcher = fresh(jit.jit_without_refcounts)
     works(dispatcher)
     (path,) = kept_files(place)
     store = code_cache.process_store()
     for content in (b"no pickle", b"\x80\x04K\x01.", b"\x80\x04)."):
         store.save(bytes.fromhex(path.stem), content)
-        assert not works(fresh(jit.compiled_borrower))
+        assert not works(fresh(jit.jit_without_refcounts))
 
 
 def test_a_place_that_is_none_stops_nothing(tmp_path: Path, place: Path, said: list[str]) -> None:
     (tmp_path / "file").touch()
     keep_code_in((str(tmp_path / "file" / "x"),))
-    assert [works(fresh(jit.compiled)) for _ in range(2)] == [False, False]
+    assert [works(fresh(jit.jit)) for _ in range(2)] == [False, False]
     assert len(said) == 2 and str(tmp_path / "file" / "x") in said[0]
 
 
@@ -120,13 +120,13 @@ def test_code_of_other_sources_than_those_on_disk_is_not_kept(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(code_cache, "digest_of_sources", lambda: "of an update meanwhile")
-    assert not works(fresh(jit.compiled))
+    assert not works(fresh(jit.jit))
     assert kept_files(place) == []
 
 
 def test_without_sources_nothing_is_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_cache, "_SOURCES", None)
-    assert [works(fresh(jit.compiled)) for _ in range(2)] == [False, False]
+    assert [works(fresh(jit.jit)) for _ in range(2)] == [False, False]
     assert not place.exists()
 
 
@@ -136,7 +136,7 @@ def test_functions_from_elsewhere_are_not_kept(place: Path) -> None:
     def three() -> int:
         return 3
 
-    assert jit.compiled(three)() == 3
+    assert jit.jit(three)() == 3
     assert not place.exists()
 
 
@@ -157,11 +157,11 @@ def test_a_change_in_an_inlined_function_of_another_file_is_seen(tmp_path: Path)
     inner, outer = package / "sequence" / "inner.py", package / "sequence" / "outer.py"
     source = "from mummergpu.runtime.jit import {0}\n{1}\n\n@{0}\ndef f(x):\n    return {2}\n"
     outer.write_text(
-        source.format("compiled", "from mummergpu.sequence import inner", "inner.f(x)")
+        source.format("jit", "from mummergpu.sequence import inner", "inner.f(x)")
     )
     program = "from mummergpu.sequence.outer import f; print(f(20))"
     for expression, expected in [("x + 1", "21"), ("x + 2", "22"), ("x + 1", "21")]:
-        inner.write_text(source.format("inlined", "", expression))
+        inner.write_text(source.format("inline", "", expression))
         os.utime(inner, (1e9, 1e9))
         assert run_child(program, tmp_path / "cache").strip() == expected
     # The first and the last are one generation.
@@ -173,7 +173,7 @@ import numpy as np
 from mummergpu.runtime import jit
 from mummergpu.sequence.codes import write_reverse_complements
 jit.on_first_compilation(lambda: None)
-for decorator in (jit.compiled, jit.compiled_borrower):
+for decorator in (jit.jit, jit.jit_without_refcounts):
     for _ in range(2):
         result = np.zeros(4, np.uint8)
         offsets = np.array([0, 1, 4])

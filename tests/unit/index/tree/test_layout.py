@@ -31,7 +31,7 @@ from mummergpu.index.tree.layout import (
 )
 from mummergpu.index.tree.node_fields import has_words, load_flags, load_number
 from mummergpu.index.tree.policy import Policy
-from mummergpu.runtime.jit import compiled
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
 
 TREE_STRIPS = (12, 5)
@@ -41,22 +41,22 @@ ALL_STRIPS = [TREE_STRIPS, WIDE_TREE_STRIPS, REFERENCE_STRIPS]
 FULL_TREES = [(1 << 24, TREE_STRIPS), (1 << 31, WIDE_TREE_STRIPS)]
 
 
-@compiled
+@jit
 def read_field(halves: np.ndarray, half: int, field: int) -> int:
     return load_number(halves, half, field)
 
 
-@compiled
+@jit
 def read_flags(halves: np.ndarray, half: int) -> int:
     return load_flags(halves, half)
 
 
-@compiled
+@jit
 def are_words(halves: np.ndarray) -> bool:
     return has_words(halves)
 
 
-@compiled
+@jit
 def places(count: int, width_bits: int, strip_bits: int) -> np.ndarray:
     result = np.empty(count, dtype=np.int64)
     for number in range(count):
