@@ -37,7 +37,7 @@ from mummergpu.index.kmer_page import (
 )
 from mummergpu.index.pages import Page
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, Strand
@@ -54,7 +54,7 @@ def build(workload: Workload, kmer_length: int, executor: ThreadPoolExecutor) ->
 
 
 def expected_mems(workload: Workload, pages: list[KmerPage]) -> MemColumns:
-    backend = SampledCpuBackend(Stats())
+    backend = KmerCpuBackend(Stats())
     backend.load_pages(pages, workload.minimum_length)
     found = backend.find_mems(workload.block, (Strand.FORWARD,), NO_LIMIT)
     assert found is not None

@@ -19,9 +19,9 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
     Exit code: 0 if a backend works, else 1.
     """
-    from mummergpu.cli.machine_report import examine, told
+    from mummergpu.cli.machine_report import examine, render
 
     compiled_code = folder_of_compiled_code(os.environ)
     report = examine(compiled_code, folder_of_kernels(os.environ), can_be_written)
-    click.echo(report.as_json() if as_json else told(report))
+    click.echo(report.as_json() if as_json else render(report))
     context.exit(0 if report.auto_backend else 1)

@@ -153,7 +153,7 @@ def _folder_facts(
     return FolderFacts(str(folder), can_be_written(str(folder)), len(sizes), sum(sizes))
 
 
-def told(report: Report) -> str:
+def render(report: Report) -> str:
     """Return a report as people read it.
 
     Parameters
@@ -164,7 +164,7 @@ def told(report: Report) -> str:
     Returns
     -------
     str
-        A line for each thing, without a newline behind the last.
+        A line for each thing, without a newline after the last.
     """
     rows = [
         ("Python", f"{report.python} on {report.system}, {report.processors} processors"),

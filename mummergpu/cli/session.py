@@ -12,7 +12,7 @@ class Session:
     Attributes
     ----------
     arguments : list of str
-        What the user wrote behind the name of the program.
+        What the user wrote after the name of the program.
     verbose : bool
         True if an error of the program's own is to be shown with its traceback.
     """

@@ -59,7 +59,7 @@ class Spellings:
         return name in self.with_value or name in self.flags
 
     def wants_next(self, word: str) -> bool:
-        """Tell whether the value of an option is the word behind it.
+        """Tell whether the value of an option is the word after it.
 
         Parameters
         ----------

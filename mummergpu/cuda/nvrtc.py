@@ -244,7 +244,7 @@ def choose_architecture(capability: tuple[int, int], known: Sequence[int] | None
 
 @cache
 def _nvrtc() -> Any:
-    """Return the module of NVRTC's calls, once the library behind it has answered."""
+    """Return the module of NVRTC's calls, once the library that it calls has answered."""
     try:
         from cuda.bindings import nvrtc
     except ImportError as error:

@@ -40,14 +40,14 @@ def checksum_of(array: npt.NDArray[Any]) -> int:
     return checksum
 
 
-def digest_of(reference: Reference, spread: Callable[..., Iterable[bytes]] = map) -> str:
+def digest_of(reference: Reference, map_function: Callable[..., Iterable[bytes]] = map) -> str:
     """Return a number that tells references apart, by what matches depend on.
 
     Parameters
     ----------
     reference : Reference
         The reference; its path makes no difference.
-    spread : callable
+    map_function : callable
         A kind of map: pieces of the codes are hashed by independent tasks.
 
     Returns
@@ -65,6 +65,6 @@ def digest_of(reference: Reference, spread: Callable[..., Iterable[bytes]] = map
     whole = hashlib.blake2b(reference.record_lengths.tobytes(), digest_size=_HASH_BYTES)
     whole.update(np.array([len(name) for name in reference.names], dtype="<i8").tobytes())
     whole.update(b"".join(reference.names))
-    for piece in spread(hash_piece, range(0, reference.codes.size, PIECE_BYTES)):
+    for piece in map_function(hash_piece, range(0, reference.codes.size, PIECE_BYTES)):
         whole.update(piece)
     return whole.hexdigest()

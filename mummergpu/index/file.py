@@ -131,12 +131,12 @@ class IndexFile:
             max_bytes = max(0, budget.host - self.padded_reference.nbytes)
         return groups_within(self.pages, max_bytes, lambda page: self.page_bytes(page.index))
 
-    def damaged_sections(self, spread: Callable[..., Iterable[bool]] = map) -> list[str]:
+    def damaged_sections(self, map_function: Callable[..., Iterable[bool]] = map) -> list[str]:
         """Return the names of the sections that are not as they were written.
 
         Parameters
         ----------
-        spread : callable
+        map_function : callable
             A kind of map: the sections are read by independent tasks.
 
         Returns
@@ -145,7 +145,7 @@ class IndexFile:
             Empty for a sound file.
         """
         sections = self.header.sections
-        sound = spread(self._is_sound, sections)
+        sound = map_function(self._is_sound, sections)
         return [section.name for section, good in zip(sections, sound, strict=True) if not good]
 
     def bring_in(self, pages: Sequence[Page]) -> None:
@@ -172,7 +172,7 @@ class IndexFile:
             raise InputError(f"the index makes no sense: {error}", self.path) from error
 
     def _room_for_addresses(self) -> tuple[int, int]:
-        """Return how far before and behind the file the numbers in its trees may point.
+        """Return how far before and after the file the numbers in its trees may point.
 
         A number is the address of a node, or a position in the page. The path of a node begins
         as many bases before its end as it is deep.

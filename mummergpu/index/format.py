@@ -188,7 +188,7 @@ def is_index(path: str) -> bool:
     Returns
     -------
     bool
-        True also for an index that is damaged behind its first bytes; False for what cannot
+        True also for an index that is damaged after its first bytes; False for what cannot
         be opened.
 
     Raises

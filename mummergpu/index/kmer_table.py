@@ -1,7 +1,7 @@
 """The table of a reference's k-mers: where in the reference each of them occurs.
 
 For every k-mer the table lists the positions at which it begins, in ascending order, one
-list behind the other; no k-mer holds a break. It is built in two steps, both in parallel:
+list after the other; no k-mer holds a break. It is built in two steps, both in parallel:
 k-mers are first put into buckets by their highest bits, then each bucket is sorted by
 counting, which touches no more memory at once than the caches hold.
 """
@@ -69,7 +69,7 @@ def build_kmer_table(
     begin: int,
     end: int,
     kmer_length: int,
-    spread: Callable[..., Iterable[object]] = map,
+    map_function: Callable[..., Iterable[object]] = map,
     scratch_bytes: int = 1 << 30,
 ) -> KmerTable:
     """Return the table of the k-mers that begin in a part of a reference.
@@ -80,10 +80,10 @@ def build_kmer_table(
         The codes of the whole reference, with margins (`codes.with_margins`).
     begin, end : int
         The part, in bases of the reference, 0-based and half-open; at most
-        `MAXIMUM_TABLE_BASES`. A k-mer may reach behind its end.
+        `MAXIMUM_TABLE_BASES`. A k-mer may reach after its end.
     kmer_length : int
         The bases of a k-mer, 1 to `extension.MAXIMUM_KMER_LENGTH`.
-    spread : callable
+    map_function : callable
         A kind of map: the tasks of each step are independent.
     scratch_bytes : int
         About how much memory to use besides the table's; the reference is passed over more
@@ -92,7 +92,7 @@ def build_kmer_table(
     Returns
     -------
     KmerTable
-        The same, whatever `spread` and `scratch_bytes`.
+        The same, whatever `map_function` and `scratch_bytes`.
     """
     assert end - begin <= MAXIMUM_TABLE_BASES
     assert 1 <= kmer_length <= MAXIMUM_KMER_LENGTH
@@ -107,7 +107,7 @@ def build_kmer_table(
     def count(number: int) -> None:
         count_buckets(codes, *slices[number], kmer_length, shift, counts[number])
 
-    list(spread(count, range(len(slices))))
+    list(map_function(count, range(len(slices))))
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
     offsets = np.empty((1 << 2 * kmer_length) + 1, dtype=np.uint32)
     positions = np.empty(bounds[-1], dtype=np.uint32)
@@ -127,8 +127,9 @@ def build_kmer_table(
     for group in _groups_of_buckets(bounds, scratch_bytes // 8):
         base = int(bounds[group[0]])
         entries = np.empty(int(bounds[group[1]]) - base, dtype=np.uint64)
-        list(spread(partial(fill, group=group, base=base, entries=entries), range(len(slices))))
-        list(spread(partial(sort, base=base, entries=entries), range(*group)))
+        fill_group = partial(fill, group=group, base=base, entries=entries)
+        list(map_function(fill_group, range(len(slices))))
+        list(map_function(partial(sort, base=base, entries=entries), range(*group)))
     return KmerTable(kmer_length, offsets, positions)
 
 

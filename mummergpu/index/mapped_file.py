@@ -44,7 +44,7 @@ def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int 
     size : int
         Its bytes.
     room_before, room_behind : int
-        How many bytes before and behind the file can be read as well: as zeros.
+        How many bytes before and after the file can be read as well: as zeros.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def give_up(parts: Sequence[ByteArray]) -> None:
     ----------
     parts : sequence of ndarray, dtype=uint8
         Arrays that begin on pages of memory; nothing may have been written to them, or to
-        what lies behind them on their last page.
+        what lies after them on their last page.
     """
     for part in parts:
         _library().madvise(part.ctypes.data, part.size, _DONT_NEED)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Page:
     """A segment of the joined reference, with a suffix tree of its own.
 
-    A page reports the matches that start in its owned part. It reaches far enough behind
+    A page reports the matches that start in its owned part. It reaches far enough after
     that part for each of them to be found, and no match is reported by two pages.
 
     Attributes

@@ -17,14 +17,14 @@ from mummergpu.index.file import IndexFile
 from mummergpu.input.reference import Reference
 
 
-def verify(index: IndexFile, spread: Callable[..., Iterable[Any]] = map) -> None:
+def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -> None:
     """Refuse an index file that is not as it was written.
 
     Parameters
     ----------
     index : IndexFile
         The index.
-    spread : callable
+    map_function : callable
         A kind of map: the sections are read by independent tasks.
 
     Raises
@@ -33,15 +33,15 @@ def verify(index: IndexFile, spread: Callable[..., Iterable[Any]] = map) -> None
         If a section does not have its checksum, or the reference does not have the digest that
         the header names.
     """
-    damaged = index.damaged_sections(spread)
+    damaged = index.damaged_sections(map_function)
     if damaged:
         raise InputError(f"the index is damaged in its sections {', '.join(damaged)}", index.path)
-    if digest_of(index.reference, spread) != index.header.digest:
+    if digest_of(index.reference, map_function) != index.header.digest:
         raise InputError("the index is not of the reference that it names", index.path)
 
 
 def verify_for_run(
-    index: IndexFile | None, path: str, spread: Callable[..., Iterable[Any]] = map
+    index: IndexFile | None, path: str, map_function: Callable[..., Iterable[Any]] = map
 ) -> None:
     """Verify what a run was given as its reference.
 
@@ -51,7 +51,7 @@ def verify_for_run(
         The index; None if the reference is no index file.
     path : str
         The file as the user named it.
-    spread : callable
+    map_function : callable
         As in `verify`.
 
     Raises
@@ -63,11 +63,11 @@ def verify_for_run(
     """
     if index is None:
         raise OptionError("--verify", f"'{path}' is not an index file")
-    verify(index, spread)
+    verify(index, map_function)
 
 
 def require_reference(
-    index: IndexFile, reference: Reference, spread: Callable[..., Iterable[Any]] = map
+    index: IndexFile, reference: Reference, map_function: Callable[..., Iterable[Any]] = map
 ) -> None:
     """Refuse an index that is of another reference.
 
@@ -77,7 +77,7 @@ def require_reference(
         The index; its own reference must have been verified.
     reference : Reference
         What it should be of.
-    spread : callable
+    map_function : callable
         A kind of map, for the pieces of the reference.
 
     Raises
@@ -85,7 +85,7 @@ def require_reference(
     InputError
         Names the first difference.
     """
-    if digest_of(reference, spread) == index.header.digest:
+    if digest_of(reference, map_function) == index.header.digest:
         return
     difference = first_difference(index.reference, reference)
     raise InputError(f"the index is not of '{reference.path}': {difference}", index.path)

@@ -15,7 +15,7 @@ _NOTHING: Final = bytes(ALIGNMENT)
 
 
 class SectionWriter:
-    """Writes arrays one behind the other, each from a multiple of `ALIGNMENT` on.
+    """Writes arrays one after the other, each from a multiple of `ALIGNMENT` on.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class AlignmentReader:
                 self._alignments.close()
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block, None behind the last.
+        """Return the records of the next block, None after the last.
 
         Returns
         -------

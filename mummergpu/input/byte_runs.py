@@ -1,8 +1,8 @@
 """Runs of like bytes, 32 at a time: what the parsers of FASTA and FASTQ are made of.
 
 Each function starts at a byte of a text and returns where a run ends. There is no test for
-the end of the text: the caller puts a line feed, which ends every run, behind the text
-and makes sure that `STEP` bytes behind it can be read.
+the end of the text: the caller puts a line feed, which ends every run, after the text
+and makes sure that `STEP` bytes after it can be read.
 
 The loops go on by `STEP`, which the processor knows ahead, and not by the length of the run,
 for which it would have to wait before it could load the next bytes.
@@ -160,12 +160,12 @@ def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; a byte that is no letter ends the run, and `STEP` bytes behind that one can
+        The text; a byte that is no letter ends the run, and `STEP` bytes after that one can
         be read.
     at : int
         The index in `text` of the first byte of the run.
     codes : ndarray, dtype=uint8
-        Takes the codes. Up to `STEP` bytes behind those of the run are overwritten.
+        Takes the codes. Up to `STEP` bytes after those of the run are overwritten.
     to : int
         The index in `codes` of the first code.
 
@@ -195,12 +195,12 @@ def copy_name(text: Text, at: int, names: Text, to: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; a blank or control byte ends the run, and `STEP` bytes behind that one can
+        The text; a blank or control byte ends the run, and `STEP` bytes after that one can
         be read.
     at : int
         The index in `text` of the first byte of the run.
     names : ndarray, dtype=uint8
-        Takes the copy. Up to `STEP` bytes behind it are overwritten.
+        Takes the copy. Up to `STEP` bytes after it are overwritten.
     to : int
         The index in `names` of the first byte of the copy.
 
@@ -224,7 +224,7 @@ def skip_quality(text: Text, at: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; another byte ends the run, and `STEP` bytes behind that one can be read.
+        The text; another byte ends the run, and `STEP` bytes after that one can be read.
     at : int
         The index in `text` of the first byte of the run.
 
@@ -247,7 +247,7 @@ def skip_text(text: Text, at: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; a control byte ends the run, and `STEP` bytes behind that one can be read.
+        The text; a control byte ends the run, and `STEP` bytes after that one can be read.
     at : int
         The index in `text` of the first byte of the run.
 

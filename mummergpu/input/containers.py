@@ -2,7 +2,7 @@
 
 A container is what text or alignments are packed into. BAM and bgzf end with an empty block of
 bgzf. CRAM ends with an empty container of its own since version 2.1. Plain gzip has no mark
-behind its last member, and needs none: the member's own trailer is missing when it is cut. A cut
+after its last member, and needs none: the member's own trailer is missing when it is cut. A cut
 between two blocks or containers leaves a file that is sound in all its parts; only the missing
 mark tells.
 """

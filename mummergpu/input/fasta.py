@@ -49,7 +49,7 @@ def parse_fasta(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Any piece of the text, with a line feed at `end` and `STEP` bytes behind that.
+        Any piece of the text, with a line feed at `end` and `STEP` bytes after that.
     at, end : int
         The range of indices in `text` to take.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)

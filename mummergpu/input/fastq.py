@@ -179,7 +179,7 @@ def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> in
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes behind its end.
+        The piece of text, with `byte_runs.STEP` bytes after its end.
     at : int
         The index in `text` of the first byte that has not been read; less than `end`.
     end : int
@@ -274,7 +274,7 @@ def _read_bases_part(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes behind its end.
+        The piece of text, with `byte_runs.STEP` bytes after its end.
     at : int
         The index in `text` of the first byte that has not been read; less than `end`.
     end : int
@@ -323,7 +323,7 @@ def parse_fastq(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Any piece of the text, with a line feed at `end` and `STEP` bytes behind that.
+        Any piece of the text, with a line feed at `end` and `STEP` bytes after that.
     at, end : int
         The range of indices in `text` to take.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)

@@ -133,7 +133,7 @@ def begin_record(
     Returns
     -------
     int
-        The index behind the mark; `at` if no record is opened.
+        The index after the mark; `at` if no record is opened.
     """
     records = state[RECORDS]
     if records > 0:
@@ -170,7 +170,7 @@ def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes behind its end.
+        The piece of text, with `byte_runs.STEP` bytes after its end.
     at : int
         The index in `text` of the first byte of the name that has not been read.
     end : int
@@ -204,7 +204,7 @@ def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes behind its end.
+        The piece of text, with `byte_runs.STEP` bytes after its end.
     at : int
         The index in `text` of the first byte that has not been read.
     end : int
@@ -237,7 +237,7 @@ def read_bases(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes behind its end.
+        The piece of text, with `byte_runs.STEP` bytes after its end.
     at : int
         The index in `text` of the first byte that has not been read.
     end : int

@@ -69,7 +69,7 @@ class QueryBlock:
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where in `codes` each query begins, and where the last ends.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
-        The names, one behind the other, cut at the first white space.
+        The names, one after the other, cut at the first white space.
     name_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where in `names` each name begins, and where the last ends.
     """

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
-from mummergpu.runtime.ordered_map import ReadAhead
+from mummergpu.runtime.ordered_map import Prefetcher
 from mummergpu.runtime.stats import Stats
 
 BLOCKS_AHEAD: Final = 2
@@ -53,7 +53,7 @@ class QueryStream:
         self._tell = tell
         self._block_size = block_size
         self._reader = QueryReader(paths, block_size, rules=rules)
-        self._ahead = ReadAhead(self._read(), BLOCKS_AHEAD)
+        self._ahead = Prefetcher(self._read(), BLOCKS_AHEAD)
         self._stack = ExitStack()
         self._has_started = False
 

@@ -27,15 +27,15 @@ class Records(NamedTuple):
     Attributes
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The base codes, one record behind the other, gaps included.
+        The base codes, one record after the other, gaps included.
     offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         Where in `codes` each record begins, and where one more would.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
-        The names, one behind the other.
+        The names, one after the other.
     name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         Where in `names` each name begins, and where the last ends.
     padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The array that `codes` is the middle of; `codes.MARGIN` breaks lie before and behind.
+        The array that `codes` is the middle of; `codes.MARGIN` breaks lie before and after.
     """
 
     codes: CodeArray
@@ -129,7 +129,7 @@ class RecordReader:
         del self._padded, self._codes, self._offsets, self._names, self._name_offsets
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block, None behind the last.
+        """Return the records of the next block, None after the last.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class RecordReader:
         )
 
     def _check_end(self) -> None:
-        """Refuse a text that ends inside a FASTQ record, or behind one that is no DNA."""
+        """Refuse a text that ends inside a FASTQ record, or after one that is no DNA."""
         if self._is_fastq:
             self._check_end_of_fastq()
         state = self._state

@@ -37,7 +37,7 @@ class Reference:
     names : tuple of bytes
         The names of the records, cut at the first white space.
     padded : ndarray, dtype=uint8, shape=(codes.size + 2 * MARGIN,), or None
-        The array that `codes` is a part of, with breaks before and behind them, if there is one.
+        The array that `codes` is a part of, with breaks before and after them, if there is one.
     """
 
     path: str
@@ -49,7 +49,7 @@ class Reference:
 
     @cached_property
     def padded_codes(self) -> CodeArray:
-        """The codes with `codes.MARGIN` breaks before and behind them; never a second copy."""
+        """The codes with `codes.MARGIN` breaks before and after them; never a second copy."""
         return with_margins(self.codes) if self.padded is None else self.padded
 
     @cached_property

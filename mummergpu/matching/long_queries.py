@@ -2,7 +2,7 @@
 
 A piece owns a range of starts: it reports the matches that start there. It is searched as
 if it were a query of its own, with one base more in front, which tells whether a match
-could start earlier, and enough behind for every match to be found::
+could start earlier, and enough after for every match to be found::
 
     query    ......................................................
     piece            b[ owned starts         ]overlap
@@ -97,7 +97,7 @@ def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where in the block each query begins, and where the last ends.
     overlap : int
-        The bases searched behind the owned starts: the minimum match length less one.
+        The bases searched after the owned starts: the minimum match length less one.
     piece_bases : int
         The most starts that a piece owns.
 

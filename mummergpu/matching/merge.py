@@ -83,7 +83,7 @@ def merge_rows(
 
 
 def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
-    """Put the matches of a block behind those of the block before it.
+    """Put the matches of a block after those of the block before it.
 
     Parameters
     ----------

@@ -82,9 +82,9 @@ def likely_block_bases(kind: KmerOptions | TreeOptions, device: DeviceOptions) -
 def open_cpu_backend(kind: KmerOptions | TreeOptions, stats: Stats) -> Backend[Any]:
     """Return the backend that searches tables or trees on the processor."""
     if isinstance(kind, KmerOptions):
-        from mummergpu.matching.kmer.cpu import SampledCpuBackend
+        from mummergpu.matching.kmer.cpu import KmerCpuBackend
 
-        return SampledCpuBackend(stats)
-    from mummergpu.matching.tree.cpu import CpuBackend
+        return KmerCpuBackend(stats)
+    from mummergpu.matching.tree.cpu import TreeCpuBackend
 
-    return CpuBackend(stats)
+    return TreeCpuBackend(stats)

@@ -31,7 +31,7 @@ from mummergpu.output.mummer_rows import (
     NEXT_QUERY,
     NO_HEADER_YET,
     BucketArray,
-    NumberArray,
+    Int64Array,
     RowColumns,
     fill_text,
 )
@@ -195,7 +195,7 @@ def _width_of(largest: int) -> int:
     return max(COLUMN, len(str(largest)))
 
 
-def _buckets_of(record_starts: NumberArray, size: int) -> tuple[BucketArray, int]:
+def _buckets_of(record_starts: Int64Array, size: int) -> tuple[BucketArray, int]:
     """Return the last record that starts at or before each bucket of positions.
 
     A bucket has a power of two of positions; that power is returned too. Few buckets have a

@@ -21,11 +21,11 @@ from mummergpu.output.number_text import (
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BASES, CodeArray
 
-NumberArray = npt.NDArray[np.int64]
+Int64Array = npt.NDArray[np.int64]
 BucketArray = npt.NDArray[np.int32]
-QueryColumns = tuple[NumberArray, TextArray, NumberArray]
-RecordColumns = tuple[NumberArray, BucketArray, int, TextArray, NumberArray, CodeArray]
-RowColumns = tuple[NumberArray, NumberArray, NumberArray, NumberArray]
+QueryColumns = tuple[Int64Array, TextArray, Int64Array]
+RecordColumns = tuple[Int64Array, BucketArray, int, TextArray, Int64Array, CodeArray]
+RowColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 
 _LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)
 _REVERSE: Final = np.frombuffer(b" Reverse", dtype="<u8")[0]
@@ -54,7 +54,7 @@ def _write_header(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at : int
         Where in the text to write.
     queries : tuple of ndarray
@@ -133,7 +133,7 @@ def _write_row(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at : int
         Where in the text to write.
     records : tuple
@@ -186,7 +186,7 @@ def _write_rows(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at : int
         Where in the text to write.
     row : int
@@ -243,7 +243,7 @@ def _write_rows(
 @jit_without_refcounts
 def fill_text(
     text: TextArray,
-    state: NumberArray,
+    state: Int64Array,
     strands: npt.NDArray[np.bool_],
     queries: QueryColumns,
     rows: tuple[RowColumns, RowColumns],
@@ -261,7 +261,7 @@ def fill_text(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
     state : ndarray, dtype=int64, shape=(3,)
         The query, the strand and the row to go on with (`NEXT_QUERY`, `NEXT_STRAND`,
         `NEXT_ROW`); moved on.

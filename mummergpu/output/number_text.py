@@ -1,7 +1,7 @@
 """Numbers and names written into a text by wide moves.
 
 Nothing here looks for the end of the text. Whoever calls makes sure that `OVERSHOOT` bytes
-behind the last one that counts may be overwritten.
+after the last one that counts may be overwritten.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TextArray = npt.NDArray[np.uint8]
 Word = np.unsignedinteger[Any]
 
 OVERSHOOT: Final = 32
-"""No function writes more bytes than this behind the place where its text ends."""
+"""No function writes more bytes than this after the place where its text ends."""
 
 COLUMN: Final = 8
 """Numbers are right-aligned in so many columns."""
@@ -159,7 +159,7 @@ def write_digits(text: TextArray, at: int, number: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at : int
         Where in the text to write.
     number : int
@@ -193,7 +193,7 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at : int
         Where in the text to write.
     number : int
@@ -221,7 +221,7 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at : int
         Where in the text to write.
     first, second, third : int
@@ -252,7 +252,7 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at : int
         Where in the text to write.
     source : ndarray, dtype=uint8
@@ -282,7 +282,7 @@ def fill_blanks(text: TextArray, at: int, end: int) -> None:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes behind the last that counts may be overwritten.
+        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
     at, end : int
         The half-open range of the text.
     """

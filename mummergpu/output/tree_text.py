@@ -16,7 +16,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.tree.decode import NodeColumns, decode_nodes
 from mummergpu.index.tree.layout import NO_NODE, PRECEDING_BASE_MASK, ROOT
 from mummergpu.index.tree.page import TreePage
-from mummergpu.index.tree.ukkonen import NumberArray
+from mummergpu.index.tree.ukkonen import Int32Array
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BASES, BREAK, decode
@@ -32,7 +32,7 @@ SHOWN_AT_ENDS: Final = 10
 
 NODES_AT_ONCE: Final = 1 << 15
 NUMBER_BYTES: Final = 11
-"""The most digits of a 32-bit number, and what stands behind it."""
+"""The most digits of a 32-bit number, and what stands after it."""
 
 COLUMNS: Final = (
     b"page",
@@ -138,7 +138,7 @@ def page_rows(indexed: TreePage) -> Iterator[bytes | TextArray]:
         yield text[: write_numbers(numbers, text)]
 
 
-def table_numbers(page: int, columns: NodeColumns) -> NumberArray:
+def table_numbers(page: int, columns: NodeColumns) -> Int32Array:
     """Return a row of numbers for each node, characters as numbers below 0."""
     is_root = columns.addresses == ROOT
     letters = -np.frombuffer(BASES, dtype=np.uint8).astype(np.int32)
@@ -162,7 +162,7 @@ def table_numbers(page: int, columns: NodeColumns) -> NumberArray:
 
 
 @jit
-def write_numbers(numbers: NumberArray, text: TextArray) -> int:
+def write_numbers(numbers: Int32Array, text: TextArray) -> int:
     """Write rows of numbers, tabs between them; return the number of bytes.
 
     A number below 0 is written as the character whose code it is without the sign.
@@ -206,7 +206,7 @@ def dot_text(pages: Iterable[TreePage]) -> Iterator[bytes]:
     """Yield the suffix trees of a small reference as one Graphviz graph.
 
     Inner nodes show their address and string depth, leaves their address and leaf id,
-    edges their bases, with a ``$`` behind those of a leaf. Suffix links are dashed, and
+    edges their bases, with a ``$`` after those of a leaf. Suffix links are dashed, and
     the links from leaf to leaf of a ``$`` chain dotted.
 
     Parameters

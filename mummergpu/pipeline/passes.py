@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
-from mummergpu.runtime.ordered_map import work_in_order
+from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.runtime.stats import Stats
 
 TASKS_AHEAD: Final = 2
@@ -144,7 +144,7 @@ class GroupPasses:
             for strand in self._search.strands:
                 file.write_columns(mems[strand])
 
-        work_in_order(self._executor, self._window, self._tasks(blocks, spilled), search, keep)
+        ordered_map(self._executor, self._window, self._tasks(blocks, spilled), search, keep)
         file.rewind()
 
     def _search_last(
@@ -171,7 +171,7 @@ class GroupPasses:
             return [Task(half, []) for half in task.block.halves()]
 
         tasks = self._tasks(blocks, spilled)
-        work_in_order(self._executor, self._window, tasks, search, write, halves)
+        ordered_map(self._executor, self._window, tasks, search, write, halves)
 
     def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
         with self._stats.stage("coords_to_buffers"):

@@ -23,7 +23,7 @@ from mummergpu.matching.columns import MemColumns
 
 
 class ArrayFile:
-    """Arrays written one behind the other to a nameless file, and read back in order.
+    """Arrays written one after the other to a nameless file, and read back in order.
 
     Raises
     ------

@@ -44,7 +44,7 @@ def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the folders that may keep code for this processor, the best first.
 
     A folder that the user has chosen stands alone. Otherwise a folder of this user in the
-    temporary directory comes behind the usual one, because a home can be read-only.
+    temporary directory comes after the usual one, because a home can be read-only.
 
     Parameters
     ----------

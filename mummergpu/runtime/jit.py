@@ -185,7 +185,7 @@ def on_first_compilation(announce: Callable[[], None]) -> None:
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of an element of a contiguous array, or of what lies behind it.
+    """Ask for the cache line of an element of a contiguous array, or of what lies after it.
 
     It never faults, and it changes nothing. To compiled functions it is known as
     ``prefetch(array, index)``.

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 _END: Final = object()
 
 
-def work_in_order(
+def ordered_map(
     executor: Executor,
     window: int,
     items: Iterable[Item],
@@ -71,7 +71,7 @@ def work_in_order(
             future.cancel()
 
 
-class ReadAhead(Generic[Item]):
+class Prefetcher(Generic[Item]):
     """Draws items in a thread of its own, a few more than have been asked for.
 
     A context manager, and an iterator over the items. Whatever `items` raises is raised to

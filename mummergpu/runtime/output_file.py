@@ -164,7 +164,7 @@ class OutputFile:
         """
         try:
             if self._reserved:
-                # The file is as long as this already; what is behind its end is given back.
+                # The file is as long as this already; what is after its end is given back.
                 os.ftruncate(self._descriptor, self._written)
             if self._file is not None:
                 self._file.finish(self._durable)

@@ -1,4 +1,4 @@
-"""New files that get their name when they are complete, and leave nothing behind before.
+"""New files that get their name when they are complete, and leave nothing after before.
 
 Where the file system can, such a file has no name at first (O_TMPFILE), so that nothing of
 it is left even if the process is killed. Elsewhere it has a temporary name in the same

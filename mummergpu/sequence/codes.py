@@ -28,7 +28,7 @@ STEP: Final = 32
 """Codes that are worked on together: one vector register on most machines."""
 
 MARGIN: Final = 64
-"""Breaks before and behind a sequence that is read in steps."""
+"""Breaks before and after a sequence that is read in steps."""
 
 BASES: Final = b"ACGTN"
 """The letter of each code, for people to read."""
@@ -165,7 +165,7 @@ def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) ->
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
-        Sequences one behind the other.
+        Sequences one after the other.
     offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
         Where each begins, and where the last ends.
 
@@ -212,7 +212,7 @@ def write_reverse_complements(
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
-        Sequences, one behind the other.
+        Sequences, one after the other.
     offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
         Where each begins, and where the last ends.
     result : ndarray, dtype=uint8, shape=(n_bases,)

@@ -1,7 +1,7 @@
 """How far two sequences agree, many bases at a time: what the sampled search is made of.
 
 Codes are compared a vector register at a time, and k-mers are read as two words. So up to
-`MARGIN` codes before and behind those that are asked about are read as well: sequences
+`MARGIN` codes before and after those that are asked about are read as well: sequences
 that are searched like this are copied with a margin of breaks (`with_margins`).
 """
 
@@ -49,7 +49,7 @@ def _difference(context: Any, builder: Any, signature: Any, arguments: Any, befo
     return builder.bitcast(outside, _MASK)
 
 
-def _equal_ahead(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+def _extend_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
     """Return how many of the next `STEP` bases are the same and no break."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -60,7 +60,7 @@ def _equal_ahead(typing_context: Any, one: Any, at: Any, other: Any, other_at: A
     return types.int64(one, types.int64, other, types.int64), generate
 
 
-def _equal_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+def _extend_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
     """Return how many of the last `STEP` bases before these are the same and no break."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -71,7 +71,7 @@ def _equal_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: 
     return types.int64(one, types.int64, other, types.int64), generate
 
 
-def _equal_word_behind(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+def _extend_word_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
     """Return how many of the last `WORD_STEP` bases before these are the same and no break."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -103,14 +103,14 @@ def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
 
 
 _Compare = Callable[[CodeArray, int, CodeArray, int], int]
-_equal_lanes_ahead = cast(_Compare, intrinsic(_equal_ahead))
-_equal_lanes_behind = cast(_Compare, intrinsic(_equal_behind))
-equal_word_behind = cast(_Compare, intrinsic(_equal_word_behind))
+_extend_lanes_right = cast(_Compare, intrinsic(_extend_right))
+_extend_lanes_left = cast(_Compare, intrinsic(_extend_left))
+extend_word_left = cast(_Compare, intrinsic(_extend_word_left))
 _codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
 
 
 @inline_without_refcounts
-def equal_ahead(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
+def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases from here on are the same and no break, up to `most`.
 
     Parameters
@@ -133,14 +133,14 @@ def equal_ahead(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
     """
     equal = 0
     while True:
-        run = _equal_lanes_ahead(one, at + equal, other, other_at + equal)
+        run = _extend_lanes_right(one, at + equal, other, other_at + equal)
         equal += run
         if run < STEP or equal >= most:
             return min(equal, most)
 
 
 @inline_without_refcounts
-def equal_behind(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
+def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases before these are the same and no break, up to `most`.
 
     Parameters
@@ -148,11 +148,11 @@ def equal_behind(one: CodeArray, at: int, other: CodeArray, other_at: int, most:
     one : ndarray, dtype=uint8
         The first sequence, with margins.
     at : int
-        The position behind the first base to compare, margins counted.
+        The position after the first base to compare, margins counted.
     other : ndarray, dtype=uint8
         The second sequence, with margins.
     other_at : int
-        The position behind its first base to compare.
+        The position after its first base to compare.
     most : int
         The most bases to count.
 
@@ -163,7 +163,7 @@ def equal_behind(one: CodeArray, at: int, other: CodeArray, other_at: int, most:
     """
     equal = 0
     while True:
-        run = _equal_lanes_behind(one, at - equal, other, other_at - equal)
+        run = _extend_lanes_left(one, at - equal, other, other_at - equal)
         equal += run
         if run < STEP or equal >= most:
             return min(equal, most)
@@ -247,7 +247,7 @@ def extend_match(
     Returns
     -------
     int
-        `length`, and the bases behind that match as well.
+        `length`, and the bases after that match as well.
     """
     while (
         start + length < end

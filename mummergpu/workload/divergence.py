@@ -33,7 +33,7 @@ def diverge(
     Returns
     -------
     copy : Reference
-        As many records, each called as its original with ``.copy`` behind; breaks stay.
+        As many records, each called as its original with ``.copy`` after; breaks stay.
     counts : dict of str to int
         The bases of the copy (Ns included), and the differences of each kind.
     """

@@ -26,7 +26,7 @@ from mummergpu.workload.splitmix import (
     scramble_compiled,
 )
 
-# Places in the tally, behind the six things that can happen at a base.
+# Places in the tally, after the six things that can happen at a base.
 BASES_READ, READS_FORWARD = 6, 7
 
 _RECORD: Final = np.frombuffer(b" record=", dtype=np.uint8)
@@ -115,7 +115,7 @@ def write_reads(
     record_bounds : ndarray, dtype=int64, shape=(n_records + 1,)
         Where records begin in the joined reference.
     names : ndarray, dtype=uint8
-        The names of the records, one behind the other.
+        The names of the records, one after the other.
     name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         Where each name begins.
     runs : ndarray, dtype=int64, shape=(n_runs, 2)

@@ -2,7 +2,7 @@
 
 SplitMix64 (Steele, Lea and Flood 2014): the n-th number of a stream is a fixed scrambling
 of ``key + n * GAMMA``, so any number of any stream can be had without those before it.
-Rates become 32-bit thresholds, and nothing behind them is a floating-point number.
+Rates become 32-bit thresholds, and nothing after them is a floating-point number.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from mummergpu.runtime.jit import inline
 
 BitArray = npt.NDArray[np.uint64]
 

@@ -23,7 +23,7 @@ class CheckedTable:
     path : str
         Its file.
     prefix : str
-        The names of the tables around it, each with a dot behind it.
+        The names of the tables around it, each with a dot after it.
     """
 
     def __init__(self, content: dict[str, Any], path: str, prefix: str) -> None:

@@ -24,9 +24,9 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, Strand, with_margins
@@ -116,7 +116,7 @@ def differences(
 ) -> list[str]:
     """Search a case under each policy; return where the backends differ."""
     found = []
-    cpu = CpuBackend(Stats())
+    cpu = TreeCpuBackend(Stats())
     cpu.load_pages(build(case, Layout.of(Policy(), wide)), case.minimum_length)
     expected = find_both(cpu, case.block)
     assert any(expected[strand][1] for strand in expected)
@@ -162,7 +162,7 @@ def kmer_differences(
     """
     found = []
     bases = case.reference.codes.size
-    cpu = CpuBackend(Stats())
+    cpu = TreeCpuBackend(Stats())
     whole = replace(case, page_size=bases)
     cpu.load_pages(build(whole, Layout.of(Policy())), case.minimum_length)
     expected = find_both(cpu, case.block)
@@ -171,7 +171,7 @@ def kmer_differences(
         length = wanted or choose_kmer_length(case.minimum_length, case.page_size)
         plan = plan_pages(bases, case.page_size, 0)
         pages = build_kmer_pages(case.reference, plan, length)
-        on_host = SampledCpuBackend(Stats())
+        on_host = KmerCpuBackend(Stats())
         on_device = KmerCudaBackend(device, cache, Stats(), lambda _: None)
         for backend in (on_host, on_device):
             backend.load_pages(pages, case.minimum_length)

@@ -44,7 +44,7 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.tree import cuda_pages as resident
 from mummergpu.matching.tree import cuda_program
-from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.runtime.stats import Stats
@@ -240,7 +240,7 @@ def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
     pages = GENOME.pages(Layout.of(given.policy))
     assert len(pages) >= 5
     block = GENOME.block()
-    cpu = CpuBackend(Stats())
+    cpu = TreeCpuBackend(Stats())
     held = []
     for group in groups_of(pages):
         given.backend.load_pages(group, GENOME.minimum_length)

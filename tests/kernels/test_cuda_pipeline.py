@@ -32,7 +32,7 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.matching import open_cuda as opening
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.open_backend import open_backend
-from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.libraries import Library
 from mummergpu.runtime.stats import Stats
@@ -307,11 +307,11 @@ def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(
     assert everything_given_back(machine.devices[0])
 
 
-def chosen(notices: list[str], **told: Any) -> tuple[CpuBackend | TreeCudaBackend, Stats]:
+def chosen(notices: list[str], **told: Any) -> tuple[TreeCpuBackend | TreeCudaBackend, Stats]:
     stats = Stats()
     options = match_options("r.fa", ("q.fa",), **told)
     backend = open_backend(options.index.kind, options.device, stats, notices.append)
-    assert isinstance(backend, CpuBackend | TreeCudaBackend)
+    assert isinstance(backend, TreeCpuBackend | TreeCudaBackend)
     return backend, stats
 
 
@@ -346,7 +346,7 @@ def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
     machine.patch.setattr(opening, "driver_facts", ask)
     notices: list[str] = []
     backend, _ = chosen(notices, backend="cpu")
-    assert isinstance(backend, CpuBackend)
+    assert isinstance(backend, TreeCpuBackend)
     assert notices == []
 
 
@@ -363,7 +363,7 @@ def test_auto_takes_the_cpu_where_something_is_missing_and_says_so(
     machine.looks(facts)
     notices: list[str] = []
     backend, _ = chosen(notices, backend="auto")
-    assert isinstance(backend, CpuBackend)
+    assert isinstance(backend, TreeCpuBackend)
     assert len(notices) == 1 and notices[0].startswith(notice)
     assert machine.devices == []
 
@@ -372,7 +372,7 @@ def test_auto_takes_the_cpu_where_the_device_is_full(machine: Machine) -> None:
     machine.memory_bytes = 1 << 20
     notices: list[str] = []
     backend, _ = chosen(notices, backend="auto")
-    assert isinstance(backend, CpuBackend)
+    assert isinstance(backend, TreeCpuBackend)
     assert len(notices) == 1 and "bytes of device memory are too few" in notices[0]
     assert everything_given_back(machine.devices[0])
 

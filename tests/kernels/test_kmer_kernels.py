@@ -50,7 +50,7 @@ from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer import cuda as kmer_search
-from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend, bit_planes_bytes
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.runtime.stats import Stats
@@ -167,7 +167,7 @@ def large_case(seed: int) -> tuple[SearchCase, int]:
 @pytest.mark.parametrize("seed", range(12))
 def test_larger_cases_give_what_the_cpu_backend_gives(opened: Open, seed: int) -> None:
     case, kmer_length = large_case(seed)
-    cpu = SampledCpuBackend(Stats())
+    cpu = KmerCpuBackend(Stats())
     pages = tables_of(case, kmer_length)
     cpu.load_pages(pages, case.minimum_length)
     # A few blocks of threads, or more than there are items.
@@ -201,7 +201,7 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     queries = (record[5:], record[minimum_length // 3 : 2 * minimum_length], "A" + copy[77:], "C")
     case = SearchCase("far", (record + "N" + copy,), queries, minimum_length)
     pages = tables_of(case, 8)
-    given, cpu = opened(), SampledCpuBackend(Stats())
+    given, cpu = opened(), KmerCpuBackend(Stats())
     given.backend.load_pages(pages, minimum_length)
     cpu.load_pages(pages, minimum_length)
     block = case.block()
@@ -374,7 +374,7 @@ def test_groups_of_parts_take_each_others_place(opened: Open) -> None:
     pages = tables_of(GENOME, 3)
     assert len(pages) >= 4
     block = GENOME.block()
-    cpu = SampledCpuBackend(Stats())
+    cpu = KmerCpuBackend(Stats())
     for group in (pages[:2], pages[2:3], pages[3:], pages[-1:], pages):
         given.backend.load_pages(group, GENOME.minimum_length)
         cpu.load_pages(group, GENOME.minimum_length)

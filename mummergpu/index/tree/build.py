@@ -30,7 +30,7 @@ BUILDERS: Final[dict[str, Callable[[CodeArray], GrownTree]]] = {
 
 
 def page_codes(reference: Reference, page: Page) -> CodeArray:
-    """Return the codes of a page with a break behind the last.
+    """Return the codes of a page with a break after the last.
 
     Parameters
     ----------

@@ -19,11 +19,11 @@ from mummergpu.index.tree.layout import (
     PARENT,
     STRING_DEPTH,
     SUFFIX_LINK,
-    HalfArray,
+    NodeHalfArray,
     place_in_strips,
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
-from mummergpu.index.tree.ukkonen import NumberArray
+from mummergpu.index.tree.ukkonen import Int32Array
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
 
@@ -65,17 +65,17 @@ class NodeColumns:
         The flags of the second half.
     """
 
-    addresses: NumberArray
-    edge_starts: NumberArray
-    edge_ends: NumberArray
-    string_depths: NumberArray
-    parents: NumberArray
-    suffix_links: NumberArray
+    addresses: Int32Array
+    edge_starts: Int32Array
+    edge_ends: Int32Array
+    string_depths: Int32Array
+    parents: Int32Array
+    suffix_links: Int32Array
     is_leaf: npt.NDArray[np.bool_]
-    children: NumberArray
-    leaf_ids: NumberArray
-    next_leaves: NumberArray
-    flags: NumberArray
+    children: Int32Array
+    leaf_ids: Int32Array
+    next_leaves: Int32Array
+    flags: Int32Array
 
 
 def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> NodeColumns:
@@ -125,13 +125,13 @@ def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> Node
 
 @jit
 def decode_fields(
-    nodes: HalfArray,
-    children: HalfArray,
+    nodes: NodeHalfArray,
+    children: NodeHalfArray,
     stride: int,
     width_bits: int,
     strip_bits: int,
     begin: int,
-    fields: NumberArray,
+    fields: Int32Array,
 ) -> None:
     """Fill the columns of `fields` with the nodes from number `begin` on.
 

@@ -12,14 +12,14 @@ from mummergpu.index.tree.layout import (
     LEAF_FLAG,
     REFERENCE_WIDTH_BITS,
     ROOT,
-    HalfArray,
     Layout,
+    NodeHalfArray,
     length_in_strips,
     place_in_strips,
     zeros_aligned,
 )
 from mummergpu.index.tree.node_words import (
-    Halves,
+    NodeWordArray,
     as_words,
     mark_leaf,
     write_child,
@@ -33,7 +33,7 @@ from mummergpu.index.tree.ukkonen import (
     STRING_DEPTH,
     SUFFIX_LINK,
     GrownTree,
-    NumberArray,
+    Int32Array,
 )
 from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
@@ -64,7 +64,7 @@ class FlatTree:
     children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
         Second halves, at the same offsets. In a merged tree both are views of one array.
     reference : ndarray, dtype=uint8
-        The codes of the page, with a break behind the last, in the layout's dimensions.
+        The codes of the page, with a break after the last, in the layout's dimensions.
     base_count : int
         The bases of the page, breaks within it included.
     node_count, leaf_count : int
@@ -72,8 +72,8 @@ class FlatTree:
     """
 
     layout: Layout
-    nodes: HalfArray
-    children: HalfArray
+    nodes: NodeHalfArray
+    children: NodeHalfArray
     reference: ByteArray
     base_count: int
     node_count: int
@@ -86,7 +86,7 @@ class FlatTree:
         return self.reference.size + sum(array.nbytes for array in arrays)
 
 
-def flatten_tree(tree: GrownTree, order: NumberArray, layout: Layout, base_before: int) -> FlatTree:
+def flatten_tree(tree: GrownTree, order: Int32Array, layout: Layout, base_before: int) -> FlatTree:
     """Write the nodes of a grown tree in their order and layout.
 
     Parameters
@@ -133,7 +133,7 @@ def flatten_tree(tree: GrownTree, order: NumberArray, layout: Layout, base_befor
     return FlatTree(layout, nodes, children, reference, base_count, order.size, tree.leaf_count)
 
 
-def empty_halves(slots: int, layout: Layout) -> tuple[HalfArray, HalfArray]:
+def empty_halves(slots: int, layout: Layout) -> tuple[NodeHalfArray, NodeHalfArray]:
     """Return zeroed arrays for the first and the second halves of `slots` nodes."""
     if not layout.merged_tree:
         size = slots * layout.half_bytes
@@ -142,7 +142,7 @@ def empty_halves(slots: int, layout: Layout) -> tuple[HalfArray, HalfArray]:
     return both, both[layout.half_elements :]
 
 
-def in_elements(memory: ByteArray, layout: Layout) -> HalfArray:
+def in_elements(memory: ByteArray, layout: Layout) -> NodeHalfArray:
     """Return memory for halves as an array of what the format is made of."""
     return memory.view(np.uint32) if layout.wide else memory
 
@@ -164,7 +164,7 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     reference : ndarray, dtype=uint8, shape=(n_places,)
         Output: zeros that become the codes in two dimensions.
     strip_bits : int
@@ -182,7 +182,7 @@ def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     base_before : int
         The code of the base before the page, `codes.BREAK` where there is none.
 
@@ -205,9 +205,9 @@ def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
 
 @jit
 def place_nodes(
-    order: NumberArray,
+    order: Int32Array,
     facts: WordArray,
-    addresses: NumberArray,
+    addresses: Int32Array,
     width_bits: int,
     strip_bits: int,
 ) -> None:
@@ -235,13 +235,13 @@ def place_nodes(
 
 @jit
 def write_nodes(
-    order: NumberArray,
-    inner_nodes: NumberArray,
-    next_leaves: NumberArray,
+    order: Int32Array,
+    inner_nodes: Int32Array,
+    next_leaves: Int32Array,
     facts: WordArray,
-    addresses: NumberArray,
-    nodes: Halves,
-    children: Halves,
+    addresses: Int32Array,
+    nodes: NodeWordArray,
+    children: NodeWordArray,
     stride: int,
 ) -> None:
     """Write every node: an inner node at its turn, a leaf at the turn of its parent.
@@ -266,7 +266,7 @@ def write_nodes(
     Notes
     -----
     What only the parent knows of an inner node (its own address, where the edge starts)
-    it adds at its own turn, in whichever order: an edge starts its parent's depth behind
+    it adds at its own turn, in whichever order: an edge starts its parent's depth after
     the first suffix. The other fields of a half are disjoint parts of zeroed memory.
     """
     for place in range(order.size):
@@ -297,10 +297,10 @@ def write_nodes(
 
 @inline
 def foresee(
-    order: NumberArray,
-    inner_nodes: NumberArray,
+    order: Int32Array,
+    inner_nodes: Int32Array,
     facts: WordArray,
-    addresses: NumberArray,
+    addresses: Int32Array,
     place: int,
 ) -> None:
     """Ask for the record of an inner node some turns ahead, later for what it points at.
@@ -339,10 +339,10 @@ def write_leaves(
     suffix: int,
     parent_depth: int,
     parent: int,
-    next_leaves: NumberArray,
+    next_leaves: Int32Array,
     facts: WordArray,
-    nodes: Halves,
-    children: Halves,
+    nodes: NodeWordArray,
+    children: NodeWordArray,
     stride: int,
 ) -> None:
     """Write a leaf and those chained to it.

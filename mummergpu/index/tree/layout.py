@@ -18,7 +18,7 @@ nodes of a page of 8,388,608 bases. In the wide format every field is a word of 
 a half 24 bytes; a page can have 2**30 bases, and its addresses stay below 2**31. Both are
 little-endian. In memory the paper's halves are arrays of bytes and the wide ones of words.
 
-A node has one ``$`` child although many suffixes can end behind the same bases, one at
+A node has one ``$`` child although many suffixes can end after the same bases, one at
 each break of the page: they are a chain, each leaf naming the next in its own ``$`` slot.
 
 Split trees keep the halves in two arrays, merged ones side by side in one. In two
@@ -40,8 +40,8 @@ import numpy.typing as npt
 from mummergpu.index.tree.policy import Policy
 from mummergpu.runtime.jit import inline_without_refcounts
 
-HalfArray = npt.NDArray[np.uint8] | npt.NDArray[np.uint32]
-"""Halves of nodes: bytes in the paper's format, words in the wide one."""
+NodeHalfArray = npt.NDArray[np.uint8] | npt.NDArray[np.uint32]
+"""NodeWordArray of nodes: bytes in the paper's format, words in the wide one."""
 
 # The fields of the first half.
 EDGE_START: Final = 0

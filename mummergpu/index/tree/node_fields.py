@@ -15,12 +15,12 @@ def _load_number(typing_context: Any, halves: Any, half: Any, field: Any) -> Any
     """Read the number of a field of the half that begins at an element of an array.
 
     In an array of bytes numbers have 24 bits: one unaligned 32-bit load and a mask; the byte
-    behind the number must be readable. In an array of words each field is one.
+    after the number must be readable. In an array of words each field is one.
 
     Parameters
     ----------
     halves : ndarray, dtype=uint8 or uint32
-        Halves of nodes (`layout`).
+        NodeWordArray of nodes (`layout`).
     half : int
         The element at which the half begins.
     field : int
@@ -57,7 +57,7 @@ def _load_flags(typing_context: Any, halves: Any, half: Any) -> Any:
     Parameters
     ----------
     halves : ndarray, dtype=uint8 or uint32
-        Halves of nodes (`layout`).
+        NodeWordArray of nodes (`layout`).
     half : int
         The element at which the half begins.
 

@@ -16,7 +16,7 @@ from mummergpu.index.tree.ukkonen import (
     FIRST_SUFFIX,
     RECORD_NUMBERS,
     GrownTree,
-    NumberArray,
+    Int32Array,
 )
 from mummergpu.runtime.jit import inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
@@ -28,7 +28,7 @@ LOOK_AHEAD: Final = 16
 """How many nodes ahead memory is asked for."""
 
 
-def order_nodes(tree: GrownTree, reordered: bool) -> NumberArray:
+def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
     """Return the order of a tree's nodes.
 
     Parameters
@@ -54,7 +54,7 @@ def order_nodes(tree: GrownTree, reordered: bool) -> NumberArray:
 
 @jit
 def order_breadth_then_depth_first(
-    inner_nodes: NumberArray, next_leaves: NumberArray, order: NumberArray
+    inner_nodes: Int32Array, next_leaves: Int32Array, order: Int32Array
 ) -> None:
     """Fill `order` level by level down to depth 15, and subtree by subtree below.
 
@@ -92,11 +92,11 @@ def order_breadth_then_depth_first(
 
 @inline
 def order_subtree(
-    inner_nodes: NumberArray,
-    next_leaves: NumberArray,
+    inner_nodes: Int32Array,
+    next_leaves: Int32Array,
     top: int,
-    waiting: NumberArray,
-    order: NumberArray,
+    waiting: Int32Array,
+    order: Int32Array,
     filled: int,
 ) -> int:
     """Append all nodes below `top` depth first, A before C before G before T before $.
@@ -146,13 +146,13 @@ def order_subtree(
 
 
 @jit
-def order_as_constructed(codes: CodeArray, inner_nodes: NumberArray, order: NumberArray) -> None:
+def order_as_constructed(codes: CodeArray, inner_nodes: Int32Array, order: Int32Array) -> None:
     """Fill `order` suffix by suffix: the inner node its insertion made, then its leaf.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     order : ndarray, dtype=int32, shape=(n_nodes,)

@@ -11,24 +11,24 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.index.tree.layout import FLAGS, IS_LEAF, HalfArray
+from mummergpu.index.tree.layout import FLAGS, IS_LEAF, NodeHalfArray
 from mummergpu.index.tree.node_fields import has_words
 from mummergpu.runtime.jit import inline, unsigned, widened
 
-Halves = npt.NDArray[Any]
+NodeWordArray = npt.NDArray[Any]
 """Of dtype uint32 in the wide format, of dtype int64 in the paper's."""
 
 LEAF_BIT: Final = 1 << 56
 
 
-def as_words(halves: HalfArray) -> Halves:
+def as_words(halves: NodeHalfArray) -> NodeWordArray:
     """Return an array of halves as one of the words that they are written in."""
     return halves.view(np.int64) if halves.dtype == np.uint8 else halves
 
 
 @inline
 def write_half(
-    words: Halves, half: int, first: int, second: int, third: int, fourth: int, fifth: int
+    words: NodeWordArray, half: int, first: int, second: int, third: int, fourth: int, fifth: int
 ) -> None:
     """Add five numbers to a half; each field is written once, or with numbers that add up.
 
@@ -53,7 +53,7 @@ def write_half(
 
 
 @inline
-def write_child(words: Halves, half: int, code: int, address: int) -> None:
+def write_child(words: NodeWordArray, half: int, code: int, address: int) -> None:
     """Write one child of an inner node.
 
     Parameters
@@ -78,7 +78,7 @@ def write_child(words: Halves, half: int, code: int, address: int) -> None:
 
 
 @inline
-def mark_leaf(words: Halves, half: int) -> None:
+def mark_leaf(words: NodeWordArray, half: int) -> None:
     """Mark the first half of a leaf as such.
 
     Parameters
@@ -95,7 +95,7 @@ def mark_leaf(words: Halves, half: int) -> None:
 
 
 @inline
-def write_flags(words: Halves, half: int, flags: int) -> None:
+def write_flags(words: NodeWordArray, half: int, flags: int) -> None:
     """Write the flags of a second half; `layout.LEAF_FLAG` is among them.
 
     Parameters

@@ -30,7 +30,7 @@ from mummergpu.index.tree.ukkonen import (
     STRING_DEPTH,
     SUFFIX_LINK,
     GrownTree,
-    NumberArray,
+    Int32Array,
 )
 from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
@@ -40,7 +40,7 @@ WordArray = npt.NDArray[np.int64]
 DEPTH_SHIFT: Final = 31
 NUMBER_MASK: Final = (1 << DEPTH_SHIFT) - 1
 LINKED: Final = 1 << 62
-"""What is known of the node that a suffix makes: its number, its string depth behind, and
+"""What is known of the node that a suffix makes: its number, its string depth after, and
 whether it has its suffix link; 0 for suffixes that make none."""
 
 
@@ -82,7 +82,7 @@ def grow_sorted_tree(codes: CodeArray) -> GrownTree:
 
 
 @inline
-def add_branch(stack: NumberArray, top: int, smallest: int) -> None:
+def add_branch(stack: Int32Array, top: int, smallest: int) -> None:
     """Count a branch of the node on top: the two smallest of its branches' smallest suffixes.
 
     Parameters
@@ -103,7 +103,7 @@ def add_branch(stack: NumberArray, top: int, smallest: int) -> None:
 
 @jit
 def find_makers(
-    suffixes: NumberArray, shared: NumberArray, made_by: WordArray, makers: NumberArray
+    suffixes: Int32Array, shared: Int32Array, made_by: WordArray, makers: Int32Array
 ) -> int:
     """Find the suffix that makes each inner node, and note the node's string depth by it.
 
@@ -155,7 +155,7 @@ def find_makers(
 
 
 @jit
-def number_nodes(made_by: WordArray, inner_nodes: NumberArray) -> None:
+def number_nodes(made_by: WordArray, inner_nodes: Int32Array) -> None:
     """Give each node its number, and its record all but children and some suffix links.
 
     Where the next suffix makes the node one base above, that is where the link leads.
@@ -185,7 +185,7 @@ def number_nodes(made_by: WordArray, inner_nodes: NumberArray) -> None:
 
 
 @inline
-def ancestor_at(path: NumberArray, top: int, depth: int) -> int:
+def ancestor_at(path: Int32Array, top: int, depth: int) -> int:
     """Return the node of a string depth on a path of ascending depths; most are near its end.
 
     Parameters
@@ -223,10 +223,10 @@ def ancestor_at(path: NumberArray, top: int, depth: int) -> int:
 @inline
 def look_ahead(
     codes: CodeArray,
-    suffixes: NumberArray,
-    shared: NumberArray,
+    suffixes: Int32Array,
+    shared: Int32Array,
     made_by: WordArray,
-    inner_nodes: NumberArray,
+    inner_nodes: Int32Array,
     place: int,
 ) -> None:
     """Ask for what the walk will want to know of a coming leaf, and for what it will change.
@@ -234,7 +234,7 @@ def look_ahead(
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     suffixes : ndarray, dtype=int32, shape=(n_leaves,)
         The suffixes in the order of their codes, without those that begin with a break.
     shared : ndarray, dtype=int32, shape=(n_leaves + 1,)
@@ -259,19 +259,19 @@ def look_ahead(
 @jit
 def walk(
     codes: CodeArray,
-    suffixes: NumberArray,
-    shared: NumberArray,
-    makers: NumberArray,
+    suffixes: Int32Array,
+    shared: Int32Array,
+    makers: Int32Array,
     made_by: WordArray,
-    inner_nodes: NumberArray,
-    next_leaves: NumberArray,
+    inner_nodes: Int32Array,
+    next_leaves: Int32Array,
 ) -> None:
     """Give each node its children and each leaf its place, and lay the other suffix links.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     suffixes : ndarray, dtype=int32, shape=(n_leaves,)
         The suffixes in the order of their codes, without those that begin with a break.
     shared : ndarray, dtype=int32, shape=(n_leaves + 1,)

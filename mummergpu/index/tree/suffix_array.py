@@ -1,8 +1,8 @@
 """The sorted suffixes of a page, and how many bases neighbours among them share.
 
 Suffixes are sorted by libdivsufsort (the library `pydivsufsort`, an optional one); breaks
-sort behind all bases, so what begins with one comes last and is left out. Between two
-neighbours lie their *shared bases*, of which none is a break: what lies behind a break
+sort after all bases, so what begins with one comes last and is left out. Between two
+neighbours lie their *shared bases*, of which none is a break: what lies after a break
 orders suffixes and counts no further.
 
 References
@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.errors import OptionError
-from mummergpu.index.tree.ukkonen import NumberArray
+from mummergpu.index.tree.ukkonen import Int32Array
 from mummergpu.runtime.jit import jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
@@ -27,7 +27,7 @@ LOOK_AHEAD: Final = 16
 """How many suffixes or nodes ahead memory is asked for."""
 
 
-def sort_suffixes(codes: CodeArray) -> NumberArray:
+def sort_suffixes(codes: CodeArray) -> Int32Array:
     """Return the suffixes of a page in the order of their codes.
 
     Parameters
@@ -50,25 +50,25 @@ def sort_suffixes(codes: CodeArray) -> NumberArray:
     except ImportError as error:
         message = f"'sa' needs pydivsufsort (pip install 'mummergpu[sa]'): {error}"
         raise OptionError("--builder", message) from error
-    suffixes: NumberArray = divsufsort(codes)
+    suffixes: Int32Array = divsufsort(codes)
     return suffixes
 
 
 @jit
-def shared_bases(codes: CodeArray, suffixes: NumberArray) -> NumberArray:
+def shared_bases(codes: CodeArray, suffixes: Int32Array) -> Int32Array:
     """Return how many bases each suffix shares with the one before it in the order.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     suffixes : ndarray, dtype=int32, shape=(n_leaves,)
         The suffixes in the order of their codes, without those that begin with a break.
 
     Returns
     -------
     ndarray, dtype=int32, shape=(n_leaves + 1,)
-        The shared bases, none of them a break; 0 for the first suffix, and behind the last.
+        The shared bases, none of them a break; 0 for the first suffix, and after the last.
     """
     shared = np.zeros(suffixes.size + 1, dtype=np.int32)
     before = np.full(codes.size, -1, dtype=np.int32)

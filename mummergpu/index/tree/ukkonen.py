@@ -13,7 +13,7 @@ the leaf of suffix s, ``~s``.
 Breaks (other letters than ACGT, borders of records, the end of the page) end every suffix
 that reaches them: a suffix is inserted from its first base to the next break and no
 further, and a suffix that begins with a break is not inserted at all. Suffixes that end
-behind the same bases hang on one ``$`` child as a chain, the last one first.
+after the same bases hang on one ``$`` child as a chain, the last one first.
 
 References
 ----------
@@ -32,7 +32,7 @@ from mummergpu.index.tree.layout import zeros_aligned
 from mummergpu.runtime.jit import inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
-NumberArray = npt.NDArray[np.int32]
+Int32Array = npt.NDArray[np.int32]
 
 FIRST_SUFFIX: Final = 0
 STRING_DEPTH: Final = 1
@@ -55,7 +55,7 @@ class GrownTree:
     Attributes
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, 8)
         The records of inner nodes in the order of their creation; the root is the first.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
@@ -65,8 +65,8 @@ class GrownTree:
     """
 
     codes: CodeArray
-    inner_nodes: NumberArray
-    next_leaves: NumberArray
+    inner_nodes: Int32Array
+    next_leaves: Int32Array
     leaf_count: int
 
 
@@ -101,9 +101,9 @@ def grow_tree(codes: CodeArray) -> GrownTree:
 @jit
 def insert_suffixes(
     codes: CodeArray,
-    inner_nodes: NumberArray,
-    next_leaves: NumberArray,
-    word_nodes: NumberArray,
+    inner_nodes: Int32Array,
+    next_leaves: Int32Array,
+    word_nodes: Int32Array,
 ) -> int:
     """Insert every suffix, from the longest to the shortest; return the inner nodes made.
 
@@ -130,7 +130,7 @@ def insert_suffixes(
     it goes (Ukkonen's phases that only move the active point), becomes a leaf where it
     stops (the phases that insert), and hands on through a suffix link.
 
-    Each step waits for memory: the node behind the suffix link is anywhere, so is its
+    Each step waits for memory: the node after the suffix link is anywhere, so is its
     child. `word_nodes` holds, for each word of ten bases, the first node at or below its
     end; it serves only to ask for the nodes on the path of a suffix some steps before its
     turn, and halves the time.
@@ -176,7 +176,7 @@ def insert_suffixes(
 
 
 @inline
-def first_suffix_below(inner_nodes: NumberArray, child: int) -> int:
+def first_suffix_below(inner_nodes: Int32Array, child: int) -> int:
     """Return a suffix whose path passes a child, which is an inner node or a leaf.
 
     Parameters
@@ -197,7 +197,7 @@ def first_suffix_below(inner_nodes: NumberArray, child: int) -> int:
 @inline
 def descend(
     codes: CodeArray,
-    inner_nodes: NumberArray,
+    inner_nodes: Int32Array,
     suffix: int,
     node: int,
     node_depth: int,
@@ -208,7 +208,7 @@ def descend(
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     suffix : int
@@ -244,7 +244,7 @@ def descend(
 @inline
 def extend(
     codes: CodeArray,
-    inner_nodes: NumberArray,
+    inner_nodes: Int32Array,
     suffix: int,
     node: int,
     node_depth: int,
@@ -256,7 +256,7 @@ def extend(
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     suffix : int
@@ -291,8 +291,8 @@ def extend(
 @inline
 def split(
     codes: CodeArray,
-    inner_nodes: NumberArray,
-    next_leaves: NumberArray,
+    inner_nodes: Int32Array,
+    next_leaves: Int32Array,
     suffix: int,
     depth: int,
     below: int,
@@ -303,7 +303,7 @@ def split(
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
@@ -334,7 +334,7 @@ def word_at(codes: CodeArray, begin: int) -> int:
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     begin : int
         Where in the page the first base lies, 0-based.
 
@@ -352,9 +352,9 @@ def word_at(codes: CodeArray, begin: int) -> int:
 @inline
 def foresee(
     codes: CodeArray,
-    inner_nodes: NumberArray,
-    word_nodes: NumberArray,
-    ring: NumberArray,
+    inner_nodes: Int32Array,
+    word_nodes: Int32Array,
+    ring: Int32Array,
     suffix: int,
     word: int,
 ) -> int:
@@ -365,7 +365,7 @@ def foresee(
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break behind its last base.
+        The page, with a break after its last base.
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     word_nodes : ndarray, dtype=int32, shape=(4**WORD_BASES,)
@@ -380,7 +380,7 @@ def foresee(
     Returns
     -------
     int
-        The number of the ten bases that begin 24 bases behind the suffix.
+        The number of the ten bases that begin 24 bases after the suffix.
     """
     last = suffix + FAR_AHEAD + WORD_BASES - 1
     if last >= codes.size:

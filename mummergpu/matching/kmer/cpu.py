@@ -35,9 +35,9 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import (
     WORD_STEP,
-    equal_ahead,
-    equal_behind,
-    equal_word_behind,
+    extend_left,
+    extend_right,
+    extend_word_left,
     kmer_at,
 )
 
@@ -84,7 +84,7 @@ DAMAGED_HERE: Final = -2
 _RowArrays = tuple[ColumnArray, ColumnArray, ColumnArray]
 
 
-class SampledCpuBackend(PageByPageBackend[KmerPage]):
+class KmerCpuBackend(PageByPageBackend[KmerPage]):
     """Searches tables of k-mers (`page_by_page.PageByPageBackend`).
 
     Parameters
@@ -255,7 +255,7 @@ def find_lists(
     reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference with margins.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
-        The samples. In place of its k-mer a sample gets the beginning of its list, and behind that
+        The samples. In place of its k-mer a sample gets the beginning of its list, and after that
         the end.
     size : int
         The number of samples in the batch.
@@ -344,15 +344,15 @@ def extend_sample(
         found = part_begin + position
         most_left = min(step, at - query_begin)
         if step <= WORD_STEP:
-            left = equal_word_behind(codes, MARGIN + at, reference, MARGIN + found)
+            left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
             left = min(left, most_left)
         else:
-            left = equal_behind(codes, MARGIN + at, reference, MARGIN + found, most_left)
+            left = extend_left(codes, MARGIN + at, reference, MARGIN + found, most_left)
         if left == step:
             continue
         behind = at + kmer_length
         length = left + kmer_length
-        length += equal_ahead(
+        length += extend_right(
             codes, MARGIN + behind, reference, MARGIN + found + kmer_length, query_end - behind
         )
         if length < minimum_length:

@@ -29,7 +29,7 @@ SIZES: Final = WorkSizes(
 threads to have some."""
 
 
-class CpuBackend(PageByPageBackend[TreePage]):
+class TreeCpuBackend(PageByPageBackend[TreePage]):
     """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`).
 
     Parameters

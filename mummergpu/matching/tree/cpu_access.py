@@ -1,4 +1,4 @@
-"""How the kernels read a flat tree: every layout behind the same small functions.
+"""How the kernels read a flat tree: every layout after the same small functions.
 
 An address is the index of a record in every layout, so that only the distance between two
 records (`stride`, in elements of their array) differs; the type of the array tells the
@@ -19,7 +19,7 @@ from mummergpu.index.tree.layout import (
     REFERENCE_WIDTH_BITS,
     STRING_DEPTH,
     SUFFIX_LINK,
-    HalfArray,
+    NodeHalfArray,
     place_in_strips,
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
@@ -27,7 +27,7 @@ from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, 
 
 
 @inline_without_refcounts
-def prefetch_node(nodes: HalfArray, stride: int, node: int) -> None:
+def prefetch_node(nodes: NodeHalfArray, stride: int, node: int) -> None:
     """Ask for a node some time before it is read.
 
     Parameters
@@ -43,7 +43,7 @@ def prefetch_node(nodes: HalfArray, stride: int, node: int) -> None:
 
 
 @inline_without_refcounts
-def string_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
+def string_depth_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
     """Return the string depth of a node.
 
     Parameters
@@ -64,7 +64,7 @@ def string_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
 
 
 @inline_without_refcounts
-def path_start_of(nodes: HalfArray, stride: int, node: int) -> int:
+def path_start_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
     """Return where in the page an occurrence of a node's path begins.
 
     Parameters
@@ -86,7 +86,7 @@ def path_start_of(nodes: HalfArray, stride: int, node: int) -> int:
 
 
 @inline_without_refcounts
-def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
+def parent_depth_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
     """Return the string depth of a node's parent, without reading the parent.
 
     Parameters
@@ -109,7 +109,7 @@ def parent_depth_of(nodes: HalfArray, stride: int, node: int) -> int:
 
 
 @inline_without_refcounts
-def parent_of(nodes: HalfArray, stride: int, node: int) -> int:
+def parent_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
     """Return the parent of a node.
 
     Parameters
@@ -130,7 +130,7 @@ def parent_of(nodes: HalfArray, stride: int, node: int) -> int:
 
 
 @inline_without_refcounts
-def suffix_link_of(nodes: HalfArray, stride: int, node: int) -> int:
+def suffix_link_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
     """Return the node whose path is one base shorter at its beginning.
 
     Parameters
@@ -151,7 +151,7 @@ def suffix_link_of(nodes: HalfArray, stride: int, node: int) -> int:
 
 
 @inline_without_refcounts
-def is_leaf(nodes: HalfArray, stride: int, node: int) -> bool:
+def is_leaf(nodes: NodeHalfArray, stride: int, node: int) -> bool:
     """Return whether a node is a leaf.
 
     Parameters
@@ -172,7 +172,7 @@ def is_leaf(nodes: HalfArray, stride: int, node: int) -> bool:
 
 
 @inline_without_refcounts
-def child_of(children: HalfArray, stride: int, node: int, code: int) -> int:
+def child_of(children: NodeHalfArray, stride: int, node: int, code: int) -> int:
     """Return the child of an inner node by the first code of its edge.
 
     Parameters
@@ -195,7 +195,7 @@ def child_of(children: HalfArray, stride: int, node: int, code: int) -> int:
 
 
 @inline_without_refcounts
-def leaf_id_of(children: HalfArray, stride: int, leaf: int) -> int:
+def leaf_id_of(children: NodeHalfArray, stride: int, leaf: int) -> int:
     """Return where in the page the suffix of a leaf begins.
 
     Parameters
@@ -216,8 +216,8 @@ def leaf_id_of(children: HalfArray, stride: int, leaf: int) -> int:
 
 
 @inline_without_refcounts
-def next_leaf_of(children: HalfArray, stride: int, leaf: int) -> int:
-    """Return the next leaf that ends behind the same bases.
+def next_leaf_of(children: NodeHalfArray, stride: int, leaf: int) -> int:
+    """Return the next leaf that ends after the same bases.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def next_leaf_of(children: HalfArray, stride: int, leaf: int) -> int:
 
 
 @inline_without_refcounts
-def preceding_base_of(children: HalfArray, stride: int, leaf: int) -> int:
+def preceding_base_of(children: NodeHalfArray, stride: int, leaf: int) -> int:
     """Return the code of the base before the suffix of a leaf.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.index.tree.flatten import ByteArray
-from mummergpu.index.tree.layout import NO_NODE, ROOT, HalfArray
+from mummergpu.index.tree.layout import NO_NODE, ROOT, NodeHalfArray
 from mummergpu.matching.tree.cpu_access import (
     child_of,
     is_leaf,
@@ -24,7 +24,7 @@ from mummergpu.matching.tree.cpu_access import (
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
-NumberArray = npt.NDArray[np.int32]
+Int32Array = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]
 
 
@@ -62,7 +62,7 @@ def begin_query(
     lane: int,
     upcoming: int,
 ) -> int:
-    """Give a lane the next query that is long enough, or -1; return the one behind it.
+    """Give a lane the next query that is long enough, or -1; return the one after it.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def begin_query(
 
 @inline_without_refcounts
 def advance(
-    nodes: HalfArray,
-    children: HalfArray,
+    nodes: NodeHalfArray,
+    children: NodeHalfArray,
     stride: int,
     reference: ByteArray,
     strip_bits: int,
@@ -183,8 +183,8 @@ def advance(
 
 @inline_without_refcounts
 def is_candidate(
-    nodes: HalfArray,
-    children: HalfArray,
+    nodes: NodeHalfArray,
+    children: NodeHalfArray,
     stride: int,
     codes: CodeArray,
     begin: int,
@@ -232,7 +232,7 @@ def is_candidate(
 
 
 @inline_without_refcounts
-def follow_suffix_link(nodes: HalfArray, stride: int, lanes: OffsetArray, lane: int) -> None:
+def follow_suffix_link(nodes: NodeHalfArray, stride: int, lanes: OffsetArray, lane: int) -> None:
     """Move a lane to a node from which the match of its new start, one base shorter, is found.
 
     From a leaf its own suffix link is tried first: the next leaf continues the same

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.index.tree.layout import NO_NODE, HalfArray
+from mummergpu.index.tree.layout import NO_NODE, NodeHalfArray
 from mummergpu.matching.tree.cpu_access import (
     child_of,
     is_leaf,
@@ -25,8 +25,8 @@ DAMAGED: Final = -1
 
 @inline_without_refcounts
 def search_below(
-    nodes: HalfArray,
-    children: HalfArray,
+    nodes: NodeHalfArray,
+    children: NodeHalfArray,
     stride: int,
     slots: int,
     owned_count: int,
@@ -135,7 +135,7 @@ def search_below(
 
 @inline_without_refcounts
 def take_leaves(
-    children: HalfArray,
+    children: NodeHalfArray,
     stride: int,
     leaf: int,
     owned_count: int,
@@ -190,8 +190,8 @@ def take_leaves(
 
 
 @inline_without_refcounts
-def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
-    """Return the first child of a node from a slot on, and the slot behind it.
+def next_child(children: NodeHalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
+    """Return the first child of a node from a slot on, and the slot after it.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[
     Returns
     -------
     tuple of int
-        The address of the child, or `NO_NODE`, and the slot behind the child's.
+        The address of the child, or `NO_NODE`, and the slot after the child's.
     """
     child = NO_NODE
     while slot <= BREAK and child == NO_NODE:
@@ -217,8 +217,8 @@ def next_child(children: HalfArray, stride: int, node: int, slot: int) -> tuple[
 
 
 @inline_without_refcounts
-def slot_behind(children: HalfArray, stride: int, node: int, child: int) -> int:
-    """Return the slot behind that of a child; leaves far down a chain are in the last.
+def slot_behind(children: NodeHalfArray, stride: int, node: int, child: int) -> int:
+    """Return the slot after that of a child; leaves far down a chain are in the last.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def slot_behind(children: HalfArray, stride: int, node: int, child: int) -> int:
 
 @inline_without_refcounts
 def query_code(
-    nodes: HalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
+    nodes: NodeHalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
 ) -> int:
     """Return the code by which the query path leaves a node that lies on it above L.
 

@@ -4,7 +4,7 @@ Where a match stands is told by two numbers: the lowest node reached, in whose e
 whose end it stops, and the bases matched. From one suffix of the query to the next, shorter
 by its first base, a suffix link leads past everything that is known to match.
 
-Nearly every step goes to a node that is not in any cache. A GPU hides that time behind other
+Nearly every step goes to a node that is not in any cache. A GPU hides that time after other
 threads; here one thread goes through several queries in turn, and leaves each as soon as it
 has asked for the next node. The queries under way are the lanes, as in a warp.
 """
@@ -12,7 +12,7 @@ has asked for the next node. The queries under way are the lanes, as in a warp.
 from __future__ import annotations
 
 from mummergpu.index.tree.flatten import ByteArray
-from mummergpu.index.tree.layout import HalfArray
+from mummergpu.index.tree.layout import NodeHalfArray
 from mummergpu.matching.tree.cpu_access import parent_depth_of
 from mummergpu.matching.tree.cpu_lanes import (
     END,
@@ -24,7 +24,7 @@ from mummergpu.matching.tree.cpu_lanes import (
     QUERY,
     SKIPS,
     START,
-    NumberArray,
+    Int32Array,
     OffsetArray,
     advance,
     begin_query,
@@ -37,8 +37,8 @@ from mummergpu.sequence.codes import CodeArray
 
 @jit_without_refcounts
 def match_kernel(
-    nodes: HalfArray,
-    children: HalfArray,
+    nodes: NodeHalfArray,
+    children: NodeHalfArray,
     stride: int,
     reference: ByteArray,
     strip_bits: int,
@@ -46,9 +46,9 @@ def match_kernel(
     offsets: OffsetArray,
     minimum_length: int,
     lanes: OffsetArray,
-    positions: NumberArray,
-    lowest_nodes: NumberArray,
-    edge_lengths: NumberArray,
+    positions: Int32Array,
+    lowest_nodes: Int32Array,
+    edge_lengths: Int32Array,
     candidate_offsets: OffsetArray,
     candidate_counts: OffsetArray,
 ) -> bool:
@@ -75,7 +75,7 @@ def match_kernel(
     positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
         Output: where in its query each candidate begins, the lowest node reached, and the
         bases matched along the edge to it. There is room for every position of a query
-        that has `minimum_length` bases behind it.
+        that has `minimum_length` bases after it.
     candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where the room for the candidates of each query begins.
     candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
@@ -145,9 +145,9 @@ def match_kernel(
 
 @jit_without_refcounts
 def close_ranks(
-    positions: NumberArray,
-    lowest_nodes: NumberArray,
-    edge_lengths: NumberArray,
+    positions: Int32Array,
+    lowest_nodes: Int32Array,
+    edge_lengths: Int32Array,
     candidate_offsets: OffsetArray,
     candidate_counts: OffsetArray,
 ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.index.tree.layout import HalfArray
+from mummergpu.index.tree.layout import NodeHalfArray
 from mummergpu.matching.row_order import sort_rows
 from mummergpu.matching.tree.cpu_access import (
     child_of,
@@ -20,7 +20,7 @@ from mummergpu.matching.tree.cpu_access import (
     prefetch_node,
     string_depth_of,
 )
-from mummergpu.matching.tree.cpu_lanes import NumberArray, OffsetArray
+from mummergpu.matching.tree.cpu_lanes import Int32Array, OffsetArray
 from mummergpu.matching.tree.cpu_leaves import search_below
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
@@ -36,8 +36,8 @@ than the turns between finding P and using it."""
 
 @jit_without_refcounts
 def print_kernel(
-    nodes: HalfArray,
-    children: HalfArray,
+    nodes: NodeHalfArray,
+    children: NodeHalfArray,
     stride: int,
     base_count: int,
     page_begin: int,
@@ -47,9 +47,9 @@ def print_kernel(
     offsets: OffsetArray,
     minimum_length: int,
     tops: OffsetArray,
-    positions: NumberArray,
-    lowest_nodes: NumberArray,
-    edge_lengths: NumberArray,
+    positions: Int32Array,
+    lowest_nodes: Int32Array,
+    edge_lengths: Int32Array,
     candidate_offsets: OffsetArray,
     mem_offsets: OffsetArray,
     query_starts: OffsetArray,
@@ -158,11 +158,11 @@ def print_kernel(
 
 @inline_without_refcounts
 def foresee(
-    nodes: HalfArray,
-    children: HalfArray,
+    nodes: NodeHalfArray,
+    children: NodeHalfArray,
     stride: int,
     minimum_length: int,
-    lowest_nodes: NumberArray,
+    lowest_nodes: Int32Array,
     candidate_count: int,
     tops: OffsetArray,
     step: int,

@@ -34,8 +34,8 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import read_reference
-from mummergpu.matching.kmer.cpu import SampledCpuBackend, kmer_kernel
-from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.kmer.cpu import KmerCpuBackend, kmer_kernel
+from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cpu_match import match_kernel
 from mummergpu.matching.tree.cpu_print import print_kernel
 from mummergpu.pipeline import build_index as indexing
@@ -155,7 +155,7 @@ def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Pat
     reference = read_reference(str(fasta))
     compiled: Any = (kmer_kernel, match_kernel, print_kernel)
     backend: Any
-    for told, backend in ((SAMPLED, SampledCpuBackend), (TREE, CpuBackend)):
+    for told, backend in ((SAMPLED, KmerCpuBackend), (TREE, TreeCpuBackend)):
         index = IndexFile(str(index_of(fasta, tmp_path, **told)))
         if told is SAMPLED:
             built: Any = build_kmer_pages(reference, index.pages, index.header.kmer_length)

@@ -156,9 +156,7 @@ def test_a_change_in_an_inlined_function_of_another_file_is_seen(tmp_path: Path)
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     inner, outer = package / "sequence" / "inner.py", package / "sequence" / "outer.py"
     source = "from mummergpu.runtime.jit import {0}\n{1}\n\n@{0}\ndef f(x):\n    return {2}\n"
-    outer.write_text(
-        source.format("jit", "from mummergpu.sequence import inner", "inner.f(x)")
-    )
+    outer.write_text(source.format("jit", "from mummergpu.sequence import inner", "inner.f(x)"))
     program = "from mummergpu.sequence.outer import f; print(f(20))"
     for expression, expected in [("x + 1", "21"), ("x + 2", "22"), ("x + 1", "21")]:
         inner.write_text(source.format("inline", "", expression))

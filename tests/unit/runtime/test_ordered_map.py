@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mummergpu.runtime.ordered_map import ReadAhead, work_in_order
+from mummergpu.runtime.ordered_map import Prefetcher, ordered_map
 
 
 def test_results_come_in_order_though_the_work_does_not() -> None:
@@ -21,7 +21,7 @@ def test_results_come_in_order_though_the_work_does_not() -> None:
         return number
 
     with ThreadPoolExecutor(4) as executor:
-        work_in_order(executor, 7, range(60), work, taken.append)
+        ordered_map(executor, 7, range(60), work, taken.append)
     assert taken == list(range(60))
 
 
@@ -42,7 +42,7 @@ def test_no_more_items_than_the_window_are_drawn_ahead() -> None:
         taken += 1
 
     with ThreadPoolExecutor(2) as executor:
-        work_in_order(executor, 5, items(), lambda number: number, take)
+        ordered_map(executor, 5, items(), lambda number: number, take)
     assert taken == 50
     assert furthest == 5
 
@@ -55,7 +55,7 @@ def test_items_without_a_result_are_cut_until_they_have_one() -> None:
         return [numbers[:middle], numbers[middle:]]
 
     with ThreadPoolExecutor(3) as executor:
-        work_in_order(
+        ordered_map(
             executor,
             4,
             [range(0, 16), range(16, 17), range(17, 40)],
@@ -90,7 +90,7 @@ def test_the_first_failure_ends_all(culprit: str) -> None:
         ThreadPoolExecutor(2) as executor,
         pytest.raises(ValueError, match=culprit),
     ):
-        work_in_order(executor, 4, items(), work, take)
+        ordered_map(executor, 4, items(), work, take)
     count = 0
     while worked.acquire(blocking=False):
         count += 1
@@ -105,7 +105,7 @@ def test_items_are_drawn_ahead_in_order_by_another_thread() -> None:
             threads.add(threading.current_thread())
             yield number
 
-    with ReadAhead(items(), 3) as ahead:
+    with Prefetcher(items(), 3) as ahead:
         assert list(ahead) == list(range(40))
     assert len(threads) == 1
     assert threading.current_thread() not in threads
@@ -123,7 +123,7 @@ def test_no_more_are_drawn_than_may_wait() -> None:
                 enough.set()
             yield number
 
-    with ReadAhead(items(), 3) as ahead:
+    with Prefetcher(items(), 3) as ahead:
         assert next(iter(ahead)) == 0
         assert enough.wait(10)
         time.sleep(0.05)
@@ -138,7 +138,7 @@ def test_what_the_items_raise_comes_after_those_before() -> None:
         raise ValueError("broken")
 
     taken = []
-    with ReadAhead(items(), 5) as ahead, pytest.raises(ValueError, match="broken"):
+    with Prefetcher(items(), 5) as ahead, pytest.raises(ValueError, match="broken"):
         for item in ahead:
             taken.append(item)
     assert taken == [1, 2]
@@ -157,7 +157,7 @@ def test_a_failure_of_who_takes_the_items_ends_the_thread() -> None:
             closed.set()
 
     endless = items()
-    with pytest.raises(ValueError, match="taker"), ReadAhead(endless, 2) as ahead:
+    with pytest.raises(ValueError, match="taker"), Prefetcher(endless, 2) as ahead:
         for item in ahead:
             if item == 10:
                 raise ValueError("taker")

@@ -12,8 +12,8 @@ from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 from mummergpu.sequence.extension import (
     MAXIMUM_KMER_LENGTH,
     STEP,
-    equal_ahead,
-    equal_behind,
+    extend_left,
+    extend_right,
     kmer_at,
 )
 
@@ -75,8 +75,8 @@ def test_as_many_are_equal_as_are_counted_one_by_one(
     other_at = data.draw(st.one_of(st.just(along), st.integers(0, len(other))), "other at")
     texts = with_margins(codes_of(one)), with_margins(codes_of(other))
     where = (texts[0], MARGIN + at, texts[1], MARGIN + other_at, most)
-    assert equal_ahead(*where) == count_ahead(one, at, other, other_at, most)
-    assert equal_behind(*where) == count_behind(one, at, other, other_at, most)
+    assert extend_right(*where) == count_ahead(one, at, other, other_at, most)
+    assert extend_left(*where) == count_behind(one, at, other, other_at, most)
 
 
 @each("most", [0, 1, STEP - 1, STEP, STEP + 1, 2 * STEP, ANY])
@@ -90,9 +90,9 @@ def test_runs_of_every_length_end_at_a_difference_or_a_break(length: int, most: 
             other = with_margins(codes_of(ends[1] + run + ends[1]))
             begin, behind = MARGIN + shift + len(ends[0]), MARGIN + len(ends[1])
             expected = min(length, most)
-            assert equal_ahead(one, begin, other, behind, most) == expected
+            assert extend_right(one, begin, other, behind, most) == expected
             begin, behind = begin + length, behind + length
-            assert equal_behind(one, begin, other, behind, most) == expected
+            assert extend_left(one, begin, other, behind, most) == expected
 
 
 def test_a_break_equals_nothing_in_either_sequence() -> None:
@@ -100,8 +100,8 @@ def test_a_break_equals_nothing_in_either_sequence() -> None:
     bases = with_margins(codes_of([0] * 100))
     for one, other in ((breaks, breaks), (breaks, bases), (bases, breaks)):
         for at in range(MARGIN, MARGIN + 101, 20):
-            assert equal_ahead(one, at, other, at, ANY) == 0
-            assert equal_behind(one, at, other, at, ANY) == 0
+            assert extend_right(one, at, other, at, ANY) == 0
+            assert extend_left(one, at, other, at, ANY) == 0
 
 
 def test_margins_are_a_copy_with_breaks_around_it() -> None:

@@ -13,7 +13,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_table import KmerTable, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.kmer.cpu import SampledCpuBackend
+from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, with_margins
 
@@ -34,7 +34,7 @@ def matches_of(page: KmerPage) -> int:
     codes = CODES[200:].copy()
     names = np.frombuffer(bytearray(b"q"), np.uint8)
     block = QueryBlock(0, with_margins(codes), np.array([0, codes.size]), names, np.array([0, 1]))
-    backend = SampledCpuBackend(Stats())
+    backend = KmerCpuBackend(Stats())
     backend.load_pages([page], KMER)
     found = backend.find_mems(block, [Strand.FORWARD], 1 << 20)
     assert found is not None

@@ -22,7 +22,7 @@ from mummergpu.index.tree.layout import (
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, with_margins
 
@@ -44,7 +44,7 @@ def matches_of(indexed: TreePage) -> int:
     codes = CODES[90:560].copy()
     names = np.frombuffer(bytearray(b"q"), np.uint8)
     block = QueryBlock(0, with_margins(codes), np.array([0, codes.size]), names, np.array([0, 1]))
-    backend = CpuBackend(Stats())
+    backend = TreeCpuBackend(Stats())
     backend.load_pages([indexed], LENGTH)
     found = backend.find_mems(block, [Strand.FORWARD], 1 << 20)
     assert found is not None

@@ -17,7 +17,7 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.tree.cpu import CpuBackend
+from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import encode, with_margins
 
@@ -42,7 +42,7 @@ def columns_of(
 ) -> MemColumns:
     stats = Stats()
     block = block_of(queries)
-    backend = CpuBackend(stats)
+    backend = TreeCpuBackend(stats)
     backend.load_pages([build_page(reference, page, layout, stats)], minimum_length)
     columns = find_on(backend, block)
     assert columns is not None
@@ -190,7 +190,7 @@ def test_more_rows_than_there_is_room_for_are_not_made(page_size: int) -> None:
     stats = Stats()
     pages = plan_pages(50, page_size, 4)
     block = block_of(["A" * 20])
-    backend = CpuBackend(stats)
+    backend = TreeCpuBackend(stats)
     backend.load_pages([build_page(reference, page, PLAIN, stats) for page in pages], 5)
     rows = len(expected(["A" * 50], ["A" * 20], 5)[0])
     assert find_on(backend, block, max_rows=rows - 1) is None
@@ -206,7 +206,7 @@ def test_the_pages_that_are_held_last_are_searched() -> None:
     assert len(pages) > 5
     indexed = [build_page(reference, page, PLAIN, stats) for page in pages]
     block = block_of(QUERIES)
-    backend = CpuBackend(stats)
+    backend = TreeCpuBackend(stats)
     found: list[Rows] = [[] for _ in QUERIES]
     for group in ([indexed[0]], indexed[1:4], indexed[4:]):
         backend.load_pages(group, 5)
