@@ -1,7 +1,7 @@
 """Find every maximal exact match of sequencing reads in a reference genome.
 
-The command line lives in `mummergpu.cli`; `mummergpu.pipeline.match` is the place to
-start reading: it follows a block of reads through every other module.
+The command line is in `mummergpu.cli`. Start reading at `mummergpu.pipeline.match`, which
+follows a block of queries through all steps of a search.
 """
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""Where the process starts: ``mummergpu``, or ``python -m mummergpu``, which is the same.
+"""The start of the process: ``mummergpu`` and ``python -m mummergpu`` do the same.
 
-An interrupt during the tenths of a second that the imports take must end in one line as well,
-so the signals are seen to before anything else is imported.
+The imports take some tenths of a second. An interrupt in that time must also end with one line,
+so the signal handlers are set before anything else is imported.
 """
 
 import os
@@ -10,8 +10,8 @@ import os
 def run() -> None:
     """Run the command line, and end the process with its exit code.
 
-    What is imported above this function is imported before the signals are seen to; the
-    interpreter has ``os`` already.
+    Imports above this function happen before the signal handlers are set. ``os`` costs nothing
+    there: the interpreter has already imported it.
     """
     try:
         from mummergpu.cli.endings import end_at_signals

@@ -1,7 +1,7 @@
-"""The one family of exceptions that a user can cause.
+"""The exceptions that the input, the options or the machine can cause.
 
-Each exception carries its data in attributes and formats itself as one line; nothing but
-the command line catches them, prints them and chooses the exit code.
+Each exception keeps its data in attributes and formats itself as one line. Only the command
+line catches these exceptions, prints them and chooses the exit code.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ class MummergpuError(Exception):
     Attributes
     ----------
     exit_code : int
-        What the process ends with: 1, or 2 for wrong usage.
+        The exit code of the process: 1, or 2 for wrong usage.
     """
 
     exit_code = 1
 
 
 class InputError(MummergpuError):
-    """A file that cannot be read, or does not hold what it should.
+    """A file cannot be read, or its content is wrong.
 
     Parameters
     ----------
     message : str
-        What is wrong, without the place.
+        What is wrong, without the file and the line.
     path : str
         The file as the user named it ("-" is standard input).
     line : int, optional
-        The line, counted from 1, where the parser knows it.
+        The line, counted from 1, if the parser knows it.
     record : str, optional
-        The name of the record, where it is known.
+        The name of the record, if it is known.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class InputError(MummergpuError):
 
 
 class OutputError(MummergpuError):
-    """An output that cannot be opened, written, flushed or renamed.
+    """An output cannot be opened, written, flushed or renamed.
 
     Parameters
     ----------
     message : str
-        What is wrong, without the place.
+        What is wrong, without the file.
     path : str
         The output as the user named it ("-" is standard output).
     """
@@ -70,7 +70,7 @@ class OutputError(MummergpuError):
 
 
 class OptionError(MummergpuError):
-    """An option, or a combination of options, that has no meaning.
+    """An option, or a combination of options, makes no sense.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ class OptionError(MummergpuError):
 
 
 class BackendError(MummergpuError):
-    """A backend that was asked for and cannot be had.
+    """The user asked for a backend that does not work on this machine.
 
     Parameters
     ----------
     backend : str
-        Its name, as in ``--backend``.
+        The name of the backend, as in ``--backend``.
     message : str
         What is missing and how to get it.
     """

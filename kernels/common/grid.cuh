@@ -1,4 +1,4 @@
-// Grid-stride loops: any number of threads works on any number of items.
+// Grid-stride loops: any number of threads can work on any number of items.
 //
 // Launch contract: one-dimensional grids of one-dimensional blocks.
 #pragma once
@@ -10,7 +10,7 @@ __device__ __forceinline__ uint64 grid_thread() {
     return static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
-// Return the number of threads in the grid: the distance from one item of a thread to its next.
+// Return the number of threads in the grid: the stride from a thread's item to its next one.
 __device__ __forceinline__ uint64 grid_threads() {
     return static_cast<uint64>(gridDim.x) * blockDim.x;
 }

@@ -1,17 +1,17 @@
-// MEMs as columns in global memory, and how a block of threads sorts some of their rows.
+// Defines MEMs as columns in global memory, and sorts their rows with a block of threads.
 #pragma once
 
 #include "common/types.cuh"
 
-// Three columns, one number for each MEM in each.
+// Three columns, each with one number for each MEM.
 struct MemColumns {
     long long* query_starts;      // 0-based positions in the query
     long long* reference_starts;  // 0-based positions in the joined reference
     long long* lengths;           // in bases
 };
 
-// Return whether a row belongs after another. Rows are ordered by their query starts first, where
-// these may differ, then by their reference starts.
+// Return whether a row belongs after another. If `by_query_start` is set, rows are ordered by
+// query start, then by reference start; otherwise by reference start alone.
 template <bool by_query_start>
 __device__ __forceinline__ bool belongs_after(const MemColumns& mems, uint64 row, uint64 other) {
     if constexpr (by_query_start) {
@@ -29,16 +29,16 @@ __device__ __forceinline__ void exchange(long long* column, uint64 row, uint64 o
     column[other] = value;
 }
 
-// Sort `count` rows from `begin` on; all threads of the block must call. It is a bitonic network
-// in which every exchange moves the smaller row forward: rows after the last would be the
-// largest, so they can be left out.
+// Sort `count` rows from `begin` on. All threads of the block must call. The sort is a bitonic
+// network in which every exchange moves the smaller row forward. Rows that would fill the network
+// up to a power of two would be the largest, so they can be left out.
 template <bool by_query_start>
 __device__ __forceinline__ void sort_by_block(const MemColumns& mems, uint64 begin,
                                               uint64 count) {
     for (uint64 size = 2; size / 2 < count; size *= 2) {
         for (uint64 distance = size / 2; distance > 0; distance /= 2) {
             for (uint64 row = threadIdx.x; row < count; row += blockDim.x) {
-                // The first step of a merge mirrors the second half of each part.
+                // The first step of a merge compares each row with its mirror image in its part.
                 const uint64 other = distance == size / 2 ? row ^ (size - 1) : row ^ distance;
                 if (row < other && other < count &&
                     belongs_after<by_query_start>(mems, begin + row, begin + other)) {

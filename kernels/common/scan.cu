@@ -1,10 +1,10 @@
-// From counts to offsets: an exclusive prefix sum in three launches.
+// Turns counts into offsets: an exclusive prefix sum in three launches.
 //
-// The counts are divided into tiles of BLOCK_THREADS * COUNTS_PER_THREAD, one for each block of
-// threads. `sum_tiles` adds up each tile, `scan_tile_sums` turns the sums into the offsets of the
-// tiles, and `scan_tiles` scans each tile from its offset on.
+// Each block of threads works on one tile of blockDim.x * COUNTS_PER_THREAD counts. `sum_tiles`
+// adds up each tile, `scan_tile_sums` turns the sums into the offsets of the tiles, and
+// `scan_tiles` scans each tile from its offset on.
 //
-// Counts have SCAN_COUNT_BYTES bytes, which each program chooses; offsets have 64 bits.
+// A count has SCAN_COUNT_BYTES bytes, which each program chooses; an offset has 64 bits.
 // Launch contract: blocks of at most BLOCK_THREADS threads, the same number in all three launches.
 #pragma once
 
@@ -13,8 +13,9 @@
 using ScanCount = Conditional<SCAN_COUNT_BYTES == 8, uint64, uint32>::Type;
 static_assert(sizeof(ScanCount) == SCAN_COUNT_BYTES, "counts have 4 or 8 bytes");
 
-// Return the sum of the values of all threads of the block with lower numbers, and set the sum of
-// all. `shared` has room for one number for each thread of the block; all threads must call.
+// Return the sum of the values of all lower-numbered threads of the block, and set `total` to the
+// sum over all threads. `shared` holds one number for each thread of the block. All threads of the
+// block must call.
 __device__ __forceinline__ uint64 block_exclusive_sum(uint64 value, uint64* shared,
                                                       uint64& total) {
     shared[threadIdx.x] = value;
@@ -31,23 +32,23 @@ __device__ __forceinline__ uint64 block_exclusive_sum(uint64 value, uint64* shar
     return before;
 }
 
-// The counts of a tile lie in shared memory with a gap after each row of banks, so that threads
-// that read far apart read from different banks.
+// The counts of a tile lie in shared memory with one unused number after each MEMORY_BANKS counts.
+// Threads that read at a stride of COUNTS_PER_THREAD thus read from different banks.
 constexpr uint32 MEMORY_BANKS = 32;
 constexpr uint32 TILE_COUNTS = BLOCK_THREADS * COUNTS_PER_THREAD;
 constexpr uint32 PADDED_TILE_COUNTS = TILE_COUNTS + TILE_COUNTS / MEMORY_BANKS;
 
-// Return where in shared memory a count of a tile lies.
+// Return the index in shared memory of a count of a tile.
 __device__ __forceinline__ uint32 padded_index(uint32 number) {
     return number + number / MEMORY_BANKS;
 }
 
-// Return the number of the first count of this block's tile.
+// Return the index of the first count of this block's tile.
 __device__ __forceinline__ uint64 tile_begin() {
     return static_cast<uint64>(blockIdx.x) * blockDim.x * COUNTS_PER_THREAD;
 }
 
-// Read the counts of a tile into shared memory; neighbouring threads read neighbouring counts.
+// Load the counts of a tile into shared memory. Neighbouring threads read neighbouring counts.
 __device__ __forceinline__ void load_tile(const ScanCount* counts, uint64 count, uint64* tile) {
     for (uint32 number = threadIdx.x; number < blockDim.x * COUNTS_PER_THREAD;
          number += blockDim.x) {
@@ -59,11 +60,11 @@ __device__ __forceinline__ void load_tile(const ScanCount* counts, uint64 count,
 
 // Add up the counts of each tile.
 //
-// counts        ScanCount[count], what is to be added up
-// count         how many counts there are
+// counts        ScanCount[count], the counts to add up
+// count         the number of counts
 // tile_offsets  uint64[number of tiles], receives the sum of each tile
 //
-// Grid: one block for each tile. Shared memory: 8 bytes a thread.
+// Grid: one block of threads for each tile. Shared memory: 8 * BLOCK_THREADS bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     sum_tiles(const ScanCount* counts, uint64 count, uint64* tile_offsets) {
     __shared__ uint64 shared[BLOCK_THREADS];
@@ -82,10 +83,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Turn the sums of all tiles into their offsets, in place.
 //
-// tile_offsets  uint64[tile_count], as `sum_tiles` writes it
+// tile_offsets  uint64[tile_count], the sums that `sum_tiles` writes; receives the offsets
 // tile_count    the number of tiles
 //
-// Grid: a single block. Shared memory: 8 bytes a thread.
+// Grid: a single block, each thread on one tile at a time. Shared memory: 8 * BLOCK_THREADS bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     scan_tile_sums(uint64* tile_offsets, uint64 tile_count) {
     __shared__ uint64 shared[BLOCK_THREADS];
@@ -102,15 +103,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Write the sum of the counts before each count, and last the sum of all.
+// Write the sum of the counts before each count, and then the sum of all counts.
 //
-// counts        ScanCount[count], as given to `sum_tiles`
-// count         how many counts there are
-// tile_offsets  uint64[number of tiles], as `scan_tile_sums` leaves it
+// counts        ScanCount[count], the same counts as for `sum_tiles`
+// count         the number of counts
+// tile_offsets  uint64[number of tiles], the offsets that `scan_tile_sums` writes
 // offsets       uint64[count + 1], receives the sums
 //
-// Grid: one block for each tile. Shared memory: 8 bytes a thread, and 8 bytes for each number of
-// the padded tile.
+// Grid: one block of threads for each tile; a thread sums COUNTS_PER_THREAD consecutive counts.
+// Shared memory: 8 * (BLOCK_THREADS + PADDED_TILE_COUNTS) bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     scan_tiles(const ScanCount* counts, uint64 count, const uint64* tile_offsets,
                uint64* offsets) {
@@ -123,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
     uint64 total;
     uint64 before = block_exclusive_sum(sum, shared, total);
-    // Replace each count by the sum of those before it.
+    // Replace each count by the sum of the counts before it.
     for (uint32 number = 0; number < COUNTS_PER_THREAD; ++number) {
         uint64& item = tile[padded_index(threadIdx.x * COUNTS_PER_THREAD + number)];
         const uint64 after = before + item;
@@ -135,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     for (uint32 number = threadIdx.x; number < blockDim.x * COUNTS_PER_THREAD;
          number += blockDim.x) {
         const uint64 index = tile_begin() + number;
-        // If the tile goes on after the last count, the next number is the sum of all.
+        // If the tile extends beyond the last count, the number after that count is the total.
         if (index <= count) {
             offsets[index] = base + tile[padded_index(number)];
         }

@@ -1,7 +1,7 @@
-// What the threads of a warp do together.
+// Functions that the threads of a warp execute together.
 //
-// Launch contract: blocks of a multiple of WARP_LANES threads; all lanes of a warp take part in
-// every call of a function that shuffles or votes.
+// Launch contract: the number of threads in a block is a multiple of WARP_LANES. All lanes of a
+// warp take part in every call of a function that shuffles or votes.
 #pragma once
 
 #include "common/grid.cuh"
@@ -28,12 +28,12 @@ __device__ __forceinline__ uint32 lowest_bits(uint32 count) {
     return count < WARP_LANES ? (1u << count) - 1 : ALL_LANES;
 }
 
-// Return the value that another lane has.
+// Return another lane's value.
 __device__ __forceinline__ uint32 from_lane(uint32 value, uint32 lane) {
     return __shfl_sync(ALL_LANES, value, lane);
 }
 
-// Return the sum of the values of all lanes of lower number, and set the sum of all.
+// Return the sum of the values of all lower-numbered lanes, and set `total` to the warp's sum.
 template <typename Number>
 __device__ __forceinline__ Number warp_exclusive_sum(Number value, Number& total) {
     Number sum = value;

@@ -1,8 +1,8 @@
-// Sequences as bit planes: 32 bases in 16 bytes, one bit of each base in every plane.
+// Sequences as bit planes: 32 bases take 16 bytes, and every plane has one bit of each base.
 //
-// Two sequences are compared 32 bases at a time, wherever they begin. PADDING_WORDS words of
-// breaks lie before the first word of a sequence and after the last one, so that no comparison
-// needs to know where a sequence ends.
+// The kernels compare two sequences 32 bases at a time, from any position. PADDING_WORDS words of
+// breaks lie before the first word of a sequence and after its last word, so no comparison has to
+// check where a sequence ends.
 #pragma once
 
 #include "common/types.cuh"
@@ -20,7 +20,7 @@ struct alignas(16) BitPlanes {
 
 static_assert(sizeof(BitPlanes) == BIT_PLANES_BYTES, "the host allocates so much for each");
 
-// Return a word of a sequence; the words of its padding have numbers too.
+// Return a word of a sequence or its padding. Words before the sequence have negative numbers.
 __device__ __forceinline__ BitPlanes load_bit_planes(const BitPlanes* words, long long word) {
     const uint4 loaded = __ldg(reinterpret_cast<const uint4*>(words) + word);
     return {loaded.x, loaded.y, loaded.z, loaded.w};
@@ -50,10 +50,9 @@ __device__ __forceinline__ Flanks load_flanks(const BitPlanes* words, long long 
             shift_bit_planes(middle, load_bit_planes(words, word + 1), shift)};
 }
 
-// Return the bases around a position of the queries. Bases at which an extension from the
-// position has to end count as breaks: to the left it may take the first base of the query and
-// ends before it; to the right it ends before the first base of the next query. The position
-// itself may be the first base of its query.
+// Return the bases around a position of the queries. Bases at which an extension has to end count
+// as breaks: to the left, the last base of the query before; to the right, the first base of the
+// next query. The position itself may be the first base of its query.
 __device__ __forceinline__ Flanks load_query_flanks(const BitPlanes* words, long long position) {
     Flanks flanks = load_flanks(words, position);
     flanks.left.breaks |= flanks.left.starts >> 1 | flanks.right.starts << 31;
@@ -66,7 +65,7 @@ __device__ __forceinline__ uint32 mismatches(const BitPlanes& one, const BitPlan
     return (one.low ^ other.low) | (one.high ^ other.high) | one.breaks | other.breaks;
 }
 
-// Return a number of 16 bits with a zero after each of its bits.
+// Return a 16-bit number with a zero inserted above each of its bits.
 __device__ __forceinline__ uint32 spread_bits(uint32 number) {
     number = (number | number << 8) & 0x00FF00FFu;
     number = (number | number << 4) & 0x0F0F0F0Fu;

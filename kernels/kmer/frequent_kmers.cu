@@ -1,23 +1,26 @@
-// Samples whose k-mers occur often: each is searched by a block of threads.
+// Searches the samples whose k-mers occur often: a block of threads works on each.
 //
-// Reads the queries and the reference as bit planes, and a table; writes MEMs as columns.
+// The kernels read a table, and the queries and the reference as bit planes; they write MEMs as
+// columns.
 #pragma once
 
 #include "common/scan.cu"
 #include "kmer/mem_rows.cuh"
 
-// The blocks of a multiprocessor that are to have registers enough at once.
+// The compiler limits registers so that this many blocks fit on a multiprocessor at once.
 constexpr uint32 FREQUENT_KMER_BLOCKS = 4;
 
 // Count the MEMs of the listed samples.
 //
-// samples, table    the queries and the reference
-// frequent_samples  uint32[*frequent_count], the numbers of the samples
-// frequent_count    uint32[1], how many are listed
-// counts            uint32[samples.count], receives the MEMs of each listed sample
-// tile_counts       uint64[tiles], the MEMs of each listed sample are added to its tile
+// samples           the samples of the queries
+// table             the table of the reference
+// frequent_samples  uint32[*frequent_count], the numbers of the listed samples
+// frequent_count    uint32[1], the number of listed samples
+// counts            uint32[samples.count], receives the number of MEMs of each listed sample
+// tile_counts       uint64[tiles], the MEMs of each listed sample are added to its tile's count
 //
-// Grid: one block for each listed sample, or fewer. Shared memory: 8 bytes a thread.
+// Grid: one block of threads for each listed sample, or fewer blocks that take several in turn; a
+// thread extends one occurrence at a time. Shared memory: 8 * BLOCK_THREADS bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS)
     count_frequent_kmer_mems(Samples samples, Table table, const uint32* frequent_samples,
                              const uint32* frequent_count, uint32* counts,
@@ -39,13 +42,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
     }
 }
 
-// Write the MEMs of the listed samples, and sort those of each.
+// Write the MEMs of the listed samples, and sort the rows of each sample.
 //
-// counts        uint32[samples.count], the MEMs of each sample
-// tile_offsets  uint64[tiles + 1], where the MEMs of each tile begin
-// rows          columns of tile_offsets[tiles] rows
+// samples           the samples of the queries
+// table             the table of the reference
+// frequent_samples  uint32[*frequent_count], the numbers of the listed samples
+// frequent_count    uint32[1], the number of listed samples
+// counts            uint32[samples.count], the number of MEMs of each sample
+// tile_offsets      uint64[tiles + 1], the first row of each tile, then the row count
+// rows              three columns of tile_offsets[tiles] rows each, receives the MEMs
 //
-// All else, and the launch, is as for `count_frequent_kmer_mems`.
+// Grid: one block of threads for each listed sample, or fewer blocks that take several in turn; a
+// thread extends one occurrence at a time. Shared memory: 8 * BLOCK_THREADS bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS)
     write_frequent_kmer_mems(Samples samples, Table table, const uint32* frequent_samples,
                              const uint32* frequent_count, const uint32* counts,
@@ -77,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
             row += total;
         }
         __syncthreads();
-        // With a step of one base all begin at the same base, in the order of their occurrences.
+        // With a step of one base, a sample's MEMs share a query start and are sorted already.
         if (samples.step > 1) {
             sort_by_block<true>(rows.mems, begin, count);
         }

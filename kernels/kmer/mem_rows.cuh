@@ -1,10 +1,10 @@
-// Where the MEMs of samples are written.
+// Writes the MEMs of samples into rows.
 #pragma once
 
 #include "common/mems.cuh"
 #include "kmer/samples.cuh"
 
-// Return how many MEMs the samples before one have; after the last sample, how many there are.
+// Return the number of MEMs of all samples before a sample, which may be one past the last.
 __device__ __forceinline__ uint64 mems_before(const uint64* tile_offsets, const uint32* counts,
                                               uint64 sample) {
     const uint64 tile = sample / TILE_SAMPLES;
@@ -15,14 +15,14 @@ __device__ __forceinline__ uint64 mems_before(const uint64* tile_offsets, const 
     return before;
 }
 
-// The columns of MEMs, and what tells positions in a query from positions in the block.
+// The columns of MEMs, and the arrays that turn block positions into query positions.
 struct Rows {
     MemColumns mems;
-    const uint64* query_offsets;     // uint64[queries + 1], where queries begin in the block
+    const uint64* query_offsets;     // uint64[queries + 1], where each query begins in the block
     const uint32* queries_of_words;  // uint32[words], the query of the first base of each word
 };
 
-// Return where the query begins that a position of the block belongs to.
+// Return where the query at a position of the block begins in the block.
 __device__ __forceinline__ uint64 query_begin_at(const Rows& rows, uint64 position) {
     uint64 query = rows.queries_of_words[position / WORD_BASES];
     while (rows.query_offsets[query + 1] <= position) {
@@ -31,7 +31,7 @@ __device__ __forceinline__ uint64 query_begin_at(const Rows& rows, uint64 positi
     return rows.query_offsets[query];
 }
 
-// Write a MEM; `start_in_query` is that of the sample, before it is extended.
+// Write a MEM into a row. `start_in_query` is where the sample begins in its query.
 __device__ __forceinline__ void write_row(const Rows& rows, uint64 row, const Table& table,
                                           uint64 start_in_query, const Extension& found) {
     rows.mems.query_starts[row] = static_cast<long long>(start_in_query - found.left);

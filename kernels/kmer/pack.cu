@@ -1,6 +1,6 @@
-// From base codes to bit planes, and where queries begin in them.
+// Packs base codes into bit planes, and marks in them where queries begin.
 //
-// Reads codes, one byte a base; writes bit planes.
+// The kernels read codes, one byte for each base, and write bit planes.
 #pragma once
 
 #include "common/warp.cuh"
@@ -9,7 +9,7 @@
 constexpr uint32 CODES_IN_GROUP = 8;
 static_assert(BREAK == 4, "a code is a break if its third bit is set");
 
-// Return one bit of each of eight codes, that of the first code lowest.
+// Return one bit of each of eight codes; the first code gives the lowest bit.
 __device__ __forceinline__ uint32 bits_of_codes(uint64 codes, uint32 bit) {
     return static_cast<uint32>((codes >> bit & 0x0101010101010101ull) * 0x0102040810204080ull >>
                                56);
@@ -18,12 +18,14 @@ __device__ __forceinline__ uint32 bits_of_codes(uint64 codes, uint32 bit) {
 // Pack codes into words of bit planes, with words of breaks before and after them.
 //
 // codes       uint8[count], read as uint64[ceil(count / 8)]
-// count       how many codes there are
-// bit_planes  receives the words; it points to the first word of the codes, after the padding
-// before      how many words of padding to write before the codes
-// after       how many words of padding to write after them
+// count       the number of codes
+// bit_planes  BitPlanes[before + ceil(count / WORD_BASES) + after], receives the words; the pointer
+//             is to the first word of the codes, after `before` words of padding
+// before      the number of words of padding to write before the codes
+// after       the number of words of padding to write after the codes
 //
-// Grid: one thread for each word, or fewer. Shared memory: none.
+// Grid: one thread for each word, or fewer threads that take several words in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     pack_codes(const uint64* codes, uint64 count, BitPlanes* bit_planes, uint64 before,
                uint64 after) {
@@ -32,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
         BitPlanes packed = {0, 0, 0, 0};
         for (uint32 group = 0; group < WORD_BASES / CODES_IN_GROUP; ++group) {
             const uint64 base = (item - before) * WORD_BASES + CODES_IN_GROUP * group;
-            // Before the first word of codes this wraps around, and is too large then.
+            // Before the first word of codes this number wraps around and exceeds `count`.
             if (base >= count) {
                 packed.breaks |= 0xFFu << CODES_IN_GROUP * group;
                 continue;
@@ -50,15 +52,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Mark the first base of each query, and write which query the first base of each word is of.
+// Mark the first base of each query, and write the query of the first base of each word.
 //
-// offsets           uint64[query_count + 1], where in the block each query begins, then its end
-// query_count       how many queries there are
-// threads           how many threads share the words of a query
-// bit_planes        the packed codes of the block; their `starts` are set
-// queries_of_words  uint32[words of the block], receives the numbers of queries
+// offsets           uint64[query_count + 1], where each query begins in the block, then the end
+// query_count       the number of queries
+// threads           the number of threads that share the words of a query
+// bit_planes        BitPlanes[words of the block], the packed codes; receives the bits of `starts`
+// queries_of_words  uint32[words of the block], receives the query of each word's first base
 //
-// Grid: `threads` threads for each query, or fewer. Shared memory: none.
+// Grid: `threads` threads for each query, or fewer threads in all that take several queries in
+// turn. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     mark_queries(const uint64* offsets, uint64 query_count, uint32 threads,
                  BitPlanes* bit_planes, uint32* queries_of_words) {
@@ -87,22 +90,25 @@ __device__ __forceinline__ BitPlanes bases_before(const BitPlanes* words, uint64
                             position % WORD_BASES);
 }
 
-// Write the reverse complement of each query at the query's own offsets, with the same padding.
+// Write the reverse complement of each query at the query's own offsets, and the padding.
 //
-// bit_planes        the packed codes of the block, with their `starts` set
-// base_count        how many bases the block has
-// offsets           uint64[queries + 1], where in the block each query begins, then its end
+// bit_planes        BitPlanes[words of the block], the packed codes with their `starts` set; the
+//                   pointer is to the first word after PADDING_WORDS words of padding
+// base_count        the number of bases in the block
+// offsets           uint64[queries + 1], where each query begins in the block, then the end
 // queries_of_words  uint32[words of the block], as `mark_queries` writes it
-// reversed          receives the words; it points to the first word of the bases, after the padding
+// reversed          BitPlanes[words of the block + 2 * PADDING_WORDS], receives the words; the
+//                   pointer is to the first word after PADDING_WORDS words of padding
 //
-// Grid: one thread for each word with the padding, or fewer. Shared memory: none.
+// Grid: one thread for each word, padding included, or fewer threads that take several words in
+// turn. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     reverse_bit_planes(const BitPlanes* bit_planes, uint64 base_count, const uint64* offsets,
                        const uint32* queries_of_words, BitPlanes* reversed) {
     const uint64 words = (base_count + WORD_BASES - 1) / WORD_BASES;
     for (uint64 item = grid_thread(); item < words + 2 * PADDING_WORDS;
          item += grid_threads()) {
-        // In the padding before the first word this wraps around, and is too large then.
+        // In the padding before the first word this number wraps around and exceeds `words`.
         const uint64 word = item - PADDING_WORDS;
         BitPlanes packed = {0, 0, ~0u, 0};
         if (word < words) {
@@ -114,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                 while (offsets[query + 1] <= position) {
                     ++query;
                 }
-                // The bases of this query in the word are those before `source`, turned around.
+                // This query's bases in the word are the reversed bases before `source`.
                 const uint64 source = offsets[query] + offsets[query + 1] - position;
                 const BitPlanes bases = bases_before(bit_planes, source);
                 const uint64 next = min(offsets[query + 1], end);

@@ -1,4 +1,4 @@
-// The program that searches tables of k-mers: pack the queries, look up and extend samples.
+// The program that searches tables of k-mers: packs the queries, looks up and extends samples.
 #include "common/scan.cu"
 #include "kmer/frequent_kmers.cu"
 #include "kmer/pack.cu"

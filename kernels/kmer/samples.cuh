@@ -1,39 +1,41 @@
-// Samples of the queries, the table in which their k-mers are looked up, and their extension.
+// Looks up samples of the queries in a table of k-mers, and extends them to MEMs.
 #pragma once
 
 #include "kmer/bit_planes.cuh"
 
 // The occurrences of all k-mers in one part of the reference.
 struct Table {
-    const uint32* offsets;       // uint32[4**kmer_length + 1], where the list of a k-mer begins
-    const uint32* positions;     // where k-mers occur, from the first base of the part on
-    uint64 part_begin;           // the first base of the part, in the joined reference
+    const uint32* offsets;       // uint32[4**kmer_length + 1], where each k-mer's list begins
+    const uint32* positions;     // uint32[offsets[4**kmer_length]], occurrences in the part
+    uint64 part_begin;           // the part's first base, as a position in the joined reference
     const BitPlanes* reference;  // the joined reference
-    uint32 kmer_length;
+    uint32 kmer_length;          // in bases
 };
 
-// Every `step`-th position of a block of queries.
+// The samples: the k-mers at every `step`-th position of a block of queries.
 struct Samples {
-    const BitPlanes* queries;
-    uint64 count;
-    uint32 step;            // in bases
-    uint32 minimum_length;  // the fewest bases of a MEM
+    const BitPlanes* queries;  // the block
+    uint64 count;              // the number of samples
+    uint32 step;               // in bases
+    uint32 minimum_length;     // the fewest bases of a MEM
 };
 
+// A k-mer of the queries and its occurrences.
 struct Sample {
-    uint64 position;  // in the block
-    Flanks flanks;
-    uint32 list_begin;  // the occurrences of its k-mer, as indices of `Table::positions`
-    uint32 list_end;
+    uint64 position;    // where the k-mer begins in the block
+    Flanks flanks;      // the bases around the position
+    uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
+    uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
 };
 
+// A sample extended at one occurrence.
 struct Extension {
     uint32 occurrence;  // the position of the k-mer in the part
-    uint32 left;        // the matching bases before it
-    uint32 length;      // of the whole match; 0 if it is no MEM, or one of an earlier sample
+    uint32 left;        // the number of matching bases before the k-mer
+    uint32 length;      // of the whole match; 0 if it is no MEM or an earlier sample finds it
 };
 
-// Return a sample with the occurrences of its k-mer; it has none if the k-mer has a break.
+// Return a sample with the occurrences of its k-mer. A k-mer with a break has no occurrences.
 __device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
                                               uint64 number) {
     Sample sample;
@@ -50,12 +52,12 @@ __device__ __forceinline__ Sample load_sample(const Samples& samples, const Tabl
     return sample;
 }
 
-// Return how many occurrences a sample's k-mer has.
+// Return the number of occurrences of a sample's k-mer.
 __device__ __forceinline__ uint32 occurrence_count(const Sample& sample) {
     return sample.list_end - sample.list_begin;
 }
 
-// Extend a sample at one occurrence of its k-mer, an index of `Table::positions`.
+// Extend a sample at the occurrence `Table::positions[index]` of its k-mer.
 __device__ __forceinline__ Extension extend(const Samples& samples, const Table& table,
                                             const Sample& sample, uint32 index) {
     Extension found;

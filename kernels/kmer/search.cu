@@ -1,16 +1,18 @@
-// The k-mer search: every few bases of the queries a k-mer is looked up and extended.
+// The k-mer search: looks up a k-mer of the queries every few bases, and extends its occurrences.
 //
-// A MEM contains a k-mer that begins at a multiple of the step, which is the minimum length less
-// k, plus one. Each such sample is looked up in the table of the reference, and extended at each
-// occurrence of its k-mer to the left and to the right. If it can be extended by a step or more to
-// the left, an earlier sample has found the same MEM; so each comes out once.
+// The step is the minimum length - k + 1, so every MEM contains a k-mer that begins at a multiple
+// of the step. Each such k-mer of the queries is a sample. The kernels look up each sample in the
+// table of the reference, and extend it to the left and to the right at each occurrence. If a
+// sample extends to the left by a step or more, an earlier sample finds the same MEM; therefore
+// each MEM is reported once.
 //
-// A warp works on a tile of 32 samples at a time: its lanes look up a sample each, and then share
-// all occurrences evenly. MEMs are counted first, and kept where a tile has few; the writing
-// kernel searches the others again. Samples whose k-mers occur often are left to kernels that
-// give a block of threads to each.
+// A warp works on a tile of 32 samples at a time: each lane looks up one sample, and then the
+// lanes share all occurrences evenly. The first kernel counts the MEMs, and keeps them if a tile
+// has few; the writing kernel searches the other tiles again. Samples with more than
+// MOST_OCCURRENCES occurrences are left to other kernels, where a block of threads works on each.
 //
-// Reads the queries and the reference as bit planes, and a table; writes MEMs as columns.
+// The kernels read a table, and the queries and the reference as bit planes; they write MEMs as
+// columns.
 #pragma once
 
 #include "common/grid.cuh"
@@ -20,18 +22,20 @@
 // The most occurrences of a k-mer that a warp works on.
 constexpr uint32 MOST_OCCURRENCES = 64;
 
-// Count the MEMs of each sample and each tile, and keep them if they are few; list the samples
-// whose k-mers occur often.
+// Count the MEMs of each sample and of each tile, and keep the MEMs of tiles that have few. List
+// the samples whose k-mers occur more than MOST_OCCURRENCES times.
 //
-// samples, table    the queries and the reference
-// kept              uint64[KEPT_MEMS_OF_TILE * tiles], receives the MEMs of tiles that have few
-// tiles             Tile[tiles], receives what is known of each
-// counts            uint32[samples.count], receives the MEMs of each sample that is not listed
-// tile_counts       uint64[tiles], receives the sum of these for each tile
-// frequent_samples  uint32[samples.count], receives the numbers of the samples that are listed
-// frequent_count    uint32[1], zero before the launch, receives how many are listed
+// samples           the samples of the queries
+// table             the table of the reference
+// kept              KeptMem[KEPT_MEMS_OF_TILE * tiles], receives the MEMs of tiles that have few
+// tiles             Tile[tiles], receives the listed samples and the number of kept MEMs of each
+// counts            uint32[samples.count], receives the number of MEMs of each sample; 0 if listed
+// tile_counts       uint64[tiles], receives the sum of these counts for each tile
+// frequent_samples  uint32[samples.count], receives the numbers of the listed samples
+// frequent_count    uint32[1], zero before the launch, receives the number of listed samples
 //
-// Grid: one warp for each tile, or fewer. Shared memory: none.
+// Grid: one warp for each tile, or fewer warps that take several tiles in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     count_kmer_mems(Samples samples, Table table, KeptMem* kept, Tile* tiles, uint32* counts,
                     uint64* tile_counts, uint32* frequent_samples, uint32* frequent_count) {
@@ -71,17 +75,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Write where the MEMs of each query begin, and last where all end.
+// Write the first row of each query's MEMs, and then the number of all rows.
 //
-// tile_offsets   uint64[tiles + 1], where the MEMs of each tile begin
-// counts         uint32[sample_count], the MEMs of each sample
-// sample_count   how many samples there are
+// tile_offsets   uint64[tiles + 1], the first row of each tile, then the row count
+// counts         uint32[sample_count], the number of MEMs of each sample
+// sample_count   the number of samples
 // step           the bases from one sample to the next
-// offsets        uint64[query_count + 1], where in the block each query begins, then its end
-// query_count    how many queries there are
-// query_offsets  uint64[query_count + 1], receives the offsets of the MEMs
+// offsets        uint64[query_count + 1], where each query begins in the block, then the end
+// query_count    the number of queries
+// query_offsets  uint64[query_count + 1], receives the first row of each query, then the row count
 //
-// Grid: one thread for each query and one more, or fewer. Shared memory: none.
+// Grid: one thread for each query and one for the last offset, or fewer threads that take several
+// queries in turn. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     offset_query_mems(const uint64* tile_offsets, const uint32* counts, uint64 sample_count,
                       uint32 step, const uint64* offsets, uint64 query_count,
@@ -92,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Move a row that has just been written after the sorted ones to where it belongs.
+// Insert the row `row` into the sorted rows from `begin` to `row - 1`.
 __device__ __forceinline__ void insert_row(const MemColumns& mems, uint64 begin, uint64 row) {
     while (row > begin && belongs_after<true>(mems, row - 1, row)) {
         exchange(mems.query_starts, row - 1, row);
@@ -102,21 +107,21 @@ __device__ __forceinline__ void insert_row(const MemColumns& mems, uint64 begin,
     }
 }
 
-// Where the MEMs of a lane's sample go.
+// The rows that receive the MEMs of a lane's sample.
 struct Destination {
-    uint64 begin;   // the row of the first
-    uint32 start;   // of the sample, in its query
-    uint32 before;  // MEMs of the samples before it in the tile whose k-mers are not frequent
-    uint32 count;   // its own, or 0 if its k-mer is frequent
+    uint64 begin;   // the first row of the sample
+    uint32 start;   // where the sample begins in its query
+    uint32 before;  // the number of MEMs of earlier samples of the tile that are not listed
+    uint32 count;   // the number of MEMs of this sample, or 0 if it is listed
 };
 
-// Return the destination that another lane has.
+// Return another lane's destination.
 __device__ __forceinline__ Destination from_lane(const Destination& destination, uint32 lane) {
     return {__shfl_sync(ALL_LANES, destination.begin, lane), from_lane(destination.start, lane),
             from_lane(destination.before, lane), from_lane(destination.count, lane)};
 }
 
-// Return where the MEMs of this lane's sample go; the arguments are those of the kernel.
+// Return the destination of this lane's sample. The arguments are those of the kernel.
 __device__ __forceinline__ Destination destination_of_lane(const Samples& samples, uint64 tile,
                                                            const Tile& known,
                                                            const uint32* counts,
@@ -137,7 +142,7 @@ __device__ __forceinline__ Destination destination_of_lane(const Samples& sample
     return destination;
 }
 
-// Write the MEMs of a tile that have been kept, each in its place among those of its sample.
+// Write the kept MEMs of a tile, those of each sample in order.
 __device__ __forceinline__ void write_kept(const Samples& samples, const Table& table,
                                            const KeptMem* kept, uint32 count, const Rows& rows,
                                            const Destination& destination) {
@@ -149,7 +154,7 @@ __device__ __forceinline__ void write_kept(const Samples& samples, const Table& 
             continue;
         }
         uint32 rank = number - to.before;
-        // With a step of one base all begin at the same base, in the order of their occurrences.
+        // With a step of one base, a sample's MEMs share a query start and are sorted already.
         if (samples.step > 1 && to.count > 1) {
             rank = 0;
             for (uint32 other = to.before; other < to.before + to.count; ++other) {
@@ -160,7 +165,7 @@ __device__ __forceinline__ void write_kept(const Samples& samples, const Table& 
     }
 }
 
-// Search a tile again whose MEMs have not been kept, and write and sort them.
+// Search a tile again, because its MEMs have not been kept. Write the MEMs and sort them.
 __device__ __forceinline__ void write_again(const Samples& samples, const Table& table,
                                             uint64 tile, const Tile& known, const Rows& rows,
                                             const Destination& destination) {
@@ -182,13 +187,18 @@ __device__ __forceinline__ void write_again(const Samples& samples, const Table&
     }
 }
 
-// Write the MEMs of all samples but those whose k-mers are frequent.
+// Write the MEMs of all samples that are not listed.
 //
-// kept, tiles, counts  as `count_kmer_mems` leaves them, with the counts of the listed samples
-// tile_offsets         uint64[tiles + 1], the sums of `tile_counts`
-// rows                 columns of tile_offsets[tiles] rows
+// samples       the samples of the queries
+// table         the table of the reference
+// kept          KeptMem[KEPT_MEMS_OF_TILE * tiles], as `count_kmer_mems` writes it
+// tiles         Tile[tiles], as `count_kmer_mems` writes it
+// counts        uint32[samples.count], the number of MEMs of each sample, listed or not
+// tile_offsets  uint64[tiles + 1], the prefix sums of `tile_counts`: the first row of each tile
+// rows          three columns of tile_offsets[tiles] rows each, receives the MEMs
 //
-// All else, and the launch, is as for `count_kmer_mems`.
+// Grid: one warp for each tile, or fewer warps that take several tiles in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     write_kmer_mems(Samples samples, Table table, const KeptMem* kept, const Tile* tiles,
                     const uint32* counts, const uint64* tile_offsets, Rows rows) {

@@ -1,4 +1,4 @@
-// Tiles of TILE_SAMPLES samples, each searched by a warp.
+// Tiles of TILE_SAMPLES samples: a warp searches one tile at a time.
 #pragma once
 
 #include "common/warp.cuh"
@@ -6,10 +6,10 @@
 
 static_assert(TILE_SAMPLES == WARP_LANES, "a lane looks up one sample of a tile");
 
-// `count_kmer_mems` keeps the MEMs of a tile if they are at most KEPT_MEMS_OF_TILE. A kept MEM is
-// a number of 64 bits; from the lowest bit on: its length, its occurrence, how much its left
-// extension is less than the longest one, and its sample in the tile. So numbers are ordered as
-// MEMs are.
+// `count_kmer_mems` keeps the MEMs of a tile if there are at most KEPT_MEMS_OF_TILE of them. A kept
+// MEM is a 64-bit number. From the lowest bit on, it holds the length, the occurrence, the longest
+// left extension minus this one, and the number of the sample in the tile. The numbers therefore
+// sort as MEMs do.
 using KeptMem = uint64;
 constexpr uint32 KEPT_LENGTH_BITS = 15;
 constexpr uint32 KEPT_LEFT_SHIFT = 32 + KEPT_LENGTH_BITS;
@@ -20,32 +20,34 @@ constexpr uint32 NOT_KEPT = ~0u;
 static_assert(sizeof(KeptMem) == KEPT_MEM_BYTES, "the host allocates so much for each");
 static_assert(TILE_SAMPLES <= 1u << (64 - KEPT_SAMPLE_SHIFT), "samples have bits enough");
 
-// Return whether a MEM's numbers have bits enough.
+// Return whether a MEM fits into the bits of a kept MEM.
 __device__ __forceinline__ bool can_be_kept(const Extension& found, uint32 step) {
     return step <= MOST_KEPT_LEFT && found.length >> KEPT_LENGTH_BITS == 0;
 }
 
+// Return a MEM as a kept MEM.
 __device__ __forceinline__ KeptMem pack_mem(uint32 sample, const Extension& found, uint32 step) {
     return static_cast<uint64>(sample) << KEPT_SAMPLE_SHIFT |
            static_cast<uint64>(step - 1 - found.left) << KEPT_LEFT_SHIFT |
            static_cast<uint64>(found.occurrence) << KEPT_LENGTH_BITS | found.length;
 }
 
-// Return the number in the tile of a kept MEM's sample.
+// Return the number of a kept MEM's sample in its tile.
 __device__ __forceinline__ uint32 sample_of_mem(KeptMem mem) {
     return static_cast<uint32>(mem >> KEPT_SAMPLE_SHIFT);
 }
 
+// Return a kept MEM as an extension.
 __device__ __forceinline__ Extension unpack_mem(KeptMem mem, uint32 step) {
     return {static_cast<uint32>(mem >> KEPT_LENGTH_BITS),
             step - 1 - static_cast<uint32>(mem >> KEPT_LEFT_SHIFT) % MOST_KEPT_LEFT,
             static_cast<uint32>(mem) % (1u << KEPT_LENGTH_BITS)};
 }
 
-// What is known of a tile besides its counts.
+// The listed samples of a tile, and the number of its kept MEMs.
 struct Tile {
-    uint32 frequent;    // a bit for each sample whose k-mer is left to a block of threads
-    uint32 kept_count;  // how many MEMs of the other samples are kept, or NOT_KEPT
+    uint32 frequent;    // a bit for each listed sample, which a block of threads searches
+    uint32 kept_count;  // the number of kept MEMs of the other samples, or NOT_KEPT
 };
 
 static_assert(sizeof(Tile) == TILE_BYTES, "the host allocates so much for each");
@@ -55,7 +57,7 @@ __device__ __forceinline__ uint64 tile_count(const Samples& samples) {
     return (samples.count + TILE_SAMPLES - 1) / TILE_SAMPLES;
 }
 
-// Return the sample of this lane; after the last, and where `skipped`, one without occurrences.
+// Return this lane's sample. Beyond the last sample, or if `skipped`, it has no occurrences.
 __device__ __forceinline__ Sample sample_of_lane(const Samples& samples, const Table& table,
                                                  uint64 tile, bool skipped) {
     Sample sample = {};
@@ -66,16 +68,16 @@ __device__ __forceinline__ Sample sample_of_lane(const Samples& samples, const T
     return sample;
 }
 
-// Return the bases that another lane has, but not where queries begin.
+// Return another lane's bases, without the starts of queries.
 __device__ __forceinline__ BitPlanes from_lane(const BitPlanes& bases, uint32 lane) {
     return {from_lane(bases.low, lane), from_lane(bases.high, lane),
             from_lane(bases.breaks, lane), 0};
 }
 
 // Extend the samples of a tile at all their occurrences, which the lanes of a warp share evenly.
-// Each lane calls `take` with one of them at a time: the number in the tile of its sample, the
-// number of MEMs before it, and what was found, which has length 0 if it is no MEM. Return how
-// many MEMs this lane's own sample has.
+// Each lane calls `take` for one occurrence at a time, with the number of its sample in the tile,
+// the number of the tile's MEMs before it, and the extension, which has length 0 if it is no MEM.
+// Return the number of MEMs of this lane's own sample.
 template <typename Take>
 __device__ __forceinline__ uint32 search_occurrences(const Samples& samples, const Table& table,
                                                      uint64 tile, const Sample& sample,

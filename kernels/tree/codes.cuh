@@ -1,5 +1,5 @@
-// How the kernels read the base codes of queries and of a page of the reference, whatever the
-// policies. A code is one byte: A, C, G and T are 0 to 3, and BREAK matches nothing.
+// How the kernels read the base codes of queries and of a page of the reference, under every
+// policy. A code is one byte: A, C, G and T are 0 to 3, and BREAK matches nothing.
 #pragma once
 
 #include "tree/node.cuh"
@@ -7,8 +7,8 @@
 constexpr uint64 BREAKS_OF_WORD = 0x0101010101010101ull * BREAK;
 static_assert(BREAK == 4, "a code is a break if its third bit is set");
 
-// Codes in linear memory, which goes on for at least two words of CODES_IN_WORD codes after the
-// last code. `words` is bound to the same memory if codes are read through a texture.
+// Codes in linear memory. The buffer extends at least two words of CODES_IN_WORD codes beyond the
+// last code. The texture `words` is bound to the same memory if codes are read through a texture.
 template <bool texture>
 struct LinearCodes {
     const uint8* codes;
@@ -41,7 +41,7 @@ struct LinearCodes {
     }
 };
 
-// Codes in strips of rows (policy r): eight codes in a row lie in two columns of four rows.
+// Codes in strips of rows (policy r): eight consecutive codes fill two columns of four rows.
 template <bool texture>
 struct CodesInStrips {
     const uint8* codes;
@@ -63,8 +63,8 @@ using Queries = LinearCodes<QUERY_TEXTURE>;
 using Reference = Conditional<TWO_DIMENSIONAL_REFERENCE, CodesInStrips<REFERENCE_TEXTURE>,
                               LinearCodes<REFERENCE_TEXTURE>>::Type;
 
-// Return how many bases from two positions on are equal, at most `limit`. `codes` is the word of
-// the query at its position, which has been read already.
+// Return the number of equal bases from two positions on, at most `limit`. `codes` is the query's
+// word at its position, which the caller has read already.
 template <bool query_texture, bool reference_texture>
 __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& queries,
                                               uint64 query_position, uint64 codes,
@@ -86,6 +86,7 @@ __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& 
     return equal < limit ? equal : limit;
 }
 
+// Return the same for a reference in strips, base by base.
 template <bool query_texture, bool reference_texture>
 __device__ __forceinline__ uint32 count_equal(const LinearCodes<query_texture>& queries,
                                               uint64 query_position, uint64,

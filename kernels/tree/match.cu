@@ -1,46 +1,48 @@
 // The match kernel: the longest match of every suffix of every query (paper, section 2.3).
 //
-// A thread works on one query, and on its next one when it is done. A match is described by the
-// lowest node reached, in whose edge or at whose end it stops, and by the bases matched. Every
-// turn of the loop visits one node: the threads of a warp differ in which node they visit, not in
-// what they do.
+// A thread works on one query, and takes the next one when it is done. A match is described by its
+// length and by the lowest node that it reaches: the match stops in the edge of that node, or at
+// the node itself. Every turn of the loop visits one node. The threads of a warp thus visit
+// different nodes, but execute the same instructions.
 //
-// Reads a tree, the codes of its page, and a block of queries; writes candidate matches.
+// The kernel reads a tree, the codes of its page and a block of queries; it writes candidate
+// matches.
 #pragma once
 
 #include "common/grid.cuh"
 #include "tree/codes.cuh"
 #include "tree/tree.cuh"
 
-// A candidate match, written and read in one piece. The candidates of a query begin at the index
-// of the query's first base in the block, so there is room for one at each position.
+// A candidate match, written and read as one 16-byte word. The candidates of a query begin at the
+// index of the query's first base in the block, so the buffer holds one for each position.
 struct alignas(16) Candidate {
-    uint32 query_start;   // position in the query
-    uint32 lowest_node;   // address
-    uint32 match_length;  // in bases: the depth of the node's parent and the part of its edge
+    uint32 query_start;   // where the match begins in the query
+    uint32 lowest_node;   // the address of the lowest node
+    uint32 match_length;  // string depth of the node's parent plus matched bases of the edge
     uint32 unused;
 };
 
 static_assert(sizeof(Candidate) == CANDIDATE_BYTES, "the host allocates so much for each");
 
-// The most nodes visited on the way up from where a suffix link has led; then the way down from
-// the parent's suffix link is taken instead.
+// The most nodes that a thread visits while it climbs from the target of a suffix link. After that
+// it goes down from the target of the parent's suffix link instead.
 constexpr uint32 MOST_CLIMBS = 4;
 
+// The state of a thread that matches a query.
 struct Walk {
-    uint32 query;
-    uint32 begin;        // of the query, as a position in the block
-    uint32 end;          // of the query
-    uint32 start;        // of the suffix that is matched
-    uint32 matched;      // how many of its bases are known to match
+    uint32 query;        // the number of the query
+    uint32 begin;        // where the query begins in the block
+    uint32 end;          // where the query ends in the block
+    uint32 start;        // where the matched suffix begins in the block
+    uint32 matched;      // the number of bases of the suffix known to match
     uint32 address;      // the node to visit
-    uint32 link_parent;  // the parent of the node that the suffix link started from
-    uint32 climbs;       // nodes visited since, this one included; 0 after a way down
-    uint32 candidates;   // how many this query has so far
+    uint32 link_parent;  // the parent of the node whose suffix link was followed
+    uint32 climbs;       // nodes visited since then, with this one; 0 once the walk went down
+    uint32 candidates;   // the number of candidates of this query so far
 };
 
-// Begin with a query, or with the next of this thread that is long enough; shorter ones have no
-// candidates. Return whether there is one.
+// Begin with a query, or with this thread's next query that is long enough; shorter queries have
+// no candidates. Return whether there is such a query.
 __device__ __forceinline__ bool begin_query(Walk& walk, uint64 query, const uint64* offsets,
                                             uint32 query_count, uint32 minimum_length,
                                             uint32* counts) {
@@ -61,8 +63,8 @@ __device__ __forceinline__ bool begin_query(Walk& walk, uint64 query, const uint
     return false;
 }
 
-// Return the code of the query by which the walk goes on from a node of some depth. `codes` is
-// the word of the query that begins where the known match ends.
+// Return the query's code that selects the next child of a node of string depth `depth`. `codes`
+// is the word of the query that begins where the known match ends.
 __device__ __forceinline__ uint32 next_code(const Walk& walk, uint32 depth, uint32 known,
                                             uint64 codes, const Queries& queries) {
     const uint32 ahead = depth - known;
@@ -70,16 +72,17 @@ __device__ __forceinline__ uint32 next_code(const Walk& walk, uint32 depth, uint
                                  : queries.code_at(walk.start + depth);
 }
 
-// Go on from the node that the walk has come to; return whether its match has ended.
+// Visit the current node of the walk and choose the next one. Return whether the match has ended.
 //
-// A suffix link leads to the node whose path is that of the last node without its first base. In
-// its edge, or above, the match ends as the last one did, because the bases are the same; only
-// exactly at a node can it go on another way. Above the end of the known match, only the first
-// base of each edge is looked at (skip and count); below it every base.
+// A suffix link leads to the node whose path is the last node's path without its first base. If
+// the known match ends in the edge of that node or above it, it ends there as the last match did,
+// because the bases are the same. Only a match that ends exactly at a node can be extended. Above
+// the end of the known match the walk compares only the first base of each edge (skip and count);
+// below it, every base.
 //
-// A thread waits for memory nearly all the time. So it asks at once for whatever it will probably
-// need: both halves of the node, where they share a sector or a way down has led here, and the
-// next bases of the query.
+// A thread waits for memory nearly all the time. It therefore loads early what it will probably
+// need: the next bases of the query, and both halves of the node if they share a memory sector or
+// if the walk came down to the node.
 __device__ __forceinline__ bool visit(Walk& walk, const NodeHalf& node, const NodeHalf& children,
                                       uint64 codes, bool has_children, const Tree& tree,
                                       const Reference& reference, const Queries& queries) {
@@ -125,8 +128,8 @@ __device__ __forceinline__ bool visit(Walk& walk, const NodeHalf& node, const No
 
 // Return whether a match that has ended is long enough, and may be maximal to the left.
 //
-// If the node P that the print kernel would start from is a leaf, the match is one MEM or none:
-// none if the base before it matches too, as it does where a suffix link led from leaf to leaf.
+// If the node P, from which the print kernel would start, is a leaf, the match is one MEM or none.
+// It is none if the base before it matches too, as it does after a suffix link from leaf to leaf.
 __device__ __forceinline__ bool is_candidate(const Walk& walk, const NodeHalf& node,
                                              const Tree& tree, const Queries& queries,
                                              uint32 minimum_length) {
@@ -161,14 +164,16 @@ __device__ __forceinline__ void follow_suffix_link(Walk& walk, const NodeHalf& n
 //
 // tree, reference  the tree of a page and the page's codes
 // queries          the codes of the block
-// offsets          uint64[query_count + 1], where in the block each query begins, then its end
-// query_count      how many queries there are
+// offsets          uint64[query_count + 1], where each query begins in the block, then the end
+// query_count      the number of queries
 // minimum_length   the fewest bases of a match
-// candidates       Candidate[bases of the block], receives those of a query from its first base on
-// counts           uint32[query_count], receives how many candidates each query has
-// node_visits      uint64[1], the visited nodes are added to it if PROFILE is set
+// candidates       Candidate[bases of the block], receives the candidates of each query, from the
+//                  index of the query's first base on
+// counts           uint32[query_count], receives the number of candidates of each query
+// node_visits      uint64[1], if PROFILE is set, the number of visited nodes is added to it
 //
-// Grid: one thread for each query, or fewer. Shared memory: none.
+// Grid: one thread for each query, or fewer threads that take several queries in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     match_kernel(Tree tree, Reference reference, Queries queries, const uint64* offsets,
                  uint32 query_count, uint32 minimum_length, Candidate* candidates, uint32* counts,

@@ -1,23 +1,24 @@
-// MEMs of the same queries on several pages, merged into one set of columns.
+// Merges the MEMs of the same queries on several pages into one set of columns.
 #pragma once
 
 #include "common/grid.cuh"
 #include "common/mems.cuh"
 
-// The MEMs of all queries on one page, or on several that follow each other.
+// The MEMs of all queries on one page, or on several consecutive pages.
 struct FoundMems {
-    uint64* offsets;  // uint64[queries + 1], where the rows of each query begin, then their end
-    MemColumns mems;
+    uint64* offsets;  // uint64[queries + 1], the first row of each query, then the row count
+    MemColumns mems;  // three columns of offsets[queries] rows each
 };
 
-// Merge the rows of each query on earlier pages with its rows on a later one, by query start; at
-// the same query start those of the earlier pages come first.
+// Merge each query's rows on earlier pages with its rows on a later page, by query start. At equal
+// query starts, the rows of the earlier pages come first.
 //
-// earlier, later  the MEMs to merge
-// query_count     how many queries there are
-// merged          receives as many rows as both have together
+// earlier, later  the MEMs to merge: offsets uint64[query_count + 1] and three columns each
+// query_count     the number of queries
+// merged          receives query_count + 1 offsets, and the rows of both
 //
-// Grid: one thread for each query and one more, or fewer. Shared memory: none.
+// Grid: one thread for each query and one for the last offset, or fewer threads that take several
+// queries in turn. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     merge_pages(FoundMems earlier, FoundMems later, uint64 query_count, FoundMems merged) {
     for (uint64 query = grid_thread(); query <= query_count; query += grid_threads()) {

@@ -1,11 +1,11 @@
-// How the nodes of a suffix tree lie in memory.
+// The memory layout of the nodes of a suffix tree.
 //
-// A node is two halves of five numbers and one field of flags each. The fields of the first half
-// are EDGE_START, EDGE_END, STRING_DEPTH, PARENT, SUFFIX_LINK and IS_LEAF. Those of the second
-// half are the children by the first code of their edge, the $ child, and FLAGS; in a leaf
-// instead LEAF_ID, and in the place of the $ child NEXT_LEAF, the next leaf that ends at the same
-// bases. In the paper's format a number has 24 bits and a half 16 bytes, in the wide format 32
-// bits and 24 bytes.
+// A node has two halves of five numbers and one field of flags each. The first half holds
+// EDGE_START, EDGE_END, STRING_DEPTH, PARENT, SUFFIX_LINK and IS_LEAF. The second half of an inner
+// node holds the children by the first code of their edge, the $ child, and FLAGS. The second half
+// of a leaf holds LEAF_ID, FLAGS and, in the field of the $ child, NEXT_LEAF: the next leaf that
+// ends at the same bases. In the paper's format a number has 24 bits and a half has 16 bytes; in
+// the wide format a number has 32 bits and a half has 24 bytes.
 #pragma once
 
 #include "common/types.cuh"
@@ -37,7 +37,7 @@ struct WideNodeHalf {
     Texel texels[TEXELS];
 
     __device__ __forceinline__ uint32 number(uint32 field) const {
-        // Selected, not indexed: an indexed array would leave the registers.
+        // Select the texel by comparison: the compiler would move an indexed array to memory.
         const uint2 pair = field < 2 ? texels[0] : field < 4 ? texels[1] : texels[2];
         return field % 2 == 0 ? pair.x : pair.y;
     }
@@ -47,8 +47,8 @@ using NodeHalf = Conditional<WIDE, WideNodeHalf, PaperNodeHalf>::Type;
 
 static_assert(sizeof(NodeHalf) == NODE_HALF_BYTES, "as the trees are laid out");
 
-// Return where the number-th item lies in a two-dimensional array stored row after row: items
-// fill strips of rows, column by column.
+// Return the index of the number-th item in a two-dimensional array stored row after row. Items
+// fill strips of rows, each strip column by column.
 __device__ __forceinline__ uint64 place_in_strips(uint64 number, uint32 width_bits,
                                                   uint32 strip_bits) {
     const uint64 strip = number >> (width_bits + strip_bits);

@@ -1,38 +1,40 @@
 // The print kernel: from candidate matches to MEMs (paper, section 2.4).
 //
-// A thread works on one candidate match at a time. A depth-first search without a stack, by
-// parent pointers alone, visits the leaves below P, the highest ancestor of the lowest node L
-// whose string depth is at least the minimum length. Each leaf is an occurrence; its match is
-// as long as the lowest common ancestor of the leaf and L is deep, and it is a MEM if the base
-// before it differs.
+// A thread works on one candidate match at a time. L is the lowest node of the match, and P is the
+// highest ancestor of L whose string depth is at least the minimum length. A depth-first search
+// visits all leaves below P; it needs no stack, because it follows parent pointers. Each leaf is
+// an occurrence. Its match is as long as the string depth of the lowest common ancestor of the
+// leaf and L. The match is a MEM if the bases before it differ in the query and the reference.
 //
-// `count_mems` counts the MEMs, and keeps them where they are few. `write_mems` writes those
-// where the counts say, and searches again for the others only.
+// `count_mems` counts the MEMs of each candidate, and keeps them if they are few. `write_mems`
+// writes the kept MEMs at the offsets that follow from the counts, and repeats the search only
+// for candidates with more MEMs.
 //
-// Reads a tree, a block of queries and its candidate matches; writes MEMs as columns.
+// The kernels read a tree, a block of queries and its candidate matches; they write MEMs as
+// columns.
 #pragma once
 
 #include "common/mems.cuh"
 #include "tree/match.cu"
 
-// A node has one child slot for each base, and one for the end.
+// A node has one child slot for each base, and one for the $ child.
 constexpr uint32 SLOTS = BREAK + 1;
 
-// Where a page lies in the reference.
+// A page's part of the reference.
 struct Page {
-    uint64 begin;         // its first base, as a position in the joined reference
-    uint32 base_count;    // its bases
-    uint32 owned_count;   // the suffixes that it reports: those that begin at its first bases
-    uint64 joined_count;  // the bases of the joined reference
-    const uint8* joined_reference;  // its codes, to follow a match across the end of the page
+    uint64 begin;         // the page's first base, as a position in the joined reference
+    uint32 base_count;    // the number of bases in the page
+    uint32 owned_count;   // the page reports suffixes that begin in its first owned_count bases
+    uint64 joined_count;  // the number of bases in the joined reference
+    const uint8* joined_reference;  // uint8[joined_count], to follow a match beyond the page
 };
 
-// A MEM as `count_mems` keeps it: its suffix of the page in the high 32 bits, its length in the
-// low ones, so that numbers are ordered as suffixes are.
+// A MEM as `count_mems` keeps it: the suffix of the page in the high 32 bits, the length in the
+// low 32 bits. The numbers therefore sort by suffix.
 using KeptMem = uint64;
 constexpr KeptMem NO_MEM = ~0ull;
 
-// The MEMs of one candidate in order, if they are at most KEPT_MEMS.
+// The sorted MEMs of one candidate that has at most KEPT_MEMS of them.
 struct KeptMems {
     KeptMem mems[KEPT_MEMS];
 
@@ -57,19 +59,19 @@ static_assert(sizeof(KeptMems) == KEPT_MEMS_BYTES, "the host allocates so much f
 
 // The state of a thread that searches below one candidate's node.
 struct Search {
-    uint32 query_begin;   // as a position in the block
-    uint32 query_end;     // as a position in the block
-    uint32 start;         // of the match, as a position in the block
-    uint32 preceding;     // the code before it, BREAK at the first base of a query
+    uint32 query_begin;   // where the query begins in the block
+    uint32 query_end;     // where the query ends in the block
+    uint32 start;         // where the match begins in the block
+    uint32 preceding;     // the code before the match, or BREAK at the first base of a query
     uint32 lowest;        // the address of L
-    uint32 match_length;  // of the longest match
+    uint32 match_length;  // the length of the longest match
     uint32 top;           // the address of P
     uint32 node;          // the inner node whose children are visited
     uint32 distance;      // edges from `node` up to the query's path
-    uint32 length;        // of the match at the last node of the query's path that was passed
+    uint32 length;        // the match length at the last node passed on the query's path
 };
 
-// Read a candidate match; the arguments are those of the kernels.
+// Read a candidate match. The arguments are those of the kernels.
 __device__ __forceinline__ void load_candidate(Search& search, uint64 candidate,
                                                const Queries& queries, const uint64* offsets,
                                                const Candidate* candidates,
@@ -87,7 +89,7 @@ __device__ __forceinline__ void load_candidate(Search& search, uint64 candidate,
     search.match_length = found.match_length;
 }
 
-// Find P: the first node on the way up from L whose parent is too shallow.
+// Find P: climb from L to the first node whose parent's string depth is below the minimum length.
 __device__ __forceinline__ void find_top(Search& search, const Tree& tree, uint32 minimum_length) {
     search.top = search.lowest;
     NodeHalf node = tree.node(search.top);
@@ -100,8 +102,8 @@ __device__ __forceinline__ void find_top(Search& search, const Tree& tree, uint3
     search.distance = 0;
 }
 
-// Call `take` with the suffix and the match length of the leaf at an address, and of the leaves
-// that end at the same bases, if they are MEMs that the page owns.
+// Visit the leaf at an address and the leaves that end at the same bases. Call `take` with the
+// suffix and the match length of each that is a MEM and that the page owns.
 template <typename Take>
 __device__ __forceinline__ void visit_leaves(const Search& search, uint32 address, NodeHalf leaf,
                                              const Tree& tree, const Page& page, Take& take) {
@@ -120,7 +122,7 @@ __device__ __forceinline__ void visit_leaves(const Search& search, uint32 addres
     }
 }
 
-// Go down to an inner child; the query's next base tells whether it lies on the query's path.
+// Go down to an inner child. The query's next base shows whether the child is on the query's path.
 __device__ __forceinline__ void go_down(Search& search, uint32 slot, uint32 child,
                                         const Tree& tree, const Queries& queries) {
     const bool on_path = search.distance == 0 && search.node != search.lowest &&
@@ -135,8 +137,8 @@ __device__ __forceinline__ void go_down(Search& search, uint32 slot, uint32 chil
     search.node = child;
 }
 
-// Go up from a node whose children have all been visited; return in which slot of its parent it
-// is, by comparing addresses.
+// Go up from a node whose children have all been visited. Return the node's slot in its parent,
+// found by comparing addresses.
 __device__ __forceinline__ uint32 go_up(Search& search, const Tree& tree, NodeHalf& children) {
     const uint32 came_from = search.node;
     search.node = tree.node(came_from).number(PARENT);
@@ -153,9 +155,9 @@ __device__ __forceinline__ uint32 go_up(Search& search, const Tree& tree, NodeHa
     return slot;
 }
 
-// Read all children of a node at once; visit its leaves, if the node is visited for the first
-// time. Return the slot of the first inner child from slot `first` on, whose second half replaces
-// `children`, or SLOTS.
+// Read all children of a node at once. Visit its leaves if `leaves_too` is set, as it is on the
+// first visit to the node. Return the slot of the first inner child from slot `first` on, and
+// replace `children` by that child's second half; return SLOTS if there is no such child.
 template <typename Take>
 __device__ __forceinline__ uint32 visit_children(const Search& search, NodeHalf& children,
                                                  uint32 first, bool leaves_too, const Tree& tree,
@@ -209,7 +211,7 @@ __device__ __forceinline__ uint32 search_below(Search& search, const Tree& tree,
             first = 0;
             continue;
         }
-        // There may be children after the slot of a node that is left; before it there are none.
+        // The parent may have more children after the slot just left; earlier slots are done.
         do {
             if (search.node == search.top) {
                 return visits;
@@ -220,7 +222,7 @@ __device__ __forceinline__ uint32 search_below(Search& search, const Tree& tree,
     }
 }
 
-// Counts the MEMs of a candidate, and keeps the first ones.
+// Counts the MEMs of a candidate, and keeps the KEPT_MEMS smallest.
 struct Keeper {
     KeptMems kept;
     uint32 count;
@@ -235,18 +237,19 @@ struct Keeper {
 //
 // tree               the tree of a page
 // queries            the codes of the block
-// offsets            uint64[queries + 1], where in the block each query begins, then its end
+// offsets            uint64[queries + 1], where each query begins in the block, then the end
 // minimum_length     the fewest bases of a MEM
 // candidates         Candidate[bases of the block], as `match_kernel` writes them
-// candidate_offsets  uint64[queries + 1], the candidates before those of each query, then all
+// candidate_offsets  uint64[queries + 1], the number of candidates before each query, then of all
 // candidate_queries  uint32[candidate_count], the query of each candidate
-// candidate_count    how many candidates there are
-// page               where the page lies
-// kept_mems          KeptMems[candidate_count], receives the MEMs of candidates that have few
-// counts             uint32[candidate_count], receives how many MEMs each candidate has
-// node_visits        uint64[1], the visited nodes are added to it if PROFILE is set
+// candidate_count    the number of candidates
+// page               the page's part of the reference
+// kept_mems          KeptMems[candidate_count], receives the MEMs of candidates with 1 to KEPT_MEMS
+// counts             uint32[candidate_count], receives the number of MEMs of each candidate
+// node_visits        uint64[1], if PROFILE is set, the number of visited nodes is added to it
 //
-// Grid: one thread for each candidate, or fewer. Shared memory: none.
+// Grid: one thread for each candidate, or fewer threads that take several candidates in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     count_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
                const Candidate* candidates, const uint64* candidate_offsets,
@@ -273,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Writes the MEMs of a candidate, row after row.
+// Writes the MEMs of a candidate into consecutive rows.
 struct Writer {
     const Search& search;
     const Queries& queries;
@@ -281,8 +284,8 @@ struct Writer {
     const MemColumns& mems;
     uint64 row;
 
-    // Return the length of a match, which is followed in the joined reference if it reaches the
-    // end of its page.
+    // Return the full length of a match. If the match reaches the end of its page, follow it in
+    // the joined reference.
     __device__ __forceinline__ uint32 whole_length(uint64 reference_start, uint32 length) const {
         if (reference_start + length != page.begin + page.base_count) {
             return length;
@@ -309,13 +312,24 @@ struct Writer {
     }
 };
 
-// Write the MEMs of each candidate from its offset on.
+// Write the MEMs of each candidate into consecutive rows, from the candidate's offset on.
 //
-// mem_offsets  uint64[candidate_count + 1], the sums of the counts of `count_mems`
-// kept_mems    as `count_mems` leaves it
-// mems         columns of mem_offsets[candidate_count] rows
+// tree               the tree of a page
+// queries            the codes of the block
+// offsets            uint64[queries + 1], where each query begins in the block, then the end
+// minimum_length     the fewest bases of a MEM
+// candidates         Candidate[bases of the block], as `match_kernel` writes them
+// candidate_offsets  uint64[queries + 1], the number of candidates before each query, then of all
+// candidate_queries  uint32[candidate_count], the query of each candidate
+// candidate_count    the number of candidates
+// page               the page's part of the reference
+// kept_mems          KeptMems[candidate_count], as `count_mems` writes it
+// mem_offsets        uint64[candidate_count + 1], prefix sums of `counts` of `count_mems`
+// mems               three columns of mem_offsets[candidate_count] rows each, receives the MEMs
+// node_visits        uint64[1], if PROFILE is set, the number of visited nodes is added to it
 //
-// All else, and the launch, is as for `count_mems`.
+// Grid: one thread for each candidate, or fewer threads that take several candidates in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     write_mems(Tree tree, Queries queries, const uint64* offsets, uint32 minimum_length,
                const Candidate* candidates, const uint64* candidate_offsets,

@@ -1,15 +1,17 @@
-// Which query a candidate match belongs to, and which MEMs belong to a query.
+// Assigns queries to candidate matches, and rows of MEMs to queries.
 #pragma once
 
 #include "common/grid.cuh"
 
-// Write which query each candidate match belongs to.
+// Write the number of the query that each candidate match belongs to.
 //
-// candidate_offsets  uint64[query_count + 1], the candidates before those of each query, then all
-// query_count        how many queries there are
-// candidate_queries  uint32[candidate_offsets[query_count]], receives the numbers of queries
+// candidate_offsets  uint64[query_count + 1], the number of candidates before each query, then of
+//                    all queries
+// query_count        the number of queries
+// candidate_queries  uint32[candidate_offsets[query_count]], receives the query of each candidate
 //
-// Grid: one thread for each query, or fewer. Shared memory: none.
+// Grid: one thread for each query, or fewer threads that take several queries in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     assign_queries(const uint64* candidate_offsets, uint64 query_count,
                    uint32* candidate_queries) {
@@ -21,14 +23,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Write where the MEMs of each query begin, and last where all end.
+// Write the first row of each query's MEMs, and then the number of all rows.
 //
-// candidate_offsets  as for `assign_queries`
-// mem_offsets        uint64[candidates + 1], where the MEMs of each candidate begin
-// query_count        how many queries there are
-// query_offsets      uint64[query_count + 1], receives the offsets
+// candidate_offsets  uint64[query_count + 1], the number of candidates before each query, then of
+//                    all queries
+// mem_offsets        uint64[candidates + 1], the first row of each candidate, then the row count
+// query_count        the number of queries
+// query_offsets      uint64[query_count + 1], receives the first row of each query, then the row
+//                    count
 //
-// Grid: one thread for each query and one more, or fewer. Shared memory: none.
+// Grid: one thread for each query and one for the last offset, or fewer threads that take several
+// queries in turn. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     offset_query_mems(const uint64* candidate_offsets, const uint64* mem_offsets,
                       uint64 query_count, uint64* query_offsets) {

@@ -1,12 +1,12 @@
-// The reverse complements of queries, whose codes are on the device already.
+// Computes the reverse complements of queries whose codes are on the device already.
 //
-// Reads the codes of a block, one byte a base; writes as many.
+// The kernel reads the codes of a block, one byte for each base, and writes as many.
 #pragma once
 
 #include "common/grid.cuh"
 #include "tree/codes.cuh"
 
-// Return the query that a position of the block belongs to. `offsets` is as for the kernel below.
+// Return the query at a position of the block, by binary search in the kernel's `offsets`.
 __device__ __forceinline__ uint64 query_at(const uint64* offsets, uint64 query_count,
                                            uint64 position) {
     uint64 query = 0;
@@ -24,13 +24,13 @@ __device__ __forceinline__ uint64 query_at(const uint64* offsets, uint64 query_c
 
 // Write the reverse complement of each query at the query's own offsets; breaks stay breaks.
 //
-// codes        uint8[bases of the block]
-// offsets      uint64[query_count + 1], where in the block each query begins, then its end
-// query_count  how many queries there are
-// reversed     uint64[ceil(bases / CODES_IN_WORD)], receives the codes; the last word is filled up
-//              with zeros
+// codes        uint8[bases of the block], the codes of the queries
+// offsets      uint64[query_count + 1], where each query begins in the block, then the end
+// query_count  the number of queries
+// reversed     uint64[ceil(bases / CODES_IN_WORD)], receives the codes; zeros fill the last word
 //
-// Grid: one thread for each word, or fewer. Shared memory: none.
+// Grid: one thread for each word of `reversed`, or fewer threads that take several words in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     reverse_complement(const uint8* codes, const uint64* offsets, uint64 query_count,
                        uint64* reversed) {

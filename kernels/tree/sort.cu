@@ -1,25 +1,26 @@
-// The order of MEMs: those of a candidate match ascend by their starts in the reference.
+// Sorts the MEMs of each candidate match by their starts in the reference.
 //
-// Queries and positions in them are in order already, because the MEMs of each candidate have
-// rows of their own. A search finds occurrences in the order of the suffixes instead.
+// Queries and query starts are in order already, because each candidate has its own rows. Within a
+// candidate, the search finds occurrences in the order of the tree, not of the reference.
 //
-// Reads and writes MEMs as columns.
+// The kernels read and write MEMs as columns.
 #pragma once
 
 #include "common/grid.cuh"
 #include "common/mems.cuh"
 #include "tree/print.cu"
 
-// Sort the rows of each candidate by insertion, and list the candidates that have many rows. Rows
-// that `count_mems` has kept are in order.
+// Sort the rows of each candidate by insertion, and list the candidates with more than FEW_ROWS
+// rows. The rows of candidates with at most KEPT_MEMS MEMs are in order already.
 //
-// mem_offsets      uint64[candidate_count + 1], where the rows of each candidate begin
-// candidate_count  how many candidates there are
-// mems             columns of mem_offsets[candidate_count] rows
+// mem_offsets      uint64[candidate_count + 1], the first row of each candidate, then the row count
+// candidate_count  the number of candidates
+// mems             three columns of mem_offsets[candidate_count] rows each, sorted in place
 // long_candidates  uint64[rows / FEW_ROWS + 1], receives those with more than FEW_ROWS rows
-// long_count       uint32[1], zero before the launch, receives how many are listed
+// long_count       uint32[1], zero before the launch, receives the number of listed candidates
 //
-// Grid: one thread for each candidate, or fewer. Shared memory: none.
+// Grid: one thread for each candidate, or fewer threads that take several candidates in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     sort_candidates(const uint64* mem_offsets, uint64 candidate_count, MemColumns mems,
                     uint64* long_candidates, uint32* long_count) {
@@ -53,9 +54,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Sort the rows of each listed candidate.
 //
-// long_candidates, long_count  as `sort_candidates` leaves them; the rest as it is given it
+// mem_offsets      uint64[candidates + 1], the first row of each candidate, then the row count
+// long_candidates  uint64[*long_count], the candidates to sort, as `sort_candidates` lists them
+// long_count       uint32[1], the number of listed candidates
+// mems             three columns of mem_offsets[candidates] rows each, sorted in place
 //
-// Grid: one block for each listed candidate, or fewer. Shared memory: none.
+// Grid: one block of threads for each listed candidate, or fewer blocks that take several in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     sort_long_candidates(const uint64* mem_offsets, const uint64* long_candidates,
                          const uint32* long_count, MemColumns mems) {

@@ -1,21 +1,21 @@
-// How the kernels read a flat tree, whatever the policies: the same small functions for all.
+// How the kernels read a flat tree. The functions are the same for every policy.
 //
-// An address (uint32) is the index of a node's record in every layout, in two dimensions too,
-// where the records are stored row after row.
+// An address (uint32) is the index of a node in every layout. In the two-dimensional layouts the
+// nodes are stored row after row.
 #pragma once
 
 #include "tree/node.cuh"
 
-// A tree on the device, as a kernel is given it. A one-dimensional texture has at most
-// 2**TEXTURE_PART_BITS texels; larger trees take several, of at most TEXTURE_PARTS.
+// A tree on the device, as a kernel receives it. A one-dimensional texture has at most
+// 2**TEXTURE_PART_BITS texels; a larger tree uses several textures, at most TEXTURE_PARTS.
 
 struct Tree {
-    const uint8* nodes;     // the first halves, STRIDE texels apart; null under some textures
-    const uint8* children;  // the second halves, as far apart
+    const uint8* nodes;     // the first halves, STRIDE texels apart; may be null with textures
+    const uint8* children;  // the second halves, STRIDE texels apart
     cudaTextureObject_t node_textures[TEXTURE_PARTS];
     cudaTextureObject_t children_textures[TEXTURE_PARTS];
 
-    // Texels from one node's half to that of the next node.
+    // The number of texels from one node's half to the same half of the next node.
     static constexpr uint32 STRIDE = (MERGED_TREE ? 2 : 1) * NodeHalf::TEXELS;
 
     __device__ __forceinline__ NodeHalf node(uint32 address) const {
@@ -75,7 +75,7 @@ __device__ __forceinline__ uint32 string_depth(const NodeHalf& node) {
     return node.number(STRING_DEPTH);
 }
 
-// Return the string depth of a node's parent, without reading the parent.
+// Return the string depth of a node's parent, computed from the node's own fields.
 __device__ __forceinline__ uint32 parent_depth(const NodeHalf& node) {
     return node.number(STRING_DEPTH) - (node.number(EDGE_END) - node.number(EDGE_START));
 }
@@ -85,12 +85,12 @@ __device__ __forceinline__ uint32 path_start(const NodeHalf& node) {
     return node.number(EDGE_END) - node.number(STRING_DEPTH);
 }
 
-// Return whether a second half is that of a leaf.
+// Return whether a second half belongs to a leaf.
 __device__ __forceinline__ bool belongs_to_leaf(const NodeHalf& second_half) {
     return (second_half.number(FLAGS) & LEAF_FLAG) != 0;
 }
 
-// Return the code of the base before the suffix of a leaf, of its second half.
+// Return the code of the base before a leaf's suffix, from the leaf's second half.
 __device__ __forceinline__ uint32 preceding_base(const NodeHalf& second_half) {
     return second_half.number(FLAGS) & PRECEDING_BASE_MASK;
 }

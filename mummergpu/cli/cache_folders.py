@@ -1,7 +1,7 @@
-"""Where compiled code is kept between runs, and a word to the user when there is none yet.
+"""The folders that keep compiled code between runs, and the messages about compiling.
 
-Two kinds are kept: what numba compiles for this processor, and what NVRTC compiles for a
-GPU. The environment is a parameter; only the command line reads the process's own.
+There are two kinds of compiled code: numba compiles for this processor, and NVRTC compiles for a
+GPU. The environment is a parameter, because only the command line reads that of the process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mummergpu.runtime.cache_places import cache_folder, can_be_written, process
 
 
 def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:
-    """Return the folder below which new code for this processor is kept.
+    """Return the folder that keeps new code for this processor.
 
     Parameters
     ----------
@@ -27,14 +27,15 @@ def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:
     Returns
     -------
     Path
-        The first place that can be written to, or else the first. It need not exist yet.
+        The first of the possible folders that can be written to; if none can, the first. It may
+        not exist yet.
     """
     places = processor_code_places(environment)
     return Path(next(filter(can_be_written, places), places[0]))
 
 
 def folder_of_kernels(environment: Mapping[str, str]) -> Path | None:
-    """Return the folder that keeps the kernels that were compiled for a GPU.
+    """Return the folder that keeps the kernels compiled for a GPU.
 
     Parameters
     ----------
@@ -44,14 +45,14 @@ def folder_of_kernels(environment: Mapping[str, str]) -> Path | None:
     Returns
     -------
     Path or None
-        It need not exist yet; None if there is no home either.
+        The folder, which may not exist yet; None if the user has no home folder either.
     """
     return cache_folder(environment)
 
 
 @cache
 def announce_compilation() -> None:
-    """Say when the first compilation begins; at most once in a process."""
+    """Print a message when the first compilation begins, at most once in a process."""
     from mummergpu.runtime.jit import on_first_compilation
 
     text = f"{PROGRAM}: compiling what is needed for the first time here (up to 20 s)"
@@ -59,12 +60,12 @@ def announce_compilation() -> None:
 
 
 def tell_cache_trouble(notice: Callable[[str], None]) -> None:
-    """Pass on the line that says what is the matter with code that was kept.
+    """Report trouble with the folders of compiled code.
 
     Parameters
     ----------
     notice : callable
-        Takes one line for people.
+        Receives one line, shown with -v.
     """
     from mummergpu.runtime.code_cache import on_cache_trouble
 

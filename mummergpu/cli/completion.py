@@ -1,7 +1,7 @@
 """Completion in a shell: the command ``completion``, and the answers to its scripts.
 
-A script runs this program with an environment variable that says which shell asks; the words
-that have been typed so far are in others. The protocol is click's.
+A completion script runs this program. One environment variable names the shell, and others hold
+the words typed so far. The protocol is click's.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from click.shell_completion import ShellComplete
 
 VARIABLE: Final = f"_{PROGRAM.upper()}_COMPLETE"
-"""The environment variable that a script sets: ``bash_complete``, for example."""
+"""The environment variable that a script sets, for example to ``bash_complete``."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
-# That of click offers files only where there is nothing else to offer, but the first word can be
-# a verb or a file.
+# click's own script offers files only if it has nothing else to offer, but the first word can be
+# a command or a file.
 _BASH: Final = """\
 %(complete_func)s() {
     local IFS=$'\\n' kind value
@@ -53,24 +53,24 @@ def completion(context: click.Context, shell: str) -> None:
     For fish: mummergpu completion fish > ~/.config/fish/completions/mummergpu.fish
     """
     source = _shell_complete(shell, context.find_root().command)
-    # What click has for bash is not used: it runs bash first, to ask for its version.
+    # click's own script for bash is not used: click would first run bash to ask for its version.
     click.echo(_BASH % source.source_vars() if shell == "bash" else source.source(), nl=False)
 
 
 def answer(commands: click.Command, instruction: str) -> None:
-    """Print what can stand where the user has asked for completion.
+    """Print the words that can complete what the user has typed.
 
     Parameters
     ----------
     commands : click.Command
-        The command line.
+        The command with all its subcommands.
     instruction : str
-        What `VARIABLE` says: the name of a shell and ``_complete``.
+        The value of `VARIABLE`: the name of a shell and ``_complete``.
 
     Raises
     ------
     click.UsageError
-        If it says something else.
+        If it has another value.
     """
     shell, _, what = instruction.partition("_")
     if shell not in SHELLS or what != "complete":
@@ -82,9 +82,10 @@ def answer(commands: click.Command, instruction: str) -> None:
 
 
 def _joined(words: list[str]) -> list[str]:
-    """Return words in which an option and its value are one again, which bash parts at '='.
+    """Return the words with each option joined to its value again; bash splits them at '='.
 
-    An option that has no value yet, as that is what is asked for, loses its '='.
+    The last word loses its '=' if it is an option without a value, because the value is what the
+    user wants to complete.
     """
     joined: list[str] = []
     for word in words:

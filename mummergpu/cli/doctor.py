@@ -1,4 +1,4 @@
-"""The command ``doctor``: what this machine has for mummergpu."""
+"""The command ``doctor``: show what this machine has for mummergpu."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How a signal ends the process: the line, the exit code, and handlers from the first moment on.
+"""How a signal ends the process: with one line and an exit code.
 
-This module is imported before everything else, so it imports nothing that takes time.
+The handlers are set before anything else is imported, so this module imports nothing slow.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ENDINGS: Final = {
 
 
 def end_at_signals() -> None:
-    """Let SIGINT, SIGTERM and SIGHUP end the process with a line and 128 plus their number.
+    """Make SIGINT, SIGTERM and SIGHUP end the process with one line and exit code 128 + number.
 
-    Python runs such a handler only between two steps of the main thread. That is soon enough
-    while modules are imported; `mummergpu.cli.signals.SignalWatch` takes over before there is
-    work to do. Signals that the parent process ignores stay ignored.
+    Python runs such a handler only between two instructions of the main thread. That is soon
+    enough while modules are imported; `mummergpu.cli.signals.SignalWatch` takes over before the
+    work begins. Signals that the parent process ignores stay ignored.
     """
     for number in ENDINGS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -32,14 +32,14 @@ def end_at_signals() -> None:
 
 
 def end_now(number: signal.Signals) -> NoReturn:
-    """Write which signal ended the process, and end it.
+    """Write one line that names the signal, and end the process.
 
     Parameters
     ----------
     number : signal.Signals
         One of `ENDINGS`.
     """
-    # On a terminal the line replaces the echo of Ctrl-C and what progress was shown.
+    # On a terminal the line replaces the echo of Ctrl-C and the progress line.
     start = "\r\x1b[K" if os.isatty(2) else ""
     try:
         os.write(2, f"{start}{PROGRAM}: {ENDINGS[number]}\n".encode())

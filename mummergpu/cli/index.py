@@ -1,4 +1,4 @@
-"""The command ``index``: make an index file, or tell what one holds."""
+"""The command ``index``: make an index file, or show what an index file holds."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def index(**given: Any) -> None:
 
 
 def _tell(given: dict[str, Any], compared: str | None) -> None:
-    """Write to standard output what an index file holds, and that it is sound."""
+    """Print what an index file holds, or that it is undamaged, or both."""
     path = given["reference"]
     if given["as_json"]:
         click.echo(described_as_json(path))

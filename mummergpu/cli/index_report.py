@@ -1,4 +1,4 @@
-"""What ``mummergpu index`` tells of an index file: its contents, and whether it is sound."""
+"""Reports of ``mummergpu index`` on an index file: its content, and whether it is damaged."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mummergpu.input.files import reading
 
 
 def described(path: str) -> Iterator[str]:
-    """Yield what an index file holds, a line for each thing.
+    """Yield a description of an index file, one line for each fact.
 
     Parameters
     ----------
     path : str
-        The index file; only its header is read.
+        The index file; this function reads only its header.
 
     Yields
     ------
@@ -27,7 +27,7 @@ def described(path: str) -> Iterator[str]:
     Raises
     ------
     InputError
-        If the file is no index, or its header is damaged.
+        If the file is not an index, or its header is damaged.
     """
     with reading(path), open(path, "rb", buffering=0) as file:
         header = read_header(file, path)
@@ -66,24 +66,24 @@ def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
 
 
 def described_as_json(path: str) -> str:
-    """Return what an index file holds as one JSON object.
+    """Return a description of an index file as one JSON object.
 
     Parameters
     ----------
     path : str
-        The index file; its header and its table of records are read.
+        The index file; this function reads its header and its table of records.
 
     Returns
     -------
     str
-        One line of ASCII. The keys are those that the README names, and always all of them;
-        what the kind of index does not have is null. Bytes of names that are not UTF-8 are
-        lone surrogates (Python's ``surrogateescape``).
+        One line of ASCII. It always has all the keys that the README names; a fact that this
+        kind of index does not have is null. Bytes of names that are not UTF-8 become lone
+        surrogates (Python's ``surrogateescape``).
 
     Raises
     ------
     InputError
-        If the file is no index, or its header or its table of records is damaged.
+        If the file is not an index, or its header or its table of records is damaged.
     """
     from mummergpu.index.file import IndexFile
 
@@ -120,16 +120,16 @@ def described_as_json(path: str) -> str:
 
 
 def checked(path: str, reference_path: str | None, threads: int) -> str:
-    """Read an index file whole, and say that it is sound.
+    """Read an index file completely, and return the message that it is undamaged.
 
     Parameters
     ----------
     path : str
         The index file.
     reference_path : str or None
-        A FASTA file, plain or gzipped, that the index should be of.
+        The reference that the index should hold, as a FASTA file, plain or gzipped.
     threads : int
-        How many sections are read at the same time.
+        Number of sections that are read at the same time.
 
     Returns
     -------
@@ -139,8 +139,8 @@ def checked(path: str, reference_path: str | None, threads: int) -> str:
     Raises
     ------
     InputError
-        If the index is damaged, or of another reference; names the damaged sections, or the
-        first difference between the references.
+        If the index is damaged, or holds another reference. The message names the damaged
+        sections, or the first difference between the references.
     """
     from concurrent.futures import ThreadPoolExecutor
 

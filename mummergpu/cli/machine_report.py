@@ -1,7 +1,7 @@
-"""What this machine has for mummergpu, and what is missing.
+"""The report of ``mummergpu doctor``: what this machine has for mummergpu, and what is missing.
 
-Nothing here may fail: what is broken is what one asks this for. So every library is tried
-on its own, and the backends are looked at after it is known what they stand on.
+Nothing here may fail, because users ask for this report when something is broken. So each library
+is tried on its own, and the backends are examined after the libraries that they need.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mummergpu.cuda.requirements import CudaFacts, Obstacle
 
 REQUIRED: Final = {"numba": "numba", "numpy": "numpy", "pysam": "pysam", "isal": "isal.igzip"}
-"""What every backend needs: the module to import, by pip's name."""
+"""The libraries that every backend needs: from the name for pip to the module to import."""
 
 _LABEL_WIDTH: Final = 16
 
@@ -35,13 +35,13 @@ class FolderFacts:
     Attributes
     ----------
     folder : str or None
-        Where it is, or would be; None if there is no place for it.
+        Its path, even if it does not exist yet; None if there is no possible folder.
     writable : bool
-        Whether files can be made in it, or it can be made.
+        Whether files can be written into it, or it can be made.
     entries : int
-        The number of files kept.
+        The number of files in it.
     bytes : int
-        Their size together.
+        The total size of these files.
     """
 
     folder: str | None
@@ -52,28 +52,28 @@ class FolderFacts:
 
 @dataclass(frozen=True)
 class Report:
-    """All that was found.
+    """All facts of the report.
 
     Attributes
     ----------
     python, system : str
-        What it runs on.
+        The version of Python, and the operating system.
     processors : int
-        Those that this process may use.
+        The number of processors that this process may use.
     libraries : tuple of Library
-        What every backend needs, and last this package itself.
+        The libraries that every backend needs; the last is this package itself.
     compiled_code : FolderFacts
-        Where code for this processor is kept.
+        The folder that keeps code for this processor.
     cuda : CudaFacts or None
-        What the cuda backend needs; None if it cannot be looked at.
+        The libraries and devices of the cuda backend; None if they cannot be examined.
     kernels : FolderFacts
-        Where compiled kernels are kept.
+        The folder that keeps compiled kernels.
     obstacles : tuple of Obstacle
-        What keeps the cuda backend from working.
+        The reasons why the cuda backend does not work.
     problem : str or None
-        Why the cuda backend cannot be looked at.
+        Why the cuda backend cannot be examined.
     auto_backend : str or None
-        What ``--backend auto`` takes; None if no backend works.
+        The backend that ``--backend auto`` uses; None if no backend works.
     """
 
     python: str
@@ -88,31 +88,31 @@ class Report:
     auto_backend: str | None
 
     def as_json(self) -> str:
-        """Return the report as JSON with the names of the attributes."""
+        """Return the report as JSON; the keys are the names of the attributes."""
         return json.dumps(asdict(self), indent=2)
 
 
 def examine(
     compiled_code: Path, kernels: Path | None, can_be_written: Callable[[str], bool]
 ) -> Report:
-    """Look at this machine.
+    """Examine this machine.
 
     Parameters
     ----------
     compiled_code : Path
-        Where code for this processor is kept.
+        The folder that keeps code for this processor.
     kernels : Path or None
-        Where compiled kernels are kept.
+        The folder that keeps compiled kernels.
     can_be_written : callable
-        Tells whether files can be made in a folder.
+        Returns whether files can be written into a folder.
 
     Returns
     -------
     Report
-        Nothing is raised; problems are in it.
+        The facts and the problems; no exception is raised.
     """
     required = [look_for(name, module) for name, module in REQUIRED.items()]
-    # This package stands last: where a library is broken, so is what imports it.
+    # This package comes last: if a library is broken, the package that imports it is broken, too.
     own = replace(look_for("mummergpu", "mummergpu.pipeline.match"), version=__version__)
     libraries = (*required, own)
     cuda, found, problem = None, [], None
@@ -147,24 +147,24 @@ def _folder_facts(
     sizes = []
     with suppress(OSError):
         for path in folder.glob(pattern):
-            # Another process may remove it between the two looks.
+            # Another process may remove the file between `glob` and `lstat`.
             with suppress(OSError):
                 sizes.append(path.lstat().st_size)
     return FolderFacts(str(folder), can_be_written(str(folder)), len(sizes), sum(sizes))
 
 
 def render(report: Report) -> str:
-    """Return a report as people read it.
+    """Return a report as text for people.
 
     Parameters
     ----------
     report : Report
-        What was found.
+        The facts.
 
     Returns
     -------
     str
-        A line for each thing, without a newline after the last.
+        One line for each fact, without a newline at the end.
     """
     rows = [
         ("Python", f"{report.python} on {report.system}, {report.processors} processors"),
@@ -237,7 +237,7 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes as people read it."""
+    """Return a number of bytes with a unit that suits it."""
     for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count >> shift:
             return f"{count / (1 << shift):,.1f} {unit}"

@@ -1,6 +1,6 @@
-"""The command line: the one place that prints for people and chooses exit codes.
+"""The command line: it runs a command, prints errors and chooses the exit code.
 
-Nothing heavy is imported before there is work to do, so that ``--version`` and ``--help``
+Slow modules are imported only when a command needs them, so that ``--version`` and ``--help``
 answer at once.
 """
 
@@ -70,16 +70,16 @@ commands.add_command(completion)
 
 
 def _occupy_closed_descriptors() -> None:
-    """Let no file that is opened later become standard input, output or error.
+    """Open the null device as standard input, output or error if the parent closed it.
 
-    Where the parent process has closed one of them, the lowest number goes to the next
-    file that is opened: matches could end in an input.
+    The next file that is opened would otherwise get its number, and matches could be written into
+    an input file.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # What is neither to be read nor written here fails when it is used.
+            # Reading this standard input, or writing this output or error, still fails.
             access = os.O_WRONLY if descriptor in (0, 2) else os.O_RDONLY
             os.open(os.devnull, access)
     if sys.stdout is None:
@@ -89,7 +89,7 @@ def _occupy_closed_descriptors() -> None:
 
 
 def _invoke(session: Session) -> int:
-    """Run a command and return the exit code, if no exception says otherwise."""
+    """Run a command, and return its exit code; errors leave as exceptions."""
     if instruction := os.environ.get(VARIABLE):
         answer(commands, instruction)
         return 0
@@ -98,7 +98,7 @@ def _invoke(session: Session) -> int:
         click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)
         return EXIT_USAGE
     try:
-        # Not Command.main, which has its own mind about broken pipes and exit codes.
+        # Command.main is not used: it treats broken pipes and exit codes in another way.
         with commands.make_context(PROGRAM, list(session.arguments), obj=session) as context:
             commands.invoke(context)
     except click.exceptions.Exit as end:
@@ -112,7 +112,7 @@ def _flush_standard_output() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # Else the interpreter would try once more at its end, and complain.
+        # Otherwise the interpreter would try again when it ends, and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             raise
@@ -120,7 +120,7 @@ def _flush_standard_output() -> None:
 
 
 def _fail(message: str, exit_code: int) -> int:
-    """Write an error as one line, whatever is in it, and return the exit code."""
+    """Print an error as one line, with control characters escaped, and return the exit code."""
     line = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in message
@@ -131,7 +131,7 @@ def _fail(message: str, exit_code: int) -> int:
 
 
 def _show_traceback() -> None:
-    """Show where an error came from that nobody expected."""
+    """Print where an unexpected error came from."""
     import traceback
 
     with suppress(OSError):
@@ -144,14 +144,14 @@ def main(arguments: Iterable[str] | None = None) -> int:
     Parameters
     ----------
     arguments : iterable of str, optional
-        What follows the name of the program; by default this process's own.
+        The words after the name of the program; by default those of this process.
 
     Returns
     -------
     int
-        The exit code. A signal ends the process at once instead.
+        The exit code. After a signal the process ends at once, and nothing is returned.
     """
-    # Start-up makes many objects and little garbage; searching them takes a tenth of a second.
+    # Start-up makes many objects and little garbage; collecting it would take a tenth of a second.
     gc.set_threshold(QUIET_COLLECTOR)
     _occupy_closed_descriptors()
     session = Session(list(sys.argv[1:] if arguments is None else arguments))
@@ -164,7 +164,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     except MummergpuError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader has what it wanted.
+        # The reader of the output has stopped reading.
         return EXIT_BROKEN_PIPE
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
@@ -183,12 +183,12 @@ def main(arguments: Iterable[str] | None = None) -> int:
 def run() -> NoReturn:
     """Run the command line, and end the process at once with its exit code.
 
-    All files are closed by then. Taking the interpreter apart, module by module and a GPU's
-    context with it, would take longer than a small search.
+    All files are closed before that. A normal end would free every module and the context of the
+    GPU, which takes longer than a small search.
     """
     exit_code = main()
     for stream in (sys.stdout, sys.stderr):
-        # What could not be written has been reported.
+        # An error of writing has already been reported.
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(exit_code)

@@ -1,4 +1,4 @@
-"""The command line as a whole: verbs, and the main job, which needs none."""
+"""The command line as a whole: its verbs, and the main job, which needs no verb."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MatchCommand(click.Command):
     """The main job, with its options in sections."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usage line without the word that may be left out."""
+        """Write the usage line without the verb, which may be left out."""
         formatter.write_usage(PROGRAM, " ".join(self.collect_usage_pieces(ctx)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -64,13 +64,13 @@ class MatchCommand(click.Command):
 
 
 class MainGroup(DefaultGroup):  # type: ignore[misc]
-    """Commands, of which the main job needs no name."""
+    """The group of all commands; the main job runs if no verb is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the verb first, and name the main job where there is none.
+        """Move the verb to the front, or add that of the main job if there is none.
 
-        Options may stand before the verb. A word is the verb if it is the first that is neither
-        an option nor the value of one, and there is a verb of that name.
+        Options may come before the verb. The first word that is neither an option nor the value
+        of an option is the verb, if there is a verb of that name.
         """
         if args:
             args[:] = self._in_order(ctx, args)
@@ -102,7 +102,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
             raise click.UsageError(text)
 
     def verbs(self, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the verbs that begin with what has been typed."""
+        """Return the verbs that begin with the typed letters."""
         from click.shell_completion import CompletionItem
 
         return [
@@ -112,7 +112,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         ]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return what can stand first: an option of the main job, a verb or a file."""
+        """Return completions of the first word: an option of the main job, a verb or a file."""
         command: click.Command = self.commands[MAIN_VERB]
         if incomplete.startswith("-"):
             inner = click.Context(command, parent=ctx, **command.context_settings)
@@ -123,7 +123,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
 def complete_reference(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem[str]]:
-    """Let the shell complete the main job's first file, or the verb in its place."""
+    """Let the shell complete the reference of the main job, or a verb in its place."""
     files = complete_files(context, parameter, incomplete)
     group = context.find_root().command
     if isinstance(group, MainGroup) and context.meta.get(_VERB_MAY_FOLLOW):

@@ -1,4 +1,4 @@
-"""The main job: matches between queries and a reference."""
+"""The main job on the command line: find matches between queries and a reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def run_match(**given: Any) -> None:
-    """Do the main job with the options of the command line, by their parameter names."""
+    """Run the main job with the options of the command line, given by their parameter names."""
     session = click.get_current_context().find_object(Session)
     assert session is not None
     refuse_combinations(given)

@@ -1,4 +1,4 @@
-"""What the options mean together: what is refused, and the typed options that they make."""
+"""Rules of the options: refuse options that clash, and make the typed options of the jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mummergpu.output.mummer import TextStyle
 
 Given = Mapping[str, Any]
-"""The options of a command line by their parameter names, as click hands them over."""
+"""The options of a command line by their parameter names, as click passes them."""
 
 _OF_TREES: Final = (
     *("policy", *LETTERS, "address_bits", "builder"),
@@ -33,7 +33,7 @@ _OF_TREES: Final = (
 
 
 def refuse_combinations(given: Given) -> None:
-    """Refuse what MUMmer refuses to take together, and our own options that clash.
+    """Refuse options that exclude each other, in MUMmer or in this program.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def refuse_combinations(given: Given) -> None:
     Raises
     ------
     click.UsageError
-        Names the two options.
+        If two options exclude each other; the message names both.
     """
     exclusive = (
         ("maxmatch", "mumreference", "mum"),
@@ -62,24 +62,25 @@ def refuse_combinations(given: Given) -> None:
 
 
 def index_options(given: Given) -> IndexOptions:
-    """Return how the index of the reference is to be built, or what the index file is.
+    """Return the options for building the index, or those that the index file was built with.
 
     Parameters
     ----------
     given : mapping
-        The options. Where the reference is an index file, it says what they do not.
+        The options. If the reference is an index file, it supplies those that are not given.
 
     Returns
     -------
     IndexOptions
-        With trees just if an option speaks of them, or the index file has them.
+        Options of trees if a given option is about trees or the index file has trees; else
+        options of k-mers.
 
     Raises
     ------
     click.UsageError
-        If an option of trees is given although none is built.
+        If an option of trees is given together with ``--search kmer``.
     OptionError
-        If the policy is none, or an option asks for something else than the file has.
+        If the policy is not valid, or an option does not agree with the index file.
     InputError
         If the index file cannot be read.
     """
@@ -94,7 +95,7 @@ def index_options(given: Given) -> IndexOptions:
 
 
 def search_options(given: Given) -> SearchOptions:
-    """Return which matches are searched for."""
+    """Return the options that say which matches to find."""
     from mummergpu.matching.options import SearchOptions, Uniqueness
     from mummergpu.sequence.codes import Strand
 
@@ -112,7 +113,7 @@ def search_options(given: Given) -> SearchOptions:
 
 
 def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
-    """Return what the search runs on; compiled kernels are kept in the folder, if any."""
+    """Return the options of the device; `kernel_folder` keeps compiled kernels, unless None."""
     from mummergpu.matching.options import DeviceOptions
 
     return DeviceOptions(
@@ -125,7 +126,7 @@ def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
 
 
 def text_style(given: Given) -> TextStyle:
-    """Return how the matches are written."""
+    """Return the options that say how to write the matches."""
     from mummergpu.output.mummer import TextStyle
 
     return TextStyle(
@@ -137,19 +138,19 @@ def text_style(given: Given) -> TextStyle:
 
 
 def refuse_clashing_files(inputs: Iterable[str], outputs: Mapping[str, str | None]) -> None:
-    """Refuse to write over an input, or two outputs to the same place.
+    """Refuse an output that is also an input, or two outputs to the same file.
 
     Parameters
     ----------
     inputs : iterable of str
         The files to read.
     outputs : mapping of str to str or None
-        The file to write, by the option that names it; None where the option is not given.
+        The file of each output option; None if the option is not given.
 
     Raises
     ------
     OptionError
-        Names the output.
+        If files clash; the message names the option of the output.
     click.UsageError
         If standard input is named twice.
     """
@@ -188,7 +189,7 @@ def _kind_to_build(given: Given) -> KmerOptions | TreeOptions:
 
 
 def _kind_of_file(given: Given, header: IndexHeader) -> KmerOptions | TreeOptions:
-    """Return what an index file says of itself; refuse options that say something else."""
+    """Return the options that an index file was built with; refuse options that differ."""
     path = given["reference"]
     if given["search"] not in (AUTO, header.search):
         raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
@@ -201,7 +202,7 @@ def _kind_of_file(given: Given, header: IndexHeader) -> KmerOptions | TreeOption
         had |= {"address_bits": str(header.address_bits), "builder": header.builder}
         built = Policy.from_code(header.policy)
         policy = _policy(given, built)
-        # Textures are no part of an index.
+        # An index does not depend on textures.
         textures = ("query_texture", "reference_texture", "tree_texture")
         if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
             raise OptionError("--policy", f"the index '{path}' is laid out for '{built.code}'")
@@ -213,8 +214,8 @@ def _kind_of_file(given: Given, header: IndexHeader) -> KmerOptions | TreeOption
 
 
 def _told_of_trees(given: Given) -> list[str]:
-    """Return the options among those given that make sense with trees alone, as written."""
-    # A policy's flag that is switched off speaks of trees as well.
+    """Return the given options that make sense only with trees, as written."""
+    # A flag of the policy is about trees even if it is switched off.
     told = [
         name
         for name in _OF_TREES
@@ -224,7 +225,7 @@ def _told_of_trees(given: Given) -> list[str]:
 
 
 def _policy(given: Given, default: Policy) -> Policy:
-    """Return the policy of the code, or the default, overruled by the flags."""
+    """Return the policy of the code, or the default, changed by the flags."""
     code = given["policy"]
     policy = default if code is None else Policy.from_code(code)
     flags = {name: getattr(policy, name) for name in LETTERS}

@@ -1,6 +1,6 @@
-"""The options of the main job: their spellings, defaults and help, and what goes together.
+"""The options of the main job, in sections: their names, defaults and help.
 
-MUMmer's words may be written with one dash or two, before or after the files.
+MUMmer's options may be written with one dash or two, before or after the files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SHIFTS: Final = {"k": 10, "K": 10, "M": 20, "G": 30}
 
 
 def _positive(text: str) -> int:
-    """Return the number that digits spell, or 0 if they do not spell a positive one."""
+    """Return the positive number that the text spells, or 0 if it spells none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
@@ -72,12 +72,12 @@ def _optional_size(
 def _page_size(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> int | str | None:
-    """Return a number of bases, `AUTO` for as many as memory allows, or None if not given."""
+    """Return a number of bases, `AUTO` (as many as memory allows), or None if not given."""
     return text if text in (AUTO, None) else _size(context, parameter, text)
 
 
 def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    """Return the name of a search; ``sampled`` is a former one."""
+    """Return the name of a search; ``sampled`` is the former name of ``kmer``."""
     return "kmer" if text == "sampled" else text
 
 

@@ -1,4 +1,4 @@
-"""What is kept of the command line until the process ends."""
+"""The facts about the command line that the end of the process needs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass
 class Session:
-    """What the end of the process needs to know about the command line.
+    """The words of the command line, and whether it asks for more messages.
 
     Attributes
     ----------
     arguments : list of str
-        What the user wrote after the name of the program.
+        The words that the user wrote after the name of the program.
     verbose : bool
-        True if an error of the program's own is to be shown with its traceback.
+        True if an internal error is shown with its traceback.
     """
 
     arguments: list[str]

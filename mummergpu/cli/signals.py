@@ -1,4 +1,4 @@
-"""Ending the process when a signal says so."""
+"""End the process soon after a signal, even while compiled code runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from mummergpu.runtime.unfinished_file import remove_unfinished
 class SignalWatch:
     """Ends the process within a moment of Ctrl-C, SIGTERM or SIGHUP.
 
-    Python's own handlers run only between two steps of the main thread, and the main
-    thread may be inside compiled code for minutes; a thread that waits on a pipe is told
-    at once. Signals that the parent process ignores stay ignored.
+    Python's own handlers run only between two instructions of the main thread, and the main
+    thread may be inside compiled code for minutes. So Python also writes each signal to a pipe,
+    and a thread that reads this pipe ends the process. Signals that the parent process ignores
+    stay ignored.
     """
 
     def __enter__(self) -> None:

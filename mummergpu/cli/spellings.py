@@ -1,8 +1,8 @@
-"""The words of a command line before click reads them: whose they are, and how they are spelt.
+"""Check the words of a command line before click reads them.
 
-click takes a word such as ``-maxmach`` apart into the options -m, -a and so on, and finds fault
-with one of them; ``-out`` would even be the file ``ut``. Words that are longer than an option of
-one letter are therefore looked at here first, and so are those that MUMmer 4 knows.
+click splits a word such as ``-maxmach`` into the options -m, -a and so on, and reports an error
+about one of them; ``-out`` would even mean ``-o ut``. So this module first checks every word with
+one dash that is longer than an option of one letter, and every option of MUMmer 4.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import click
 END_OF_OPTIONS: Final = "--"
 
 _SAME_AS: Final = {"-qthreads": "--threads", "-threads": "--threads", "-version": "--version"}
-"""MUMmer 4's options that this program has by another name."""
+"""Options of MUMmer 4 that have another name in this program."""
 
 _INDEX: Final = "'mummergpu index REFERENCE -o FILE' makes an index; name FILE as the reference"
 _DETAIL: Final = "it tunes MUMmer 4's suffix array and changes no match: leave it out"
@@ -32,20 +32,20 @@ _REFUSED: Final = {
     "-max-chunk": "queries are divided among the threads without it: leave it out",
     "-format": "there is one format, that of MUMmer, and no option for another",
 }
-"""What this program does not have, and what to do instead. All are followed by a value."""
+"""Options of MUMmer 4 that this program lacks, and what to do instead. All take a value."""
 
 _LEAST_LIKENESS: Final = 0.75
 
 
 class Spellings:
-    """The options of one command, or of several, as they may be written.
+    """The names of the options of one command, or of several.
 
     Parameters
     ----------
     parameters : iterable of click.Parameter
-        The parameters of the commands; arguments among them are left out.
+        The parameters of the commands; arguments are ignored.
     help_names : iterable of str
-        How the option that click adds by itself is written.
+        The names of the help option, which click adds by itself.
     """
 
     def __init__(self, parameters: Iterable[click.Parameter], help_names: Iterable[str]) -> None:
@@ -59,7 +59,7 @@ class Spellings:
         return name in self.with_value or name in self.flags
 
     def wants_next(self, word: str) -> bool:
-        """Tell whether the value of an option is the word after it.
+        """Return whether the next word is the value of this option.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class Spellings:
         -------
         bool
             True for ``-l``, ``--min-length`` and ``-bl``; False for ``-b``, ``-l20``,
-            ``--min-length=20`` and for what is no option.
+            ``--min-length=20`` and for a word that is not an option.
         """
         if word in self:
             return word in self.with_value
@@ -80,7 +80,7 @@ class Spellings:
         return bool(letter) and not attached
 
     def positions(self, words: Sequence[str]) -> Iterator[tuple[int, bool]]:
-        """Yield where options and files stand, up to ``--``.
+        """Yield the indices of options and files, up to ``--``.
 
         Parameters
         ----------
@@ -117,8 +117,8 @@ class Spellings:
         Raises
         ------
         click.UsageError
-            Names the whole word, and the option that was probably meant. Words of two letters
-            and words with two dashes are left to click.
+            If a word is unknown. The message names the whole word and the option that the user
+            probably meant. click itself checks options of one letter and words with two dashes.
         """
         for position, is_option in self.positions(words):
             word = words[position]
@@ -135,10 +135,10 @@ class Spellings:
                 raise click.UsageError(f"No such option '{word}'{hint}")
 
     def _taken_apart(self, word: str) -> tuple[str, str, str] | None:
-        """Return the options of one letter that a word is made of, or None.
+        """Split a word into options of one letter; return None if it is not made of them.
 
-        They are flags, then the letter of an option that takes a value, if there is one, then
-        its value, if that is in the same word.
+        The three parts are the flags, then the letter of an option that takes a value, then its
+        value, if that is in the same word. A part that is missing is empty.
         """
         if word.startswith("--"):
             return None
@@ -150,13 +150,13 @@ class Spellings:
         return word[1:], "", ""
 
     def _alike(self, name: str) -> str:
-        """Return the option that was probably meant by a word with one dash, or nothing."""
+        """Return the option that a word with one dash probably means, or an empty text."""
         from difflib import get_close_matches
 
         bare = name[1:]
         if not bare.replace("-", "").isalpha():
             return ""
-        # Where an option is written with one dash or two, the user gets back what he wrote.
+        # An option with one dash wins over the same name with two: the user wrote one dash.
         names = sorted({*self.with_value, *self.flags, "-qthreads"})
         known = {one.lstrip("-"): one for one in names if len(one) > 2}
         known.update({one[1:]: one for one in names if len(one) > 2 and one[1] != "-"})
@@ -166,9 +166,9 @@ class Spellings:
 
 
 def _are_meant(short_options: tuple[str, str, str] | None, alike: str) -> bool:
-    """Tell whether a word is several short options, and not the long one that it is like.
+    """Return whether a word means several short options, and not the long one that it resembles.
 
-    '-bl20' and '-oresult.txt' are; '-out' and '-no-progress' are not.
+    '-bl20' and '-oresult.txt' mean short options; '-out' and '-no-progress' do not.
     """
     if short_options is None:
         return False
@@ -177,24 +177,24 @@ def _are_meant(short_options: tuple[str, str, str] | None, alike: str) -> bool:
 
 
 def with_words_of_mummer(words: Sequence[str], spellings: Spellings) -> list[str]:
-    """Return a command line in which MUMmer 4's words have become this program's.
+    """Return a command line with the options of MUMmer 4 replaced by those of this program.
 
     Parameters
     ----------
     words : sequence of str
         A command line.
     spellings : Spellings
-        The options that there are. A word among them means what it means there.
+        The options of this program. A word that is one of them keeps its meaning.
 
     Returns
     -------
     list of str
-        The same words, with those of MUMmer 4 that have a counterpart replaced by it.
+        The same words; each option of MUMmer 4 that has a counterpart is replaced by it.
 
     Raises
     ------
     click.UsageError
-        For what has no counterpart; it says what to do instead.
+        If an option of MUMmer 4 has no counterpart; the message says what to do instead.
     """
     options = {position for position, is_option in spellings.positions(words) if is_option}
     result: list[str] = []
@@ -218,19 +218,19 @@ def with_words_of_mummer(words: Sequence[str], spellings: Spellings) -> list[str
 
 
 def verb_meant(word: str, verbs: Iterable[str]) -> str | None:
-    """Return the verb that a word probably means, if it names no file.
+    """Return the verb that a word probably means, unless the word names a file.
 
     Parameters
     ----------
     word : str
-        The first word that is no option.
+        The first word that is not an option.
     verbs : iterable of str
         The names of the commands.
 
     Returns
     -------
     str or None
-        The verb or option that is alike, if there is one.
+        The verb or option that resembles the word; None if there is none.
     """
     from difflib import get_close_matches
 
@@ -244,7 +244,7 @@ def verb_meant(word: str, verbs: Iterable[str]) -> str | None:
 
 
 def _with_one_dash(name: str) -> str:
-    """Return an option as MUMmer writes it; MUMmer 4 takes two dashes as well."""
+    """Return an option with one dash, as MUMmer writes it; MUMmer 4 also accepts two."""
     return name[1:] if name.startswith("--") else name
 
 

@@ -1,4 +1,4 @@
-"""The command ``workload``: a reference and queries to try the main job on."""
+"""The command ``workload``: make a reference and queries to try the main job on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the backend asks of a device: memory, streams, programs, textures.
+"""The interface of a device to the backend: memory, streams, programs, textures.
 
-`pycuda_device.PycudaDevice` is the real one. Tests have another, on which the kernels are
-compiled for the host and run thread by thread.
+`pycuda_device.PycudaDevice` is the real device. Tests have another one, which runs kernels
+compiled for the host, thread by thread.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import numpy.typing as npt
 AnyArray = npt.NDArray[Any]
 
 Argument = int | np.uint32
-"""An argument of a kernel: 64 bits, or 32 where it is a `numpy.uint32`."""
+"""An argument of a kernel: 32 bits if it is a `numpy.uint32`, otherwise 64 bits."""
 
 
 class DeviceMemoryError(Exception):
-    """Device memory that was asked for is not there, or over a limit.
+    """An allocation exceeds the free device memory, or a limit.
 
-    Not for users: the backend cuts its work in two and tries again.
+    Users never see it: the backend splits its work in two and tries again.
     """
 
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What a thread or a block of a compiled kernel takes.
+    """The resources that a thread or a block of a compiled kernel uses.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class KernelResources:
     shared_bytes : int
         Shared memory of a block.
     occupancy : float
-        The threads that a multiprocessor can keep under way, as a share of the most it could.
+        The resident threads of a multiprocessor, as a share of the most that it supports.
     """
 
     registers: int
@@ -56,12 +56,12 @@ class Buffer(Protocol):
     size: int
 
     def free(self) -> None:
-        """Give the memory back; nothing may use it any more."""
+        """Free the memory, which must no longer be in use."""
         ...
 
 
 class Texture(Protocol):
-    """A texture object, and the array that it reads if it has one of its own."""
+    """A texture object, with the array that it reads if it owns one."""
 
     handle: int
     size: int
@@ -72,10 +72,10 @@ class Texture(Protocol):
 
 
 class Mark(Protocol):
-    """A point in the work of a stream."""
+    """An event recorded in a stream."""
 
     def milliseconds_since(self, earlier: Mark) -> float:
-        """Return the device's time between two marks that it has passed."""
+        """Return the device time between two marks that the device has passed."""
         ...
 
     def wait(self) -> None:
@@ -87,15 +87,15 @@ class Program(Protocol):
     """A compiled and loaded set of kernels."""
 
     def resources(self, kernel: str) -> KernelResources:
-        """Return what a kernel takes."""
+        """Return the resources that a kernel uses."""
         ...
 
 
 class Stream(Protocol):
-    """Work of a device that is done in order, beside that of other streams.
+    """A queue of work that a device does in order, concurrently with other streams.
 
-    Only `synchronize` waits for the device; host arrays must stay as they are until then, or
-    until a mark after their copy has been passed.
+    Only `synchronize` waits for the device. Host arrays must not change until then, or until
+    the device has passed a mark after their copy.
     """
 
     def copy_in(self, address: int, array: AnyArray) -> None:
@@ -117,7 +117,7 @@ class Stream(Protocol):
         ...
 
     def mark(self) -> Mark:
-        """Return a mark after everything that has been asked for so far."""
+        """Record a mark after all work queued so far, and return it."""
         ...
 
     def synchronize(self) -> None:
@@ -125,23 +125,23 @@ class Stream(Protocol):
         ...
 
     def free(self) -> None:
-        """Give the stream back."""
+        """Destroy the stream."""
         ...
 
 
 class Device(Protocol):
-    """A device, or what stands in for one.
+    """A device, or its substitute in tests.
 
     Attributes
     ----------
     name : str
-        For people.
+        The name shown to users.
     architecture : str
-        What programs are compiled for, such as ``sm_90``.
+        The architecture that programs are compiled for, such as ``sm_90``.
     block_threads : int
-        The threads of a block, in every launch.
+        The number of threads per block, in every launch.
     resident_blocks : int
-        About how many blocks can be under way at once.
+        About how many blocks can be resident at once.
     texture_texels : int
         The most texels of a one-dimensional texture.
     """
@@ -153,19 +153,19 @@ class Device(Protocol):
     texture_texels: int
 
     def current(self) -> AbstractContextManager[None]:
-        """Make the device the calling thread's for the block of a ``with`` statement."""
+        """Make the device current in the calling thread for a ``with`` statement."""
         ...
 
     def memory(self) -> tuple[int, int]:
-        """Return the bytes that are free, and all bytes."""
+        """Return the free bytes and the total bytes of the memory."""
         ...
 
     def allocate(self, size: int) -> Buffer:
-        """Return linear memory, not zeroed; raise `DeviceMemoryError` if there is not enough."""
+        """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
         ...
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
-        """Return host memory that the device can copy to and from while the host goes on."""
+        """Return pinned host memory: the device copies to and from it while the host works on."""
         ...
 
     def new_stream(self) -> Stream:
@@ -177,7 +177,7 @@ class Device(Protocol):
         ...
 
     def linear_texture(self, address: int, texels: int, texel_bytes: int) -> Texture:
-        """Return a texture of linear memory, read by the number of a texel."""
+        """Return a texture of linear memory, read by texel index."""
         ...
 
     def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> Texture:
@@ -188,5 +188,5 @@ class Device(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Release the device."""
         ...

@@ -1,7 +1,7 @@
-"""What NVIDIA's driver says about itself and its devices.
+"""Queries NVIDIA's driver for its version and its devices.
 
-The driver's own library is asked through ctypes: it is there wherever a GPU is, also where
-none of the Python packages is installed that the backend needs.
+The queries call the driver's own library through ctypes. Every machine with a GPU has this
+library, even if the Python packages that the backend needs are not installed.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from mummergpu.cuda.warm_up import LIBRARY
 
 _NAME_BYTES: Final = 256
 
-# Of the driver's enumeration of device attributes.
+# From the driver's enumeration of device attributes.
 _MULTIPROCESSORS: Final = 16
 _CAPABILITY_MAJOR: Final = 75
 _CAPABILITY_MINOR: Final = 76
 
 
 class DriverError(Exception):
-    """A call that the driver answers with an error; the message is one line."""
+    """A driver call returned an error; the message is one line."""
 
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """A device as the driver describes it.
+    """The properties of a device that the driver reports.
 
     Attributes
     ----------
     number : int
-        As in ``--device``.
+        The number of the device, as in ``--device``.
     name : str
-        The maker's name.
+        The name that NVIDIA gives the device.
     capability : tuple of int
         The compute capability, such as (9, 0).
     multiprocessors : int
-        How many.
+        The number of multiprocessors.
     total_bytes : int
-        Its memory.
+        The size of its memory.
     free_bytes : int or None
-        What of it is free; None if that was not asked, or has no answer.
+        The free part of its memory; None if it was not measured, or the driver did not answer.
     problem : str or None
-        Why nothing can run on it now; None as far as one knows that something can.
+        Why the device cannot be used now; None if no reason is known.
     """
 
     number: int
@@ -66,11 +66,11 @@ class DriverFacts:
     Attributes
     ----------
     cuda_version : tuple of int or None
-        The highest version of CUDA that it serves; None without a driver.
+        The highest version of CUDA that the driver supports; None without a driver.
     devices : tuple of DeviceFacts
-        Those that this process may use.
+        The devices that this process may use.
     problem : str or None
-        Why there are none.
+        Why there are no devices; None if there are some.
     """
 
     cuda_version: tuple[int, int] | None
@@ -79,20 +79,20 @@ class DriverFacts:
 
 
 def ask_driver(measure_memory: bool, load: Callable[[str], Any] = ctypes.CDLL) -> DriverFacts:
-    """Ask the driver what there is.
+    """Query the driver for its version and its devices.
 
     Parameters
     ----------
     measure_memory : bool
-        Ask for free memory too. That needs a context on each device, which takes some
-        tenths of a second.
+        Measure free memory too. That needs a context on each device, which takes some tenths of a
+        second.
     load : callable
-        Returns the library of a name, or raises OSError.
+        Returns the library with a given name, or raises OSError.
 
     Returns
     -------
     DriverFacts
-        Whatever goes wrong is the problem of the driver or of one device.
+        An error becomes the `problem` of the driver or of one device.
     """
     try:
         driver = _Driver(load(LIBRARY))
@@ -113,20 +113,20 @@ _ASKING: Final = threading.Lock()
 
 
 def driver_facts() -> DriverFacts:
-    """Return what there is, for which the driver is asked once in a process.
+    """Return the driver's version and devices; the process queries the driver only once.
 
     Returns
     -------
     DriverFacts
-        As `ask_driver` returns it, without free memory. Threads that ask at the same time wait
-        for one answer.
+        The result of `ask_driver`, without free memory. Threads that call at the same time wait for
+        one query.
     """
     with _ASKING:
         return _kept_facts()
 
 
 def forget_driver_facts() -> None:
-    """Have the driver asked again, for tests that stand in for it."""
+    """Make the next call query the driver again, for tests that replace the driver."""
     with _ASKING:
         _kept_facts.cache_clear()
 
@@ -137,7 +137,7 @@ def _kept_facts() -> DriverFacts:
 
 
 class _Driver:
-    """The few calls that are needed, with errors as exceptions."""
+    """The few driver calls that are needed; they raise errors as exceptions."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
@@ -151,7 +151,7 @@ class _Driver:
             raise DriverError(f"{name}: {self._meaning(code)}")
 
     def number(self, name: str, *arguments: Any) -> int:
-        """Return the one number that a call answers."""
+        """Return the number that a driver call writes."""
         answer = ctypes.c_int()
         self.call(name, ctypes.byref(answer), *arguments)
         return answer.value
@@ -194,7 +194,7 @@ class _Driver:
 
     @contextmanager
     def _context(self, handle: int) -> Iterator[None]:
-        """Make the device's primary context current, and let go of it afterwards."""
+        """Make the device's primary context current, and release it afterwards."""
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
         try:

@@ -1,13 +1,13 @@
-"""Compiled kernels on disk, so that a second start compiles nothing.
+"""Keeps compiled kernels on disk, so that a later run compiles nothing.
 
 A file is named by its key, the SHA-256 of everything that the kernels depend on: the names
 and texts of the files that the program can include, the compiler's options and version, and
-`CACHE_FORMAT`. It begins with a header (see `_HEADER`) that holds the key again, and the length
-and the SHA-256 of what follows: the image that the driver loads. A file in which these do not
-agree is compiled again and replaced.
+`CACHE_FORMAT`. The file begins with a header (see `_HEADER`). The header holds the key again,
+and the length and the SHA-256 of the image that follows, which the driver loads. If these do
+not agree, the kernels are compiled again and the file is replaced.
 
-Files appear when they are complete, so that processes can share a folder without a lock. None
-is flushed to the disk on purpose: what a crash leaves is checked.
+A file appears under its name only when it is complete, so processes can share a folder without
+a lock. Files are not flushed to the disk: the header reveals what a crash has damaged.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from mummergpu.cuda.program import ProgramSource
 from mummergpu.runtime.unfinished_file import is_temporary_name, write_whole_file
 
 CACHE_FORMAT: Final = 2
-"""Changes when the header does, or what the key is made of."""
+"""Increased when the header or the composition of the key changes."""
 
 MAXIMUM_BYTES: Final = 64 << 20
-"""The folder is pruned when its files are larger together."""
+"""The folder is pruned when the total size of its files exceeds this."""
 
 ABANDONED_SECONDS: Final = 3600
-"""An unfinished file that is older belongs to no living process."""
+"""An unfinished file that is older belongs to no running process."""
 
 _MAGIC: Final = b"mummergpu kernel"
 _HEADER: Final = struct.Struct("<16s32sQ32s")
@@ -42,31 +42,31 @@ _HEADER: Final = struct.Struct("<16s32sQ32s")
 _SUFFIX: Final = ".kernel"
 
 Compiler = Callable[[Mapping[str, str], ProgramSource, str], bytes]
-"""Takes sources, a program and architecture, as `compile_program`."""
+"""Compiles sources, a program and an architecture, as `compile_program` does."""
 
 
 class KernelCache:
-    """Compiles kernels, or finds what was compiled before.
+    """Loads kernels that were compiled before, and compiles the others.
 
     Parameters
     ----------
     folder : Path or None
-        Where images are kept; it is made when it is first needed. None keeps nothing.
+        The folder of the images, created when it is first needed. None keeps nothing.
     notice : callable
-        Takes one line for people; called at most once, when nothing can be kept.
+        Receives one line for the user; called at most once, when nothing can be kept.
     maximum_bytes : int
         As `MAXIMUM_BYTES`.
     version : callable
-        Returns the compiler's version, as `nvrtc_version`.
+        Returns the compiler's version, as `nvrtc_version` does.
 
     Attributes
     ----------
     hits : int
         Images that were found.
     misses : int
-        Images that were compiled, the repaired ones among them.
+        Images that were compiled, including the repaired ones.
     repaired : int
-        Images that were compiled because the file that held them was damaged.
+        Images that were compiled because their file was damaged.
 
     Notes
     -----
@@ -105,11 +105,11 @@ class KernelCache:
         sources : mapping of str to str
             The text of every source file by its path.
         program : ProgramSource
-            What is compiled.
+            The program to compile.
         architecture : str
             As in `compile_program`.
         compile : callable
-            What is called if the image is not found.
+            Compiles the kernels if the image is not found.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class KernelCache:
         Raises
         ------
         BackendError
-            If they cannot be compiled. That nothing can be kept is no error.
+            If they cannot be compiled. An image that cannot be kept is no error.
         """
         with self._lock:
             if self._folder is None:
@@ -145,7 +145,7 @@ class KernelCache:
             return image
 
     def _mark_as_used(self, path: Path) -> None:
-        # By hand: most file systems do not keep the time of an access.
+        # Set the time explicitly: most file systems do not record the time of an access.
         with suppress(OSError):
             os.utime(path)
 
@@ -154,7 +154,7 @@ class KernelCache:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole_file(str(path), content, 0o600)
         except OSError as error:
-            # What others have kept there is still of use.
+            # Images that others have kept there can still be loaded.
             self._can_keep = False
             reason = error.strerror or error
             self._notice(f"compiled kernels cannot be kept in {path.parent}: {reason}")
@@ -168,19 +168,19 @@ def cache_key(
     architecture: str,
     version: tuple[int, int],
 ) -> bytes:
-    """Return what names the kernels that a compilation makes.
+    """Return the key of the kernels that a compilation makes.
 
     Parameters
     ----------
     sources, program, architecture
         As in `compile_program`.
     version : tuple of int
-        The compiler's.
+        The version of the compiler.
 
     Returns
     -------
     bytes
-        32 of them, different for whatever could make a difference.
+        32 bytes, which differ if anything differs that the kernels depend on.
     """
     files = program.files(sources)
     texts = [part for name in sorted(files) for part in (name, files[name])]
@@ -189,21 +189,21 @@ def cache_key(
     digest = hashlib.sha256()
     for part in (*numbers, *options, *texts):
         content = part.encode()
-        # Lengths keep the parts apart.
+        # The lengths separate the parts.
         digest.update(len(content).to_bytes(8, "little"))
         digest.update(content)
     return digest.digest()
 
 
 def pack(image: bytes, key: bytes) -> bytes:
-    """Return the content of the file that keeps an image.
+    """Return the content of the file for an image.
 
     Parameters
     ----------
     image : bytes
-        What the driver loads.
+        The image that the driver loads.
     key : bytes
-        Of `cache_key`.
+        The key from `cache_key`.
 
     Returns
     -------
@@ -214,19 +214,19 @@ def pack(image: bytes, key: bytes) -> bytes:
 
 
 def unpack(content: bytes, key: bytes) -> bytes | None:
-    """Return the image that a file keeps.
+    """Return the image in a file.
 
     Parameters
     ----------
     content : bytes
         The whole file.
     key : bytes
-        Of `cache_key`.
+        The key from `cache_key`.
 
     Returns
     -------
     bytes or None
-        None if the file was cut, damaged, made for another key, or is of another kind.
+        None if the file is truncated, damaged, made for another key, or of another kind.
     """
     if len(content) < _HEADER.size:
         return None
@@ -235,14 +235,14 @@ def unpack(content: bytes, key: bytes) -> bytes | None:
 
 
 def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
-    """Remove the files that were not used for the longest time, and abandoned ones.
+    """Remove abandoned files, and the least recently used ones.
 
     Parameters
     ----------
     folder : Path
-        Where images are kept.
+        The folder of the images.
     maximum_bytes : int
-        How much may stay.
+        The most bytes that may stay.
     kept : set of str
         Names of files that stay in any case.
     """
@@ -252,19 +252,19 @@ def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
     for path, found in sorted(files, key=lambda file: file[1].st_mtime_ns):
         old = is_temporary_name(path.name) and found.st_mtime < abandoned
         if old or (excess > 0 and path.suffix == _SUFFIX and path.name not in kept):
-            # Another process may have been faster.
+            # Another process may have removed it first.
             with suppress(OSError):
                 path.unlink()
             excess -= found.st_size
 
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """Return the cache's own files in a folder; it may hold others, which are let alone."""
+    """Return the cache's own files in a folder, which may hold other files too."""
     files = []
     with suppress(OSError):
         for path in folder.iterdir():
             if path.suffix == _SUFFIX or is_temporary_name(path.name):
-                # A file may vanish between the two looks.
+                # A file may vanish between the two calls.
                 with suppress(OSError):
                     files.append((path, path.lstat()))
     return files

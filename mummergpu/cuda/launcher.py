@@ -1,4 +1,4 @@
-"""Launches on one stream, each of them timed by the device."""
+"""Launches kernels on one stream; the device times each launch."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from mummergpu.cuda.workspace import Workspace
 from mummergpu.runtime.stats import Stats
 
 WAVES: Final = 4
-"""The most blocks that are launched, as a multiple of those that a device holds at once: some
-blocks end long before others, and later ones take their place."""
+"""The most blocks launched, as a multiple of the blocks that are resident at once: some blocks
+end long before others, and later blocks take their place."""
 
 
 class Launcher:
-    """Launches kernels on a stream and keeps account of them.
+    """Launches kernels on a stream and records their times.
 
     Parameters
     ----------
     device : Device
-        The device; the calling thread's in all methods.
+        The device; it must be current in the thread that calls any method.
     stream : Stream
-        Where the work goes.
+        The stream of the launches.
     workspace : Workspace
-        Gives the little memory that a scan needs.
+        Provides the little memory that a scan needs.
     stats : Stats
-        Takes the times of the kernels.
+        Collects the times of the kernels.
     stage : str
-        The stage that they belong to.
+        The stage that the kernels belong to.
     stages : mapping of str to str, optional
-        The stages of kernels that belong to another one, by their names.
+        The stages of kernels that belong to another stage, by kernel name.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Launcher:
         Parameters
         ----------
         program : Program
-            What the kernel is part of.
+            The program of the kernel.
         kernel : str
-            Its name.
+            The name of the kernel.
         blocks : int
             The number of blocks.
         arguments : sequence of int or numpy.uint32
-            In the order of the kernel's parameters, structures member by member.
+            The arguments in the order of the kernel's parameters, structures member by member.
         """
         before = self._stream.mark()
         self._stream.launch(program, kernel, blocks, arguments)
@@ -77,13 +77,13 @@ class Launcher:
     ) -> None:
         """Run a kernel with a thread for each item, or as many threads as `WAVES` allows."""
         if items == 0:
-            # A device refuses a launch without blocks.
+            # CUDA refuses a launch without blocks.
             return
         blocks = -(-items // self._device.block_threads)
         self.launch(program, kernel, min(blocks, WAVES * self._device.resident_blocks), arguments)
 
     def scan(self, program: Program, counts: int, count: int, offsets: int) -> None:
-        """Turn counts into offsets.
+        """Turn counts into offsets: their prefix sum, from 0 to the total.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Launcher:
         counts : int
             The address of `count` numbers, of the program's ``SCAN_COUNT_BYTES`` each.
         count : int
-            How many they are; may be 0.
+            The number of counts; may be 0.
         offsets : int
             The address of a buffer for `count` + 1 numbers of 64 bits.
         """
@@ -106,7 +106,7 @@ class Launcher:
         self.launch(program, "scan_tiles", tiles, (counts, count, sums, offsets))
 
     def report(self) -> None:
-        """Add the times of all launches to the stats; the stream must be done with them."""
+        """Add the times of all launches, which must have ended, to the stats."""
         for kernel, before, after in self._marks:
             milliseconds = after.milliseconds_since(before)
             stage = self._stages.get(kernel, self._stage)
@@ -114,5 +114,5 @@ class Launcher:
         self._marks.clear()
 
     def forget(self) -> None:
-        """Drop the times of launches that came to nothing."""
+        """Drop the times of launches whose results are not used."""
         self._marks.clear()

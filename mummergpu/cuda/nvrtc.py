@@ -1,7 +1,7 @@
-"""The kernels, compiled while the program runs: NVIDIA's NVRTC, which needs no GPU.
+"""Compiles the kernels at run time with NVIDIA's NVRTC, which needs no GPU.
 
-NVRTC comes as a library of its own, through NVIDIA's ``cuda-bindings``. It compiles for
-the architectures that it knows; `choose_architecture` says what it can do for a device.
+NVRTC is a separate library, called through NVIDIA's ``cuda-bindings``. It compiles for the
+architectures that it knows; `choose_architecture` picks one of them for a device.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ INSTALL: Final = "pip install 'mummergpu[cuda]'"
 """The command that installs what the backend needs."""
 
 INSTALL_FOR_CUDA_12: Final = "pip install 'mummergpu[cuda12]'"
-"""The same for drivers, and for devices, that CUDA 13 has left behind."""
+"""The same command for drivers and devices that CUDA 13 no longer supports."""
 
 OPTIONS: Final = ("--std=c++17", "--extra-device-vectorization", "--generate-line-info")
-"""What every compilation is given. Line information costs the kernels nothing, and profilers
-show the source with it."""
+"""The options of every compilation. Line information does not slow the kernels, and profilers
+need it to show the source."""
 
 INTEGRATED: Final = frozenset({53, 62, 72, 87, 101, 110})
 """Architectures of systems on a chip. Their machine code runs on no other device, even where
@@ -30,16 +30,16 @@ the first digit is the same."""
 
 
 class CompilationError(BackendError):
-    """Kernels that NVRTC does not compile.
+    """NVRTC failed to compile the kernels.
 
     Parameters
     ----------
     program : str
         The name of the program.
     architecture : str
-        What it was compiled for.
+        The architecture of the compilation.
     log : str
-        What NVRTC says.
+        The log of NVRTC.
     """
 
     def __init__(self, program: str, architecture: str, log: str) -> None:
@@ -74,12 +74,12 @@ class Compiled:
 
 
 def compiler_options(program: ProgramSource, architecture: str) -> list[str]:
-    """Return all that NVRTC is told besides the source.
+    """Return the options of NVRTC for a program.
 
     Parameters
     ----------
     program : ProgramSource
-        What is compiled.
+        The program to compile.
     architecture : str
         ``sm_XX`` or ``compute_XX``.
 
@@ -99,14 +99,14 @@ def compile_program(sources: Mapping[str, str], program: ProgramSource, architec
     sources : mapping of str to str
         The text of every source file by its path, as `sources.read_sources` returns them.
     program : ProgramSource
-        What is compiled.
+        The program to compile.
     architecture : str
         ``sm_XX`` for machine code, or ``compute_XX`` for PTX.
 
     Returns
     -------
     bytes
-        What the driver loads.
+        The image that the driver loads.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def compile_program(sources: Mapping[str, str], program: ProgramSource, architec
 def compile_with_log(
     sources: Mapping[str, str], program: ProgramSource, architecture: str
 ) -> Compiled:
-    """Compile the kernels, and keep what NVRTC says about them.
+    """Compile the kernels, and keep NVRTC's warnings.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def compile_with_log(
     Returns
     -------
     Compiled
-        What the driver loads, and the warnings.
+        The image that the driver loads, and the warnings.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def nvrtc_version() -> tuple[int, int]:
     Returns
     -------
     major, minor : int
-        Those of the CUDA toolkit that it belongs to.
+        The version of the CUDA toolkit that it belongs to.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def known_architectures() -> list[int]:
     Returns
     -------
     list of int
-        Ascending: 90 is compute capability 9.0.
+        The architectures in ascending order: 90 is compute capability 9.0.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def known_architectures() -> list[int]:
 
 
 def choose_architecture(capability: tuple[int, int], known: Sequence[int] | None = None) -> str:
-    """Return what to compile for, so that a device can run it.
+    """Return the architecture to compile for, so that a device can run the kernels.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def choose_architecture(capability: tuple[int, int], known: Sequence[int] | None
     Raises
     ------
     BackendError
-        If the device is older than all that the compiler knows.
+        If the device is older than every architecture that the compiler knows.
     """
     major, minor = capability
     wanted = 10 * major + minor
@@ -244,7 +244,7 @@ def choose_architecture(capability: tuple[int, int], known: Sequence[int] | None
 
 @cache
 def _nvrtc() -> Any:
-    """Return the module of NVRTC's calls, once the library that it calls has answered."""
+    """Return the module of NVRTC's calls, after a check that the library can be loaded."""
     try:
         from cuda.bindings import nvrtc
     except ImportError as error:
@@ -260,7 +260,7 @@ def _nvrtc() -> Any:
 
 
 def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what a call answers besides its result code."""
+    """Return the results of a call without its error code, or raise the error."""
     result, *values = answer
     if result != type(result).NVRTC_SUCCESS:
         raise BackendError("cuda", f"NVRTC fails: {result.name}")
@@ -268,7 +268,7 @@ def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _bytes_of(size_of: Callable[..., Any], fill: Callable[..., Any], program: object) -> bytes:
-    """Return bytes that NVRTC first measures and then writes."""
+    """Return bytes from NVRTC, which first reports their number and then writes them."""
     (size,) = _checked(size_of(program))
     buffer = bytearray(size)
     _checked(fill(program, buffer))

@@ -1,8 +1,8 @@
-"""Pinned memory through which arrays of any size pass to and from a device.
+"""Copies arrays of any size to and from a device through a little pinned memory.
 
-Pinning memory takes the system as long as a device takes to fill it many times over, and no
-other thread gets on meanwhile. So a stream pins little, and uses it again and again: one piece
-is copied by the host while another is on its way.
+The system needs as long to pin memory as a device needs to fill it many times, and pinning
+blocks all other threads. A stream therefore pins little memory and reuses it: the host copies
+one piece while the device transfers another.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ PIECES: Final = 2
 
 
 class Staging:
-    """The way in and out of a device's memory, for one stream.
+    """The pinned memory of one stream, for copies to and from the device.
 
     Parameters
     ----------
     device : Device
-        Gives the pinned memory; the calling thread's in all methods.
+        Provides the pinned memory; it must be current in the thread that calls any method.
     stream : Stream
-        Where the copies are made, after what has been asked of it before.
+        The stream of the copies, which follow the work already queued.
     """
 
     def __init__(self, device: Device, stream: Stream) -> None:
@@ -40,7 +40,7 @@ class Staging:
         Parameters
         ----------
         address : int
-            Where it goes.
+            The device address to copy to.
         array : ndarray
             Contiguous, of any type.
         """
@@ -61,7 +61,7 @@ class Staging:
         array : ndarray
             Contiguous, of any type.
         address : int
-            Where its bytes are.
+            The device address to copy from.
         """
         data = array.reshape(-1).view(np.uint8)
         on_its_way: tuple[AnyArray, int] | None = None
@@ -77,13 +77,13 @@ class Staging:
             self._take_over(*on_its_way)
 
     def free(self) -> None:
-        """Give the memory back, when nothing is under way any more."""
-        # They must be gone before their context is.
+        """Free the memory, when all copies are done."""
+        # The pinned memory must be freed before its context is destroyed.
         self._pieces.clear()
         self._marks.clear()
 
     def _take_piece(self) -> int:
-        """Return the number of the piece that was used longest ago, when it is free."""
+        """Wait for the least recently used piece to become free, and return its number."""
         number = self._next
         self._next = (number + 1) % PIECES
         mark = self._marks[number]

@@ -1,4 +1,4 @@
-"""Opened devices by their numbers: each is opened once and closed once."""
+"""A pool of open devices by number: each device is opened once and closed once."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from mummergpu.cuda.device import Device
 
 
 class DevicePool:
-    """The devices that a process has opened; whoever works on them borrows them.
+    """The devices that a process has opened; callers borrow them.
 
-    A context manager, which closes them.
+    The pool is a context manager that closes the devices at its end.
 
     Parameters
     ----------
     open_device : callable
-        Takes the number of a device, as the driver counts, and returns it opened; raises
-        `BackendError` if it cannot be had.
+        Opens the device with a given number, in the driver's order, and returns it; raises
+        `BackendError` if it cannot be opened.
 
     Notes
     -----
@@ -44,11 +44,11 @@ class DevicePool:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of the devices that are open, in the order in which they were opened."""
+        """The numbers of the open devices, in the order in which they were opened."""
         return tuple(self._devices)
 
     def device(self, number: int) -> Device:
-        """Return a device, which is opened if it is asked for the first time.
+        """Return a device; the first call for a device opens it.
 
         Parameters
         ----------
@@ -58,8 +58,8 @@ class DevicePool:
         Returns
         -------
         Device
-            Not to be closed by the caller; what was taken of it must be given back before the
-            pool is closed.
+            The caller must not close it, and must free its memory and streams before the pool is
+            closed.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class DevicePool:
             return self._devices[number]
 
     def close(self) -> None:
-        """Close all devices, the last one first; more calls do nothing."""
+        """Close all devices, the last one first; further calls do nothing."""
         with self._lock:
             self._is_closed = True
             while self._devices:

@@ -1,8 +1,8 @@
-"""What a program for a device is made of: an entry file, macros, and constants.
+"""The parts of a device program: an entry file, macros and constants.
 
-The engines that search, align or decode on a device each have a folder of kernels. What their
-kernels share with the host is defined on the host's side only, and written into a header that
-every compilation is given, so that the two sides cannot differ.
+Each engine that searches, aligns or decodes on a device has a folder of kernels. Constants that
+kernels share with the host are defined on the host only. They are written into a header that
+every program includes, so that the two sides cannot differ.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Final
 from mummergpu.errors import BackendError
 
 BLOCK_THREADS: Final = 256
-"""The threads of a block, in every launch."""
+"""The number of threads per block, in every launch."""
 
 WARP_LANES: Final = 32
-"""The threads of a warp."""
+"""The number of threads per warp."""
 
 COUNTS_PER_THREAD: Final = 8
-"""The counts that a thread adds up when counts are turned into offsets."""
+"""The number of counts that a thread adds up when a scan turns counts into offsets."""
 
 COMMON_FOLDER: Final = "common"
 """The folder of the source files that all programs can include."""
 
 CONSTANTS_HEADER: Final = "constants.cuh"
-"""The name by which a program includes its generated constants."""
+"""The name of the generated header with the constants of a program."""
 
 _COMMON_CONSTANTS: Final = {
     "BLOCK_THREADS": BLOCK_THREADS,
@@ -43,7 +43,7 @@ class ProgramSource:
     Attributes
     ----------
     name : str
-        For people, when the program does not compile; no other program has it.
+        The name shown to users when the program does not compile; it is unique.
     entry : str
         The file that is compiled, relative to the folder of all kernels, such as
         ``tree/program.cu``. It can include the files of its own folder and of
@@ -51,8 +51,8 @@ class ProgramSource:
     macros : tuple of (str, int)
         The macros that the compiler defines.
     constants : tuple of (str, int)
-        What the kernels share with the host besides what all programs share: numbers, not
-        negative, by the names that they have in the kernels.
+        The constants that only this program shares with the host, besides those of all programs:
+        numbers that are not negative, by their names in the kernels.
     """
 
     name: str
@@ -70,7 +70,7 @@ class ProgramSource:
         Returns
         -------
         str
-            CUDA C++: a constant of 32 bits for each number, of 64 bits for larger ones.
+            CUDA C++ with one constant per number, of 32 bits, or of 64 bits for larger numbers.
         """
         lines = ["// Generated: what the kernels share with the host.", "#pragma once"]
         for name, value in {**_COMMON_CONSTANTS, **dict(self.constants)}.items():
@@ -79,7 +79,7 @@ class ProgramSource:
         return "\n".join(lines) + "\n"
 
     def files(self, sources: Mapping[str, str]) -> dict[str, str]:
-        """Return everything that the program can be made of.
+        """Return all files that the program may include.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A CUDA device, through PyCUDA: context, memory, streams, events, launches."""
+"""A CUDA device through PyCUDA: context, memory, streams, events and launches."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 from mummergpu.errors import BackendError
 
 REGISTER_UNIT: Final = 8
-"""Registers of a thread are given out in multiples of this."""
+"""The registers of a thread are allocated in multiples of this number."""
 
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Raise what a device tells when it is waited for as an error of the backend."""
+    """Raise a fault that the device reports during a wait as `BackendError`."""
     try:
         yield
     except cuda.Error as error:
@@ -49,7 +49,7 @@ class PycudaBuffer:
         self.size = size
 
     def free(self) -> None:
-        """Give the memory back; nothing may use it any more."""
+        """Free the memory, which must no longer be in use."""
         self._allocation.free()
 
 
@@ -61,7 +61,7 @@ class PycudaMark:
         self._event.record(stream)
 
     def milliseconds_since(self, earlier: Mark) -> float:
-        """Return the device's time between two marks that it has passed."""
+        """Return the device time between two marks that the device has passed."""
         assert isinstance(earlier, PycudaMark)
         return float(self._event.time_since(earlier._event))
 
@@ -79,7 +79,7 @@ class PycudaProgram:
     cubin : bytes
         The compiled program.
     device : pycuda.driver.Device
-        Where it runs.
+        The device that runs it.
     """
 
     def __init__(self, cubin: bytes, device: Any) -> None:
@@ -88,7 +88,7 @@ class PycudaProgram:
         self._functions: dict[str, Any] = {}
 
     def function(self, kernel: str, arguments: Sequence[Argument]) -> Any:
-        """Return a kernel, prepared to take arguments of these types."""
+        """Return a kernel, prepared for arguments of these types."""
         found = self._functions.get(kernel)
         if found is None:
             found = self._module.get_function(kernel)
@@ -97,7 +97,7 @@ class PycudaProgram:
         return found
 
     def resources(self, kernel: str) -> KernelResources:
-        """Return what a kernel takes."""
+        """Return the resources that a kernel uses."""
         function = self._module.get_function(kernel)
         attribute = cuda.device_attribute
         threads = self._device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)
@@ -113,12 +113,12 @@ class PycudaProgram:
 
 
 def argument_code(argument: Argument) -> str:
-    """Return the code by which the library packs an argument."""
+    """Return the format code with which PyCUDA packs an argument."""
     return "I" if isinstance(argument, np.uint32) else "Q"
 
 
 class PycudaStream:
-    """Work that is done in order, beside that of other streams."""
+    """A queue of work that runs in order, concurrently with other streams."""
 
     def __init__(self) -> None:
         self._stream = cuda.Stream()
@@ -148,7 +148,7 @@ class PycudaStream:
         function.prepared_async_call((blocks, 1), (BLOCK_THREADS, 1, 1), self._stream, *values)
 
     def mark(self) -> PycudaMark:
-        """Return a mark after everything that has been asked for so far."""
+        """Record a mark after all work queued so far, and return it."""
         return PycudaMark(self._stream)
 
     def synchronize(self) -> None:
@@ -157,7 +157,7 @@ class PycudaStream:
             self._stream.synchronize()
 
     def free(self) -> None:
-        """Give the stream back, when its work is done."""
+        """Destroy the stream, when its work is done."""
         del self._stream
 
 
@@ -167,12 +167,12 @@ class PycudaDevice:
     Parameters
     ----------
     number : int
-        Which device, counted from 0 as the driver does.
+        The number of the device, counted from 0 in the driver's order.
 
     Raises
     ------
     BackendError
-        If there is no such device, or the driver gives no context.
+        If there is no such device, or the driver creates no context.
     """
 
     def __init__(self, number: int) -> None:
@@ -199,7 +199,7 @@ class PycudaDevice:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Make the device the calling thread's for the block of a ``with`` statement."""
+        """Make the device current in the calling thread for a ``with`` statement."""
         self._context.push()
         try:
             yield
@@ -207,16 +207,16 @@ class PycudaDevice:
             cuda.Context.pop()
 
     def memory(self) -> tuple[int, int]:
-        """Return the bytes that are free, and all bytes."""
+        """Return the free bytes and the total bytes of the memory."""
         free, total = cuda.mem_get_info()
         return int(free), int(total)
 
     def allocate(self, size: int) -> PycudaBuffer:
-        """Return linear memory, not zeroed; raise `DeviceMemoryError` if there is not enough."""
+        """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
         return PycudaBuffer(size)
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
-        """Return host memory that the device can copy to and from while the host goes on."""
+        """Return pinned host memory: the device copies to and from it while the host works on."""
         found: AnyArray = cuda.pagelocked_empty((count,), np.dtype(dtype))
         return found
 
@@ -229,7 +229,7 @@ class PycudaDevice:
         return PycudaProgram(cubin, self._device)
 
     def linear_texture(self, address: int, texels: int, texel_bytes: int) -> Texture:
-        """Return a texture of linear memory, read by the number of a texel."""
+        """Return a texture of linear memory, read by texel index."""
         return LinearTexture(address, texels, texel_bytes)
 
     def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> Texture:
@@ -237,5 +237,5 @@ class PycudaDevice:
         return ArrayTexture(data, width, texel_bytes)
 
     def close(self) -> None:
-        """Let go of the device; nothing of it may be in use any more."""
+        """Release the device; none of its memory or streams may be in use any more."""
         self._context.detach()

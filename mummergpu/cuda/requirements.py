@@ -1,4 +1,4 @@
-"""What the cuda backend needs, what of it is there, and what installs the rest."""
+"""Checks what the cuda backend needs, and how to install what is missing."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _CUDA_13: Final = (13, 0)
 
 @dataclass(frozen=True)
 class CompilerFacts:
-    """NVRTC as it was found.
+    """The state of NVRTC on this machine.
 
     Attributes
     ----------
     version : tuple of int or None
-        None if there is none.
+        The version of NVRTC; None if it is missing.
     architectures : tuple of int
-        What it compiles for: 90 is compute capability 9.0.
+        The architectures that it compiles for: 90 is compute capability 9.0.
     problem : str or None
-        Why it cannot be used.
+        Why it cannot be used; None if it can.
     """
 
     version: tuple[int, int] | None
@@ -40,7 +40,7 @@ class CompilerFacts:
 
 @dataclass(frozen=True)
 class CudaFacts:
-    """All that the backend needs, as it was found.
+    """The state of everything that the backend needs.
 
     Attributes
     ----------
@@ -78,17 +78,17 @@ class Obstacle:
 
 
 def cuda_facts(measure_memory: bool) -> CudaFacts:
-    """Look for all that the backend needs.
+    """Check everything that the backend needs.
 
     Parameters
     ----------
     measure_memory : bool
-        As in `ask_driver`; if not, the driver is asked once in a process.
+        As in `ask_driver`; if False, the process queries the driver only once.
 
     Returns
     -------
     CudaFacts
-        Nothing is raised; problems are in it.
+        The result, with all problems; nothing is raised.
     """
     return CudaFacts(
         ask_driver(True) if measure_memory else driver_facts(),
@@ -104,7 +104,7 @@ def compiler_facts() -> CompilerFacts:
     Returns
     -------
     CompilerFacts
-        Nothing is raised; problems are in it.
+        The result, with all problems; nothing is raised.
     """
     try:
         return CompilerFacts(nvrtc_version(), tuple(known_architectures()), None)
@@ -113,17 +113,17 @@ def compiler_facts() -> CompilerFacts:
 
 
 def obstacles(facts: CudaFacts) -> list[Obstacle]:
-    """Return what keeps the cuda backend from working.
+    """Return the obstacles that keep the cuda backend from working.
 
     Parameters
     ----------
     facts : CudaFacts
-        As they were found.
+        The result of `cuda_facts`.
 
     Returns
     -------
     list of Obstacle
-        Empty if it can work; else in the order in which to remove them.
+        Empty if the backend can work; otherwise in the order in which to remove them.
     """
     found = [*_obstacles_of_the_driver(facts.driver)]
     version = facts.driver.cuda_version
@@ -159,11 +159,11 @@ def _obstacles_of_the_compiler(facts: CudaFacts) -> list[Obstacle]:
     compiler, driver = facts.compiler, facts.driver
     if compiler.version is None or driver.cuda_version is None:
         return []
-    # Within one major version the driver loads what a later compiler makes.
+    # Within one major version the driver loads the output of a later compiler.
     if compiler.version[0] > driver.cuda_version[0]:
         versions = f"NVRTC is of CUDA {dotted(compiler.version)}, the driver for CUDA "
         what = f"{versions}{dotted(driver.cuda_version)}"
-        # The newer NVRTC would be found first.
+        # Python would find the newer NVRTC first.
         remedy = f"pip uninstall nvidia-cuda-nvrtc && {INSTALL_FOR_CUDA_12}"
         return [Obstacle(what, f"{remedy}, or a newer driver")]
     if driver.devices and all(target(device, compiler) is None for device in driver.devices):
@@ -173,7 +173,7 @@ def _obstacles_of_the_compiler(facts: CudaFacts) -> list[Obstacle]:
 
 
 def target(device: DeviceFacts, compiler: CompilerFacts) -> str | None:
-    """Return what the kernels are compiled for on a device.
+    """Return the architecture that the kernels are compiled for on a device.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def target(device: DeviceFacts, compiler: CompilerFacts) -> str | None:
     Returns
     -------
     str or None
-        As `choose_architecture`; None if nothing fits.
+        The result of `choose_architecture`; None if no architecture fits.
     """
     try:
         return choose_architecture(device.capability, compiler.architectures)
@@ -194,5 +194,5 @@ def target(device: DeviceFacts, compiler: CompilerFacts) -> str | None:
 
 
 def dotted(version: tuple[int, int]) -> str:
-    """Return a version as people write it."""
+    """Return a version as text, with a dot."""
     return f"{version[0]}.{version[1]}"

@@ -1,7 +1,7 @@
-"""Where the kernels' source is, and its text.
+"""Finds and reads the source of the kernels.
 
-The files lie inside the package where it was installed from a wheel, and beside the
-package in a checkout (or an editable install, which is one).
+The files lie inside the package if it was installed from a wheel. They lie beside the package
+in a checkout, which an editable install uses.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ def read_sources(folder: Path | None = None) -> dict[str, str]:
     Parameters
     ----------
     folder : Path, optional
-        Where they are, in folders of their own; by default `source_folder`.
+        The folder of the source, with one folder per engine; by default `source_folder`.
 
     Returns
     -------
     dict of str to str
-        By the path relative to the folder, such as ``tree/program.cu``, in alphabetical order.
+        The texts by path relative to the folder, such as ``tree/program.cu``, in alphabetical
+        order.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Texture objects, through NVIDIA's ``cuda-bindings``: PyCUDA has none.
+"""Texture objects through NVIDIA's ``cuda-bindings``, because PyCUDA has none.
 
-They work in PyCUDA's context and read PyCUDA's memory.
+They work in PyCUDA's context and read memory that PyCUDA allocated.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _FORMATS: Final = {
     8: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32, 2),
     16: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32, 4),
 }
-"""By the bytes of a texel: the format of its channels, and how many it has."""
+"""The channel format and the number of channels, by the bytes of a texel."""
 
 READ_AS_INTEGER: Final = 1
 """CU_TRSF_READ_AS_INTEGER."""
 
 
 def checked(answer: tuple[Any, ...]) -> Any:
-    """Return what a call of the driver returns, or raise what it reports.
+    """Return the value of a driver call, or raise the error that it reports.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def new_texture(resource: Any) -> Any:
 
 
 class LinearTexture:
-    """A texture of linear memory that belongs to somebody else.
+    """A texture of linear memory, which it does not own.
 
     Parameters
     ----------
     address : int
-        Where the memory begins.
+        The address of the memory.
     texels, texel_bytes : int
-        How many texels, and the bytes of one: 1, 8 or 16.
+        The number of texels, and the bytes per texel: 1, 8 or 16.
     """
 
     def __init__(self, address: int, texels: int, texel_bytes: int) -> None:
@@ -87,14 +87,14 @@ class LinearTexture:
 
 
 class ArrayTexture:
-    """A texture of a two-dimensional array, which it makes and fills.
+    """A texture of a two-dimensional array, which it creates and fills.
 
     Parameters
     ----------
     data : ndarray
         Contiguous, row after row.
     width, texel_bytes : int
-        The texels of a row, and the bytes of one: 1, 8 or 16.
+        The texels per row, and the bytes per texel: 1, 8 or 16.
     """
 
     def __init__(self, data: AnyArray, width: int, texel_bytes: int) -> None:

@@ -1,8 +1,8 @@
-"""The context of a GPU, asked for before anything else is done.
+"""Creates the context of a GPU in the background at the start of a run.
 
-A driver takes some tenths of a second to initialize itself and a device, and Python as long
-to import what the main job needs. The primary context of a device belongs to the process:
-whoever asks for it later gets the same, at once.
+The driver takes some tenths of a second to initialize itself and a device. Python takes as long
+to import the modules of the main job, so the two run at the same time. The primary context of a
+device belongs to the process: a later request returns the same context at once.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ LIBRARY: Final = "libcuda.so.1"
 
 
 def ask_for_context(device: int) -> threading.Thread:
-    """Have the driver make the primary context of a device, in a thread that need not end.
+    """Create the primary context of a device in a thread; nothing has to wait for it.
 
     Parameters
     ----------
     device : int
-        Its number, as the driver counts.
+        The number of the device, in the driver's order.
 
     Returns
     -------
     threading.Thread
-        Already started. Nothing that goes wrong in it is reported: whoever needs the device
-        will meet the same fault, and tell.
+        The thread, already started. It reports no errors: the code that uses the device later meets
+        the same error and reports it.
     """
     thread = threading.Thread(target=_retain, args=(device,), name="context", daemon=True)
     thread.start()

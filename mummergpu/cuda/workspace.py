@@ -1,4 +1,4 @@
-"""Device memory for the work on one block at a time: named buffers that grow and are reused."""
+"""Device memory for the work on one block: named buffers that grow and are reused."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError
 
 SMALLEST_BUFFER: Final = 512
-"""Bytes."""
+"""The size of the smallest buffer in bytes."""
 
 SLACK: Final = 8
-"""A buffer is allocated an eighth larger than asked for, so that it seldom has to grow."""
+"""A buffer is allocated one eighth larger than requested, so that it seldom has to grow."""
 
 
 class Workspace:
@@ -19,9 +19,9 @@ class Workspace:
     Parameters
     ----------
     device : Device
-        Where the memory is.
+        The device that owns the memory.
     limit : int
-        The most bytes of all buffers together.
+        The most bytes that all buffers may take together.
     """
 
     def __init__(self, device: Device, limit: int) -> None:
@@ -31,7 +31,7 @@ class Workspace:
 
     @property
     def size(self) -> int:
-        """The bytes of all buffers together."""
+        """The total size of all buffers in bytes."""
         return sum(buffer.size for buffer in self._buffers.values())
 
     def buffer(self, name: str, size: int) -> int:
@@ -42,7 +42,7 @@ class Workspace:
         Parameters
         ----------
         name : str
-            Which buffer.
+            The name of the buffer.
         size : int
             In bytes; may be 0.
 
@@ -54,7 +54,7 @@ class Workspace:
         Raises
         ------
         DeviceMemoryError
-            If that is over the limit, or more than the device has.
+            If the buffers would exceed the limit, or the device has too little free memory.
         """
         buffer = self._buffers.get(name)
         if buffer is not None and buffer.size >= size:
@@ -71,6 +71,6 @@ class Workspace:
         return self._buffers[name].address
 
     def free(self) -> None:
-        """Give all memory back; buffers can be asked for again."""
+        """Free all buffers; new ones can be allocated afterwards."""
         while self._buffers:
             self._buffers.popitem()[1].free()

@@ -1,4 +1,4 @@
-"""The error that ends a search when a page holds a value that no sound page holds."""
+"""The error that ends a search when a page contains an impossible value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mummergpu.index.pages import Page
 
 
 def damage_error(page: Page, index_path: str) -> Exception:
-    """Return the error for a page whose values cannot be.
+    """Return the error for a page that contains an impossible value.
 
     Parameters
     ----------
@@ -19,8 +19,8 @@ def damage_error(page: Page, index_path: str) -> Exception:
     Returns
     -------
     Exception
-        An `InputError` that names the file. A page that was built in memory cannot be damaged
-        by a user, so that for such a page it is a `RuntimeError`.
+        An `InputError` that names the file. For a page that was built in memory it is a
+        `RuntimeError`, because no input of a user can damage such a page.
     """
     if not index_path:
         return RuntimeError(f"page {page.index} was built with a value that cannot be")

@@ -1,10 +1,10 @@
-"""An index file in use: its sections as arrays that are the file itself, in memory.
+"""An open index file, whose sections are arrays mapped from the file into memory.
 
-The file is mapped, not read: opening takes no time, the system brings in what is touched,
-and all processes that use a file share that memory. What is checked when a file is opened
-costs nothing that grows with the reference: its header, its records, and that the sizes of
-all arrays fit each other. Damage inside the large sections is found by
-`IndexFile.damaged_sections`.
+The file is mapped, not read. Opening takes almost no time, the system loads the parts that
+are touched, and all processes that use a file share that memory. The checks on opening cost
+no time that grows with the number of bases: they cover the header, the records, and whether
+the sizes of all arrays are consistent. `IndexFile.damaged_sections` finds damage inside the
+large sections.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 AnyArray = npt.NDArray[Any]
 
 RECORD_SECTIONS: Final = ("record_starts", "record_lengths", "names", "name_offsets")
-"""The sections that say where records lie; they are small, and always verified."""
+"""The sections that describe the records; they are small, and always verified."""
 
 
 def section_name(page: int, array: str) -> str:
@@ -59,11 +59,11 @@ class IndexFile:
     path : str
         The file as the user named it.
     header : IndexHeader
-        What it holds.
+        The header of the file.
     pages : list of Page
         The pages of the reference.
     layout : Layout
-        How trees lie in memory; without trees it has no meaning.
+        How trees lie in memory; meaningless in a file without trees.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`).
     reference : Reference
@@ -72,14 +72,14 @@ class IndexFile:
     Raises
     ------
     InputError
-        If the file cannot be read, is no index, of another version, truncated, or damaged in
-        its header or its records, or if its parts do not fit each other.
+        If the file cannot be read, is not an index, has another version, is truncated, has a
+        damaged header or damaged records, or has inconsistent parts.
 
     Notes
     -----
-    The arrays are plain ones that may be written to, as those are for which functions have
-    been compiled; nobody does, and the file would not change. They stay valid for as long as
-    any of them is used, also if another file takes the name of this one.
+    The arrays are writable, because the compiled functions take writable arrays. No code writes
+    to them, and a write would not change the file. They stay valid for as long as any of them
+    is used, even if another file takes the name of this one.
     """
 
     def __init__(self, path: str) -> None:
@@ -103,21 +103,21 @@ class IndexFile:
 
     @property
     def byte_count(self) -> int:
-        """The bytes of the file."""
+        """The size of the file in bytes."""
         return self._memory.size
 
     def page_bytes(self, number: int) -> int:
-        """Return the bytes of the arrays of a page."""
+        """Return the size of the arrays of a page in bytes."""
         return sum(section.byte_count for section in self._sections_of(number))
 
     def groups_within(self, budget: MemoryBudget) -> list[list[Page]]:
-        """Divide the pages into groups whose arrays fit the memory together.
+        """Divide the pages into groups whose arrays fit in memory together.
 
         Parameters
         ----------
         budget : MemoryBudget
-            The user's limit counts, or the memory of a device; without either, all that is
-            free does, since the arrays are part of the file.
+            The memory of a device or the user's limit bounds a group. Without either, all
+            free memory does, since the arrays are part of the file.
 
         Returns
         -------
@@ -132,26 +132,26 @@ class IndexFile:
         return groups_within(self.pages, max_bytes, lambda page: self.page_bytes(page.index))
 
     def damaged_sections(self, map_function: Callable[..., Iterable[bool]] = map) -> list[str]:
-        """Return the names of the sections that are not as they were written.
+        """Return the names of the sections that have changed since they were written.
 
         Parameters
         ----------
         map_function : callable
-            A kind of map: the sections are read by independent tasks.
+            Works like `map`; independent tasks read the sections.
 
         Returns
         -------
         list of str
-            Empty for a sound file.
+            Empty for an undamaged file.
         """
         sections = self.header.sections
         sound = map_function(self._is_sound, sections)
         return [section.name for section, good in zip(sections, sound, strict=True) if not good]
 
     def bring_in(self, pages: Sequence[Page]) -> None:
-        """Have the system map what a search will touch, if there is memory for it.
+        """Have the system load the arrays that a search will read, if they fit in free memory.
 
-        What was brought in for other pages before is given up.
+        The memory of pages that were loaded before and are not needed now is released first.
         """
         self._give_up(pages)
         self._present = list(pages)
@@ -174,8 +174,8 @@ class IndexFile:
     def _room_for_addresses(self) -> tuple[int, int]:
         """Return how far before and after the file the numbers in its trees may point.
 
-        A number is the address of a node, or a position in the page. The path of a node begins
-        as many bases before its end as it is deep.
+        A number is the address of a node, or a position in the page. The path of a node ends at
+        a position, and begins as many bases before it as the string depth of the node.
         """
         if self.header.search != "tree":
             return 0, 0
@@ -183,7 +183,7 @@ class IndexFile:
         return numbers, numbers * (self.layout.node_stride_bytes + 2)
 
     def _give_up(self, pages: Sequence[Page]) -> None:
-        """Let the system take back the memory of pages that are not needed any more."""
+        """Let the system take back the memory of pages that are no longer needed."""
         needed = {page.index for page in pages}
         for page in self._present:
             if page.index not in needed:
@@ -264,7 +264,7 @@ class IndexFile:
         self._require(behind == self.reference.codes.size, "last page")
 
     def table(self, page: Page) -> KmerTable:
-        """Return the table of a page; raise `InputError` if its arrays do not fit each other."""
+        """Return the table of a page; raise `InputError` if its arrays are inconsistent."""
         kmer_length = self.header.kmer_length
         offsets = self._array(section_name(page.index, "offsets"), "<u4")
         positions = self._array(section_name(page.index, "positions"), "<u4")
@@ -277,9 +277,9 @@ class IndexFile:
         return KmerTable(kmer_length, offsets, positions)
 
     def tree(self, page: Page) -> FlatTree:
-        """Return the tree of a page; raise `InputError` if its arrays do not fit each other."""
+        """Return the tree of a page; raise `InputError` if its arrays are inconsistent."""
         entry = self.header.pages[page.index]
-        # A search of tables needs nothing of trees.
+        # Imported here because a k-mer search needs no code for trees.
         from mummergpu.index.tree.flatten import FlatTree
 
         layout = self.layout

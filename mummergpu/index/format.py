@@ -1,9 +1,10 @@
-"""The format of an index file: how it begins, and the table of what it holds.
+"""The format of an index file: its start, its sections and its header.
 
-A file is a start of fixed size, sections that each begin at a multiple of `ALIGNMENT`, and a
-header: JSON that says what was built and where the sections lie. The start says where the
-header is, how long the file is, and what both hash to. It is written last, so a file whose
-writing was cut short does not even begin as an index. Numbers are little-endian.
+A file has a start of fixed size, then sections that each begin at a multiple of `ALIGNMENT`,
+and then a header. The header is JSON that says what was built and where the sections lie. The
+start gives the position of the header, the length of the file, and a hash of the start and the
+header. The start is written last, so an unfinished file does not begin as an index does.
+Numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from mummergpu.errors import InputError
 from mummergpu.input.files import reading
 
 MAGIC: Final = b"\x89MGI\r\n\x1a\n"
-"""How an index file begins. As in PNG: no text begins like this, and whatever changes line
-ends on the way changes this as well."""
+"""The first bytes of an index file. As in PNG, no text begins like this, and a transfer that
+changes line ends changes these bytes as well."""
 
 FORMAT_VERSION: Final = 1
-"""Raised with every change after which a file cannot be read as before."""
+"""The version of the format; it rises with every incompatible change."""
 
 ALIGNMENT: Final = 4096
-"""Sections begin at multiples of this, the size of a page of memory."""
+"""Sections begin at multiples of this number of bytes, the size of a page of memory."""
 
 START_BYTES: Final = ALIGNMENT
 
@@ -39,23 +40,23 @@ _FIELDS: Final = struct.Struct("<8sIIQQQ")
 _HASH_BYTES: Final = 32
 _MOST_HEADER_BYTES: Final = 1 << 28
 ITEM_BYTES: Final = {"<u1": 1, "<u4": 4, "<i8": 8}
-"""The bytes of an element of each type that sections can have, as numpy writes the types."""
+"""The bytes of an element, for each type that a section can have, by numpy's type names."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """An array in the file.
+    """The description of one array in the file.
 
     Attributes
     ----------
     name : str
-        What it is.
+        The name of the section.
     dtype : str
         The type of its elements: a key of `ITEM_BYTES`.
     offset : int
-        Where in the file it begins.
+        The position in the file at which the array begins, in bytes.
     count : int
-        Its elements.
+        The number of its elements.
     checksum : int
         The CRC-32 of its bytes.
     """
@@ -68,20 +69,20 @@ class Section:
 
     @property
     def byte_count(self) -> int:
-        """Its bytes."""
+        """The size of the array in bytes."""
         return self.count * ITEM_BYTES[self.dtype]
 
 
 @dataclass(frozen=True)
 class PageEntry:
-    """A page of the reference: `pages.Page`, and the numbers of its tree.
+    """A page of the reference (`pages.Page`), with the node counts of its tree.
 
     Attributes
     ----------
     begin, end, owned_end : int
-        As in `pages.Page`.
+        The positions of the page, as in `pages.Page`.
     node_count, leaf_count : int
-        Of its tree; 0 for a page with a table.
+        The nodes and the leaves of its tree; 0 for a page with a table.
     """
 
     begin: int
@@ -93,32 +94,32 @@ class PageEntry:
 
 @dataclass(frozen=True)
 class IndexHeader:
-    """What an index file holds.
+    """The header of an index file.
 
     Attributes
     ----------
     program : str
-        What wrote the file.
+        The program that wrote the file.
     reference_path : str
-        The reference as the user named it then.
+        The path of the reference, as the user gave it.
     digest : str
-        Tells references apart, in hexadecimal (`checksums.digest_of`).
+        The hash that identifies the reference, in hexadecimal (`checksums.digest_of`).
     records, bases : int
-        The records of the reference and their bases.
+        The number of records in the reference, and of their bases.
     search : str
         ``kmer`` or ``tree``.
     minimum_length : int
-        The least match length that the index was made for.
+        The minimum match length that the index was built for.
     page_size : int
-        The most bases of a page.
+        The most bases that a page has.
     search_length : int
-        Pages overlap so that each match of so many bases lies in one; 0 with tables, which
-        need no overlap.
+        The match length for which pages overlap: every match of this many bases lies inside
+        one page. 0 with tables, which need no overlap.
     kmer_length : int
         The bases of a k-mer; 0 with trees.
     policy, address_bits, builder : str, int, str
-        The data policies, the bits of a number in a node, and how trees were built; ``""``
-        and 0 with tables.
+        The data policies, the bits of a number in a node, and the construction method of
+        the trees; ``""`` and 0 with tables.
     pages : tuple of PageEntry
         The pages, in the order of the reference.
     sections : tuple of Section
@@ -142,21 +143,21 @@ class IndexHeader:
     sections: tuple[Section, ...]
 
     def as_json(self) -> bytes:
-        """Return the header as it stands in the file."""
+        """Return the header as JSON text, as the file contains it."""
         return json.dumps(asdict(self), separators=(",", ":")).encode("ascii")
 
     @classmethod
     def from_json(cls, text: bytes) -> IndexHeader:
-        """Return the header that `as_json` has made this of.
+        """Return the header that `as_json` turned into this text.
 
         Raises
         ------
         ValueError
-            If it is anything else.
+            If the text is not such a header.
         """
         try:
             fields: dict[str, Any] = json.loads(text)
-            # The first files were written before the k-mer search had its name.
+            # The first files call the k-mer search "sampled".
             if fields.get("search") == "sampled":
                 fields["search"] = "kmer"
             pages = tuple(_record(PageEntry, entry) for entry in fields.pop("pages"))
@@ -168,7 +169,7 @@ class IndexHeader:
 
 
 def _record(kind: type[Any], fields: Mapping[str, Any]) -> Any:
-    """Make a record of fields whose names and types are just those of the class."""
+    """Make an instance of a class; raise `ValueError` if a field has a wrong type."""
     for name, annotation in kind.__annotations__.items():
         value = fields[name]
         negative = isinstance(value, int) and value < 0
@@ -178,23 +179,23 @@ def _record(kind: type[Any], fields: Mapping[str, Any]) -> Any:
 
 
 def is_index(path: str) -> bool:
-    """Tell whether a file begins as an index does, whatever its name.
+    """Return whether a file begins as an index does, regardless of its name.
 
     Parameters
     ----------
     path : str
-        Any path. Pipes are not touched, as what is read from them is gone.
+        Any path. Pipes are not read, because data read from a pipe is gone.
 
     Returns
     -------
     bool
-        True also for an index that is damaged after its first bytes; False for what cannot
-        be opened.
+        True also for an index that is damaged after its first bytes; False for a file that
+        cannot be opened.
 
     Raises
     ------
     InputError
-        If it can be opened but not read: nobody knows what it is then.
+        If the file can be opened but not read, so that its kind stays unknown.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -219,13 +220,13 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
     Returns
     -------
     IndexHeader
-        All sections lie inside the file, in the order of their offsets.
+        The header; all sections lie inside the file, in the order of their offsets.
 
     Raises
     ------
     InputError
-        If the file is no index, of another version, shorter or longer than it was, or its
-        start or header is not as it was written.
+        If the file is not an index, has another version, has become shorter or longer, or has
+        a damaged start or header.
     OSError
         If the file cannot be read.
     """
@@ -267,19 +268,19 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
 
 
 def start_of(header: bytes, header_offset: int) -> bytes:
-    """Return the start of a file.
+    """Return the start of an index file.
 
     Parameters
     ----------
     header : bytes
         The header.
     header_offset : int
-        Where in the file it lies; it ends the file.
+        The position of the header in the file; the header is its last part.
 
     Returns
     -------
     bytes
-        `START_BYTES` of them.
+        `START_BYTES` bytes.
     """
     size = header_offset + len(header)
     fields = _FIELDS.pack(MAGIC, _BYTE_ORDER_MARK, FORMAT_VERSION, size, header_offset, len(header))
@@ -287,7 +288,7 @@ def start_of(header: bytes, header_offset: int) -> bytes:
 
 
 def _check_sections(header: IndexHeader, end: int) -> None:
-    """Refuse sections that overlap, or reach outside the part of the file that is theirs."""
+    """Raise `ValueError` if sections overlap, or lie outside the space between start and header."""
     behind = START_BYTES
     for section in header.sections:
         if section.dtype not in ITEM_BYTES or section.offset % ALIGNMENT or section.offset < behind:
@@ -302,7 +303,7 @@ def _hash_of(fields: bytes, header: bytes) -> bytes:
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    """Read so many bytes, or up to the end of the file."""
+    """Read `size` bytes, or fewer at the end of the file."""
     data = b""
     while len(data) < size and (more := file.read(size - len(data))):
         data += more

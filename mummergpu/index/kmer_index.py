@@ -1,4 +1,4 @@
-"""The index of the k-mer search: how it is planned, built, written and read."""
+"""The index of the k-mer search: planning, building, writing and reading it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
 
 LEAST_PAGE_BASES: Final = 1 << 20
-"""A page with a table of its own is not made smaller for want of memory."""
+"""Too little memory never makes a page smaller than this."""
 
 LEAST_SCRATCH_BYTES: Final = 1 << 24
 MOST_SCRATCH_BYTES: Final = 1 << 28
 SCRATCH_BYTES_PER_BASE: Final = 2
-"""Bounds of the memory that building a table may take besides the table's own; the upper one is
-the larger of two. An entry has 8 bytes, so a large reference is passed over four times."""
+"""Bounds of the memory that building a table may take besides the table itself. The upper bound
+is `MOST_SCRATCH_BYTES`, or `SCRATCH_BYTES_PER_BASE` for each base if that is more. An entry has
+8 bytes, so the construction passes over a large reference four times."""
 
 
 class KmerIndex(ReferenceIndex[KmerPage]):
@@ -38,17 +39,17 @@ class KmerIndex(ReferenceIndex[KmerPage]):
     reference : Reference
         The reference.
     groups : list of list of Page
-        All its pages, in groups.
+        All its pages, divided into groups.
     page_size : int
-        The most bases of a page.
+        The most bases that a page has.
     search_length : int
-        The fewest bases of the matches that pages are searched for.
+        The length, in bases, of the shortest matches that a page is searched for.
     kmer_length : int
-        The bases of a k-mer.
+        The number of bases of a k-mer.
     scratch_bytes : int
-        About how many bytes the construction of a table may take besides the table.
+        The approximate memory that building a table may take besides the table, in bytes.
     file : IndexFile or None
-        The file that holds the tables; None to build them.
+        The file that holds the tables; None if they are built.
     """
 
     search: ClassVar[str] = KmerOptions.search
@@ -75,26 +76,26 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         minimum_length: int,
         budget: MemoryBudget,
     ) -> KmerIndex:
-        """Divide a reference into pages, as few as memory allows, and into groups of them.
+        """Divide a reference into the fewest pages that memory allows, and the pages into groups.
 
         Parameters
         ----------
         reference : Reference
             The reference.
         options : KmerOptions
-            How tables are built.
+            The options for building tables.
         minimum_length : int
-            The fewest bases of a match.
+            The minimum match length in bases.
         budget : MemoryBudget
-            What the reference, the tables and their construction may take.
+            The memory that the reference, the tables and their construction may take.
 
         Returns
         -------
         KmerIndex
-            The same for the same arguments. Nothing is built yet.
+            The plan, which depends on the arguments only. No table is built yet.
         """
         bases = reference.codes.size
-        # Only positions of bases that can match stand in a table.
+        # A table lists only positions of bases that can match.
         most_positions = reference.base_count
         page_size = min(options.page_size or bases, MAXIMUM_TABLE_BASES)
         room = max(0, budget.host - reference.padded_codes.nbytes)
@@ -127,19 +128,19 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         file : IndexFile
             A file with tables.
         minimum_length : int
-            The fewest bases of a match.
+            The minimum match length in bases.
         budget : MemoryBudget
-            What the pages that are searched together may take.
+            The memory that the pages that are searched together may take.
 
         Returns
         -------
         KmerIndex
-            All pages in one group, unless memory is too little for that.
+            All pages form one group, unless memory is too small for it.
 
         Raises
         ------
         OptionError
-            If the matches are shorter than the k-mers of the file.
+            If the minimum match length is less than the k-mer length of the file.
         """
         header = file.header
         if minimum_length < header.kmer_length:
@@ -169,7 +170,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         return loaded
 
     def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
-        """Build the tables one after the other, and write each as soon as it is built."""
+        """Build the tables one after the other, and write each as soon as it is ready."""
         for page in self.pages:
             table = self._load_page(page, work).table
             with work.stats.stage("results_to_disk"):
@@ -198,15 +199,15 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return what the report says of the index."""
+        """Return the facts that the report gives about the index."""
         return {"kmer_length": self.kmer_length}
 
     def describe(self) -> str:
-        """Return how the index is searched, for people."""
+        """Return a short description of the search."""
         return f"k-mer search of {self.kmer_length}-mers"
 
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
-        """Return the most bytes that the tables of a group and their construction take."""
+        """Return the most bytes that a group's tables and their construction take."""
         if self.file is not None:
             return sum(self.file.page_bytes(page.index) for page in group)
         positions = self.reference.base_count
@@ -232,5 +233,5 @@ class KmerIndex(ReferenceIndex[KmerPage]):
 
 
 def _table_bytes(page: Page, most_positions: int, kmer_length: int) -> int:
-    """Return the most bytes of the table of a page."""
+    """Return the most bytes that the table of a page takes."""
     return table_bytes(min(page.end - page.begin, most_positions), kmer_length)

@@ -1,4 +1,4 @@
-"""A page with its table of k-mers, and how long k-mers are and how far samples lie apart."""
+"""A page with its table of k-mers, the choice of the k-mer length, and the sampling step."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 TABLE_BYTES_PER_BASE: Final = 12
-"""The offsets of all k-mers take at most so many bytes for each base of the reference."""
+"""The offsets of all k-mers take at most this many bytes per base of the reference."""
 
 LEAST_TABLE_BYTES: Final = 4 << 24
-"""Offsets that take no more than this are welcome whatever the reference's size."""
+"""Offsets may take up to this many bytes even if the reference is small."""
 
 MAXIMUM_STEP: Final = 1 << 20
-"""Samples are no further apart than this, however long the matches are."""
+"""The largest distance between two samples in bases, even for long matches."""
 
 
 @dataclass(frozen=True)
 class KmerPage:
-    """A part of a reference and its k-mers: what a k-mer search is given.
+    """A part of a reference and its table of k-mers: the input of a k-mer search.
 
     Attributes
     ----------
     page : Page
-        Where the part lies in the joined reference; the whole of it is owned, as matches are
-        extended in the whole reference.
+        The position of the part in the joined reference. The page owns all of the part,
+        because matches are extended in the whole reference.
     table : KmerTable
-        Where the k-mers that begin in the part begin.
+        The positions of the k-mers that begin in the part.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`), shared.
     index_path : str
@@ -57,21 +57,21 @@ def choose_kmer_length(minimum_length: int, bases: int) -> int:
     Parameters
     ----------
     minimum_length : int
-        The fewest bases of a MEM.
+        The minimum length of a MEM in bases.
     bases : int
-        The length of the reference.
+        The length of the reference in bases.
 
     Returns
     -------
     int
-        At most `minimum_length` and `extension.MAXIMUM_KMER_LENGTH`.
+        The length, at most `minimum_length` and `extension.MAXIMUM_KMER_LENGTH`.
 
     Notes
     -----
-    A base costs ``(1 + bases / 4**k) / (l - k + 1)`` times the time of one place of a list:
-    a sample is looked up in about the time of a place, finds about so many places by chance,
-    and there is one for every step. Among those whose offsets do not take too much memory
-    the cheapest is taken.
+    A base of a query costs ``(1 + bases / 4**k) / (l - k + 1)`` times the time of one
+    occurrence. Looking up a sample takes about the time of one occurrence, a sample has about
+    ``bases / 4**k`` occurrences by chance, and one base in ``l - k + 1`` begins a sample. The
+    function returns the cheapest length whose offsets do not take too much memory.
     """
     most_bytes = max(TABLE_BYTES_PER_BASE * bases, LEAST_TABLE_BYTES)
     longest = min(minimum_length, MAXIMUM_KMER_LENGTH)
@@ -80,17 +80,17 @@ def choose_kmer_length(minimum_length: int, bases: int) -> int:
 
 
 def sampling_step(minimum_length: int, kmer_length: int) -> int:
-    """Return how many bases lie from one sample to the next.
+    """Return the number of bases from one sample to the next.
 
     Parameters
     ----------
     minimum_length, kmer_length : int
-        The fewest bases of a MEM, and the bases of a k-mer.
+        The minimum length of a MEM, and the length of a k-mer, in bases.
 
     Returns
     -------
     int
-        So many that every MEM holds at least one whole sample.
+        The step; every MEM contains at least one whole sample.
     """
     return min(minimum_length - kmer_length + 1, MAXIMUM_STEP)
 
@@ -112,13 +112,13 @@ def build_kmer_page(
     page : Page
         One of its pages.
     kmer_length : int
-        The bases of a k-mer.
+        The number of bases of a k-mer.
     scratch_bytes : int
-        About how much memory to use besides the table's.
+        The approximate memory to use besides the table, in bytes.
     stats : Stats
-        Takes the time.
+        Collects the time.
     map_function : callable
-        A kind of map, for the tasks that the table is built by.
+        Works like `map`; independent tasks build the table.
 
     Returns
     -------

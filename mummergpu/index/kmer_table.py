@@ -1,9 +1,9 @@
-"""The table of a reference's k-mers: where in the reference each of them occurs.
+"""The table of a reference's k-mers: where in the reference each k-mer occurs.
 
-For every k-mer the table lists the positions at which it begins, in ascending order, one
-list after the other; no k-mer holds a break. It is built in two steps, both in parallel:
-k-mers are first put into buckets by their highest bits, then each bucket is sorted by
-counting, which touches no more memory at once than the caches hold.
+For every k-mer the table lists the positions at which it begins, in ascending order. The lists
+follow each other in one array. No k-mer contains a break. The table is built in two parallel
+steps. The first puts k-mers into buckets by their highest bits. The second sorts each bucket
+by counting, which touches no more memory at once than the caches hold.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ CountArray = npt.NDArray[np.int64]
 EntryArray = npt.NDArray[np.uint64]
 
 MAXIMUM_TABLE_BASES: Final = (1 << 32) - 1
-"""The positions of one table are numbers of 32 bits."""
+"""The most bases that one table covers: its positions are numbers of 32 bits."""
 
 MOST_BUCKET_BITS: Final = 10
-"""So many bits of a k-mer choose the bucket: each is a place that is written to in turn."""
+"""The most bits of a k-mer that choose its bucket: a task writes to all buckets in turn."""
 
 SLICE_BASES: Final = 1 << 22
-"""About how many bases of the reference are put into buckets by one task."""
+"""The bases of the reference that one task puts into buckets."""
 
 
 @dataclass(frozen=True)
 class KmerTable:
-    """Where the k-mers of a part of a reference begin.
+    """The positions at which the k-mers of a part of a reference begin.
 
     Attributes
     ----------
     kmer_length : int
-        The bases of a k-mer.
+        The number of bases of a k-mer.
     offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
-        Where in `positions` the list of each k-mer begins, and where the last ends. A k-mer
-        is a number with its first base in the two lowest bits.
+        Where the list of each k-mer begins in `positions`, and where the last list ends. A
+        k-mer is a number with its first base in the two lowest bits.
     positions : ndarray, dtype=uint32, shape=(n_kmers,)
         Where k-mers begin, counted from the first base of the part; each list ascends.
     """
@@ -55,12 +55,12 @@ class KmerTable:
 
     @property
     def byte_count(self) -> int:
-        """The bytes of the table."""
+        """The size of the table in bytes."""
         return self.offsets.nbytes + self.positions.nbytes
 
 
 def table_bytes(bases: int, kmer_length: int) -> int:
-    """Return the most bytes that the table of so many bases has."""
+    """Return the most bytes that the table of `bases` bases takes."""
     return 4 * (bases + (1 << 2 * kmer_length) + 1)
 
 
@@ -80,19 +80,19 @@ def build_kmer_table(
         The codes of the whole reference, with margins (`codes.with_margins`).
     begin, end : int
         The part, in bases of the reference, 0-based and half-open; at most
-        `MAXIMUM_TABLE_BASES`. A k-mer may reach after its end.
+        `MAXIMUM_TABLE_BASES`. A k-mer may reach beyond its end.
     kmer_length : int
-        The bases of a k-mer, 1 to `extension.MAXIMUM_KMER_LENGTH`.
+        The number of bases of a k-mer, 1 to `extension.MAXIMUM_KMER_LENGTH`.
     map_function : callable
-        A kind of map: the tasks of each step are independent.
+        Works like `map`; the tasks of each step are independent.
     scratch_bytes : int
-        About how much memory to use besides the table's; the reference is passed over more
-        often the less there is.
+        The approximate memory to use besides the table, in bytes. The less there is, the more
+        often the construction passes over the reference.
 
     Returns
     -------
     KmerTable
-        The same, whatever `map_function` and `scratch_bytes`.
+        The table; it does not depend on `map_function` and `scratch_bytes`.
     """
     assert end - begin <= MAXIMUM_TABLE_BASES
     assert 1 <= kmer_length <= MAXIMUM_KMER_LENGTH
@@ -112,7 +112,7 @@ def build_kmer_table(
     offsets = np.empty((1 << 2 * kmer_length) + 1, dtype=np.uint32)
     positions = np.empty(bounds[-1], dtype=np.uint32)
     offsets[-1] = bounds[-1]
-    # Where each slice writes its first entry of each bucket.
+    # The index at which each slice writes its first entry of each bucket.
     places = np.cumsum(counts, axis=0) - counts + bounds[:-1]
 
     def fill(number: int, group: tuple[int, int], base: int, entries: EntryArray) -> None:
@@ -134,7 +134,7 @@ def build_kmer_table(
 
 
 def _groups_of_buckets(bucket_begins: CountArray, most: int) -> list[tuple[int, int]]:
-    """Return ranges of buckets that hold at most so many entries, or are one bucket."""
+    """Return ranges of buckets that hold at most `most` entries, or a single bucket."""
     groups = []
     first = 0
     while first < bucket_begins.size - 1:
@@ -147,16 +147,16 @@ def _groups_of_buckets(bucket_begins: CountArray, most: int) -> list[tuple[int, 
 
 @inline_without_refcounts
 def next_kmer(kmer: np.uint64, code: int, top: np.uint64) -> np.uint64:
-    """Return the k-mer that begins a base further, and ends with `code`.
+    """Return the k-mer that begins one base later and ends with `code`.
 
     Parameters
     ----------
     kmer : uint64
         A k-mer, its first base in the two lowest bits.
     code : int
-        The code of its next base, 0 to 3.
+        The code of the base after it, 0 to 3.
     top : uint64
-        Where the last base of a k-mer stands: twice its bases, less two.
+        The bit position of the last base of a k-mer: twice its length, minus two.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def next_kmer(kmer: np.uint64, code: int, top: np.uint64) -> np.uint64:
 def count_buckets(
     codes: CodeArray, begin: int, end: int, length: int, shift: int, counts: CountArray
 ) -> None:
-    """Count the k-mers that begin at ``codes[begin:end]`` by bucket.
+    """Count the k-mers of each bucket that begin in ``codes[begin:end]``.
 
     Parameters
     ----------
@@ -179,11 +179,11 @@ def count_buckets(
     begin, end : int
         The half-open range, as indices of `codes`.
     length : int
-        The bases of a k-mer.
+        The number of bases of a k-mer.
     shift : int
-        A k-mer shifted by so many bits to the right is its bucket.
+        A k-mer shifted to the right by this many bits is the number of its bucket.
     counts : ndarray, dtype=int64, shape=(n_buckets,)
-        Output: zeros that become the k-mers of each bucket.
+        Output: zeros that become the number of k-mers in each bucket.
     """
     top = np.uint64(2 * length - 2)
     kmer = np.uint64(0)
@@ -209,24 +209,24 @@ def fill_buckets(
     places: CountArray,
     entries: EntryArray,
 ) -> None:
-    """Put the k-mers of some buckets where they belong, with positions.
+    """Write the k-mers of a range of buckets to their buckets, with their positions.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference with margins.
     begin, end : int
-        The k-mers that begin in this half-open range, as indices of `codes`.
+        The half-open range in which the k-mers begin, as indices of `codes`.
     origin : int
-        The index of `codes` that positions count from.
+        The index of `codes` from which positions are counted.
     length : int
-        The bases of a k-mer.
+        The number of bases of a k-mer.
     shift : int
-        A k-mer shifted by so many bits to the right is its bucket.
+        A k-mer shifted to the right by this many bits is the number of its bucket.
     first, behind : int
         The half-open range of the buckets.
     places : ndarray, dtype=int64, shape=(n_buckets,)
-        Where in `entries` the next entry of each bucket goes; moved on.
+        The index in `entries` of the next entry of each bucket; advanced.
     entries : ndarray, dtype=uint64, shape=(n_entries,)
         Output: a k-mer in the upper 32 bits, its position in the lower ones.
     """
@@ -237,7 +237,7 @@ def fill_buckets(
         code = codes[at]
         unbroken = 0 if code == BREAK else unbroken + 1
         kmer = next_kmer(kmer, code & 3, top)
-        bucket = np.int64(kmer >> np.uint64(shift))  # signed, as the bounds are
+        bucket = np.int64(kmer >> np.uint64(shift))  # signed, like the bounds
         if unbroken >= length and at - begin >= length - 1 and first <= bucket < behind:
             position = np.uint64(at - (length - 1) - origin)
             entries[places[bucket]] = kmer << np.uint64(32) | position
@@ -254,22 +254,22 @@ def sort_bucket(
     offsets: PositionArray,
     positions: PositionArray,
 ) -> None:
-    """Sort the entries of one bucket by k-mer; write its part of both arrays of the table.
+    """Sort the entries of one bucket by k-mer, and write them to both arrays of the table.
 
     Parameters
     ----------
     entries : ndarray, dtype=uint64, shape=(n_entries,)
         The entries of some buckets, as `fill_buckets` writes them.
     base : int
-        The number of the first of them among the entries of all buckets.
+        The index of the first of these entries among the entries of all buckets.
     bounds : ndarray, dtype=int64, shape=(2,)
         Where the bucket begins and ends among the entries of all buckets.
     first_kmer, kmer_count : int
-        The k-mers of the bucket.
+        The first k-mer of the bucket, and the number of k-mers in it.
     offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
-        Output: where in `positions` the lists of these k-mers begin.
+        Output: where the lists of these k-mers begin in `positions`.
     positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Output: where in the part of the reference these k-mers begin, 0-based and ascending.
+        Output: where these k-mers begin in the part of the reference, 0-based and ascending.
     """
     for kmer in range(first_kmer, first_kmer + kmer_count):
         offsets[kmer] = 0
@@ -279,7 +279,7 @@ def sort_bucket(
     for kmer in range(first_kmer, first_kmer + kmer_count):
         total += offsets[kmer]
         offsets[kmer] = total
-    # From the last to the first: each k-mer's offset comes down to where its list begins.
+    # Going from the last entry to the first lowers each offset to where its list begins.
     for entry in range(bounds[1] - base - 1, bounds[0] - base - 1, -1):
         word = entries[entry] >> np.uint64(32)
         place = offsets[word] - np.uint32(1)

@@ -1,9 +1,9 @@
-"""A file in memory, between two stretches of zeros that a wrong address may lead into.
+"""Maps a file into memory between two ranges of zeros, which catch wrong addresses.
 
-The kernels of the tree search take the addresses that a tree holds as they are; to compare
-each with the size of the tree would cost them a twentieth of their time. So a file with trees
-is mapped with so much room on both sides that no address of its format leads out of it. The
-room takes addresses, and no memory.
+The kernels of the tree search do not check the addresses in a tree: comparing each address
+with the size of the tree would cost them a twentieth of their time. A file with trees is
+therefore mapped with zeros on both sides, so many that every address of its format leads to
+the file or to zeros. The zeros take address space but no memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 ByteArray = npt.NDArray[np.uint8]
 
-# Numbers of Linux that the module `mmap` lacks, or has just in later versions.
+# Constants of Linux that the module `mmap` lacks, or has only in later versions.
 _NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000)
 _FIXED: Final = 0x10
 _DONT_NEED: Final = 4
@@ -31,7 +31,7 @@ _POPULATE_READ: Final = 22
 _FAILED: Final = ctypes.c_void_p(-1).value
 
 _BYTES_AT_ONCE: Final = 1 << 24
-"""The system is asked for so much in one call, so that the thread can end in between."""
+"""The bytes that one call asks the system for; between two calls the thread can end."""
 
 
 def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int = 0) -> ByteArray:
@@ -42,15 +42,15 @@ def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int 
     descriptor : int
         The open file; it may be closed afterwards.
     size : int
-        Its bytes.
+        The size of the file in bytes.
     room_before, room_behind : int
-        How many bytes before and after the file can be read as well: as zeros.
+        The number of bytes before and after the file that can be read, as zeros.
 
     Returns
     -------
     ndarray, dtype=uint8, shape=(size,)
-        The file. It may be written to, which changes the array and not the file. The memory is
-        given back when the last array that shares it is.
+        The content of the file. A write changes the array and not the file. The memory is
+        released together with the last array that shares it.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int 
 
     Notes
     -----
-    Where the system limits a process's addresses (``ulimit -v``), there may be no room for
-    the zeros. The file is mapped without them then.
+    If the system limits the address space of a process (``ulimit -v``), the zeros may not
+    fit. The file is then mapped without them.
     """
     before = _in_whole_pages(room_before)
     total = before + _in_whole_pages(size) + _in_whole_pages(room_behind)
@@ -84,9 +84,9 @@ def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int 
 
 
 def bring_in(parts: Sequence[ByteArray]) -> None:
-    """Have the system map parts of a mapped file, in a thread that need not end.
+    """Load parts of a mapped file, in a thread that the process does not wait for.
 
-    It would do so at the first touch of each piece, at ten times the cost.
+    Without this the system loads each piece at its first touch, at ten times the cost.
 
     Parameters
     ----------
@@ -97,23 +97,23 @@ def bring_in(parts: Sequence[ByteArray]) -> None:
 
 
 def give_up(parts: Sequence[ByteArray]) -> None:
-    """Let the system take back the memory of parts of a mapped file, until they are read again.
+    """Let the system take back the memory of parts of a mapped file until the next read.
 
     Parameters
     ----------
     parts : sequence of ndarray, dtype=uint8
-        Arrays that begin on pages of memory; nothing may have been written to them, or to
-        what lies after them on their last page.
+        Arrays that begin on pages of memory. Neither they nor the rest of their last page may
+        have been written to.
     """
     for part in parts:
         _library().madvise(part.ctypes.data, part.size, _DONT_NEED)
 
 
 def _populate(parts: Sequence[ByteArray]) -> None:
-    """Bring in parts of a mapped file.
+    """Load parts of a mapped file.
 
-    The file stays mapped for as long as they are an argument here. Python's own call would not
-    let other threads run meanwhile. Systems before Linux 5.14 refuse, and nothing is lost.
+    The argument keeps the file mapped. Python's own `madvise` would not let other threads run
+    during the call. Systems before Linux 5.14 refuse the call, which does no harm.
     """
     with suppress(OSError, AttributeError):
         advise: Callable[[int, int, int], int] = _library().madvise
@@ -124,7 +124,7 @@ def _populate(parts: Sequence[ByteArray]) -> None:
 
 
 def _map(address: int | None, size: int, protection: int, flags: int, descriptor: int) -> int:
-    """Map private memory without a claim on memory for copies; return where it begins."""
+    """Map private memory, without reserving memory for copies; return its address."""
     flags |= mmap.MAP_PRIVATE | _NO_RESERVE
     begin: int = _library().mmap(address, size, protection, flags, descriptor, 0)
     if begin == _FAILED:
@@ -139,7 +139,7 @@ def _in_whole_pages(size: int) -> int:
 
 @cache
 def _library() -> Any:
-    """Return the system's calls: those of Python have no fixed addresses, and hold the lock."""
+    """Return the C library: the calls of Python fix no addresses and hold Python's lock."""
     library = ctypes.CDLL(None, use_errno=True)
     pointer, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     library.mmap.argtypes = (pointer, size, number, number, number, ctypes.c_int64)

@@ -1,4 +1,4 @@
-"""How an index is built: one set of defaults for the command line and for programs."""
+"""The options for building an index, with the same defaults for commands and programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
 
 DEFAULT_MINIMUM_LENGTH: Final = 20
-"""The fewest bases of a match, as in MUMmer."""
+"""The default minimum match length in bases, the same as in MUMmer."""
 
 PAPER_PAGE_BASES: Final = 8 << 20
 """The most bases of a page that the paper's 24-bit addresses allow."""
@@ -16,12 +16,12 @@ PAPER_PAGE_BASES: Final = 8 << 20
 
 @dataclass(frozen=True)
 class KmerOptions:
-    """How the tables of k-mers are built.
+    """The options for building tables of k-mers.
 
     Attributes
     ----------
     page_size : int or None
-        The most bases of a page; None for pages as large as memory allows.
+        The most bases that a page has; None for pages as large as memory allows.
     """
 
     search: ClassVar[str] = "kmer"
@@ -30,17 +30,17 @@ class KmerOptions:
 
 @dataclass(frozen=True)
 class TreeOptions:
-    """How suffix trees are built.
+    """The options for building suffix trees.
 
     Attributes
     ----------
     page_size : int or None
-        The most bases of a page; None for pages as large as memory allows.
+        The most bases that a page has; None for pages as large as memory allows.
     address_bits : int or None
-        The bits of a number in a node: 24 for the paper's format, 32 for the wide one, None
-        for what the pages need.
+        The bits of a number in a node: 24 for the paper's format, 32 for the wide format,
+        None for the smaller format that fits the pages.
     builder : str
-        What grows the trees: ``ukkonen``, or ``sa`` for the same ones from a suffix array.
+        The construction method: ``ukkonen``, or ``sa`` for the same trees from a suffix array.
     policy : Policy
         The data policies.
     """
@@ -54,17 +54,17 @@ class TreeOptions:
 
 @dataclass(frozen=True)
 class IndexOptions:
-    """How an index is built, whatever its kind.
+    """The options for building an index of either kind.
 
     Attributes
     ----------
     minimum_length : int
-        The fewest bases of the matches that the index is meant for.
+        The length, in bases, of the shortest matches that the index is meant for.
     kind : KmerOptions or TreeOptions
-        Which kind of index it is, and how that is built.
+        The kind of index, with the options of that kind.
     memory : int or None
         The most bytes that the index, its construction and the reference may take; None for
-        half of what is free.
+        half of the free memory.
     """
 
     minimum_length: int = DEFAULT_MINIMUM_LENGTH

@@ -1,4 +1,4 @@
-"""Pages divided into groups that fit the memory together."""
+"""Divides pages into groups that fit in memory together."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mummergpu.index.pages import Page
 def groups_within(
     pages: Sequence[Page], max_bytes: int, bytes_of: Callable[[Page], int]
 ) -> list[list[Page]]:
-    """Divide pages into groups of at most so many bytes, or of one page.
+    """Divide pages into groups of at most `max_bytes` bytes, or of a single page.
 
     Parameters
     ----------
     pages : sequence of Page
         In the order of the reference.
     max_bytes : int
-        The most bytes of a group of several pages.
+        The most bytes that a group of several pages takes.
     bytes_of : callable
-        Returns the bytes of a page.
+        Returns the size of a page in bytes.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def groups_built_within(
     build_bytes: Callable[[Page], int],
     max_device_bytes: int | None = None,
 ) -> list[list[Page]]:
-    """Divide pages into groups whose trees, and the construction of them, fit the memory.
+    """Divide pages into groups whose trees and their construction fit in memory.
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def groups_built_within(
     threads : int
         How many pages are built at the same time.
     tree_bytes, build_bytes : callable
-        Return the bytes of a page's tree, and what building it takes besides.
+        Return the bytes of a page's tree, and the further bytes that building it takes.
     max_device_bytes : int or None
-        The most bytes of the trees of a group on a device, where they are not built; None
-        without a device.
+        The most bytes that the trees of a group may take on a device, where no tree is built;
+        None without a device.
 
     Returns
     -------

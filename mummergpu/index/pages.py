@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Page:
     """A segment of the joined reference, with a suffix tree of its own.
 
-    A page reports the matches that start in its owned part. It reaches far enough after
-    that part for each of them to be found, and no match is reported by two pages.
+    A page reports the matches that start in its owned part. It reaches far enough beyond
+    that part to find each of them, and no two pages report the same match.
 
     Attributes
     ----------
@@ -36,10 +36,10 @@ def plan_pages(length: int, page_size: int, overlap: int) -> list[Page]:
     length : int
         The length of the joined reference, in bases.
     page_size : int
-        The most bases of a page, its overlap with the next included.
+        The most bases that a page has, including its overlap with the next page.
     overlap : int
-        The bases that two neighbours share: the minimum match length less one, so that a
-        match that starts in the owned part is found whole or up to the end of the page.
+        The bases that two neighbouring pages share: the minimum match length minus one, so
+        that a match that starts in the owned part is found whole or up to the page's end.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What both kinds of index are: a reference in pages, built or read from a file."""
+"""The base class of both kinds of index: a reference in pages, built or read from a file."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from mummergpu.runtime.stats import Stats
 PageType = TypeVar("PageType")
 
 NEGLIGIBLE_BYTES = 64 << 20
-"""By so much a run may exceed its limit: it is part of what `PROCESS_BYTES` states."""
+"""A run may exceed its memory limit by this; `PROCESS_BYTES` already counts it."""
 
 
 @dataclass(frozen=True)
 class BuildWork:
-    """What the construction of pages works with.
+    """The resources that the construction of pages uses.
 
     Attributes
     ----------
     executor : concurrent.futures.ThreadPoolExecutor
         Runs the tasks.
     threads : int
-        How many of them at the same time.
+        How many tasks run at the same time.
     stats : Stats
-        Takes the times, and the numbers of nodes and bytes.
+        Collects the times, and the numbers of nodes and bytes.
     page_is_ready : callable
         Called after each page.
     """
@@ -50,24 +50,24 @@ class BuildWork:
 
 
 class ReferenceIndex(ABC, Generic[PageType]):
-    """A reference cut into pages, and how each gets what a search needs.
+    """A reference cut into pages, each built or loaded for the search.
 
     Parameters
     ----------
     reference : Reference
         The reference.
     groups : list of list of Page
-        All its pages in order; those of a group stand in memory together.
+        All its pages in order; the pages of a group are in memory together.
     page_size : int
-        The most bases of a page.
+        The most bases that a page has.
     search_length : int
-        The fewest bases of the matches that pages are searched for.
+        The length, in bases, of the shortest matches that a page is searched for.
     file : IndexFile or None
-        The file that holds the pages; None to build them.
+        The file that holds the pages; None if they are built.
     """
 
     search: ClassVar[str]
-    """The name of the kind, as in ``--search``."""
+    """The name of this kind of index, as in ``--search``."""
 
     def __init__(
         self,
@@ -86,14 +86,14 @@ class ReferenceIndex(ABC, Generic[PageType]):
 
     @abstractmethod
     def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[PageType]:
-        """Return some pages with all that a search needs: built, or from the file.
+        """Return some pages ready to be searched, built or read from the file.
 
         Parameters
         ----------
         group : sequence of Page
             Some of `pages`, in their order.
         work : BuildWork
-            What to work with.
+            The resources to use.
 
         Returns
         -------
@@ -103,12 +103,12 @@ class ReferenceIndex(ABC, Generic[PageType]):
         Raises
         ------
         MummergpuError
-            If a page cannot be built, or its arrays in the file do not fit each other.
+            If a page cannot be built, or its arrays in the file are inconsistent.
         """
 
     @abstractmethod
     def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
-        """Build the pages one after the other, and write each as soon as it is built."""
+        """Build the pages one after the other, and write each as soon as it is ready."""
 
     @abstractmethod
     def header(self, build: BuildFacts) -> IndexHeader:
@@ -116,34 +116,34 @@ class ReferenceIndex(ABC, Generic[PageType]):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return what the report says of the index, by the names of the report."""
+        """Return the facts that the report gives about the index, under the report's names."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Return a few words for people: how it is searched, and what was chosen."""
+        """Return a short description: the kind of search and the chosen settings."""
 
     @abstractmethod
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
-        """Return the most bytes that the pages of a group and their construction take."""
+        """Return the most bytes that a group of pages and their construction take."""
 
     def check_memory(self, budget: MemoryBudget, threads: int) -> None:
-        """Refuse a limit of memory that no division into groups keeps to.
+        """Refuse a memory limit that is too low for even the best division into groups.
 
         Parameters
         ----------
         budget : MemoryBudget
-            What the index may take.
+            The memory that the index may take.
         threads : int
             How many pages are built at the same time.
 
         Raises
         ------
         OptionError
-            If the user has set a limit, and it is too low; the message says what would do.
+            If the user has set a limit that is too low; the message names one that suffices.
 
         Notes
         -----
-        Resident memory stays within the limit and `memory.PROCESS_BYTES`, and
+        Resident memory stays within the sum of the limit, `memory.PROCESS_BYTES`, and
         `memory.PROCESS_BYTES_PER_THREAD` for each thread.
         """
         if not budget.is_limit:
@@ -164,16 +164,16 @@ class ReferenceIndex(ABC, Generic[PageType]):
 
 @dataclass(frozen=True)
 class BuildFacts:
-    """What a header says of how its file came to be.
+    """The facts about the construction of an index file that its header records.
 
     Attributes
     ----------
     program : str
-        What writes the file.
+        The program that writes the file.
     digest : str
-        Tells references apart (`checksums.digest_of`).
+        The hash that identifies the reference (`checksums.digest_of`).
     minimum_length : int
-        The fewest bases of the matches that the index is meant for.
+        The length, in bases, of the shortest matches that the index is meant for.
     pages : tuple of PageEntry
         The pages as they were written.
     sections : tuple of Section

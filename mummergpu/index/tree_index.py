@@ -1,4 +1,4 @@
-"""The index of the tree search: how it is planned, built, written and read."""
+"""The index of the tree search: planning, building, writing and reading it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from mummergpu.runtime.memory import MemoryBudget
 
 BUILD_BYTES_PER_BASE: Final = 16
 BUILD_BYTES_PER_LEAF: Final = 49
-"""What the construction of a tree takes besides the flat tree: for each base of the page, and
-for each of them that can match, which has a leaf."""
+"""The memory that building a tree takes besides the flat tree, per base of the page and per
+leaf. Each base that can match has a leaf."""
 
 
 class TreeIndex(ReferenceIndex[TreePage]):
     """Pages with suffix trees (`reference_index.ReferenceIndex`).
 
-    Pages overlap by one base less than what they are searched for.
+    Pages overlap by the search length minus one base.
 
     Parameters
     ----------
     reference : Reference
         The reference.
     groups : list of list of Page
-        All its pages, in groups.
+        All its pages, divided into groups.
     page_size : int
-        The most bases of a page.
+        The most bases that a page has.
     search_length : int
-        The fewest bases of the matches that pages are searched for.
+        The length, in bases, of the shortest matches that a page is searched for.
     layout : Layout
-        How the trees lie in memory.
+        The layout of the trees in memory.
     policy : Policy
         The data policies.
     builder : str
-        What grows the trees.
+        The construction method.
     file : IndexFile or None
-        The file that holds the trees; None to build them.
+        The file that holds the trees; None if they are built.
     """
 
     search: ClassVar[str] = TreeOptions.search
@@ -85,23 +85,23 @@ class TreeIndex(ReferenceIndex[TreePage]):
         reference : Reference
             The reference.
         options : TreeOptions
-            How trees are built.
+            The options for building trees.
         minimum_length : int
-            The fewest bases of a match.
+            The minimum match length in bases.
         budget : MemoryBudget
-            What the reference, the trees and their construction may take.
+            The memory that the reference, the trees and their construction may take.
         threads : int
             How many pages are built at the same time.
 
         Returns
         -------
         TreeIndex
-            The same for the same arguments. Nothing is built yet.
+            The plan, which depends on the arguments only. No tree is built yet.
 
         Raises
         ------
         OptionError
-            If pages cannot be as large as was asked for.
+            If no format allows the page size that the options ask for.
         """
         check_page_size(options)
         length = search_length(options.page_size, minimum_length)
@@ -134,21 +134,21 @@ class TreeIndex(ReferenceIndex[TreePage]):
         file : IndexFile
             A file with trees.
         policy : Policy
-            The data policies of the search; but for textures they are those of the file.
+            The data policies of the search; apart from textures they must be those of the file.
         minimum_length : int
-            The fewest bases of a match.
+            The minimum match length in bases.
         budget : MemoryBudget
-            What the pages that are searched together may take.
+            The memory that the pages that are searched together may take.
 
         Returns
         -------
         TreeIndex
-            All pages in one group, unless memory is too little for that.
+            All pages form one group, unless memory is too small for it.
 
         Raises
         ------
         OptionError
-            If the policy asks for another layout.
+            If the policy needs a layout other than that of the file.
         """
         header = file.header
         if Layout.of(policy, file.layout.wide) != file.layout:
@@ -156,7 +156,7 @@ class TreeIndex(ReferenceIndex[TreePage]):
                 "--policy", f"the index '{file.path}' is laid out for '{header.policy}'"
             )
         if len(file.pages) > 1:
-            # Longer matches are among those for which the pages overlap.
+            # The overlap finds matches of `search_length` bases, which include all longer ones.
             minimum_length = min(minimum_length, header.search_length)
         return cls(
             file.reference,
@@ -192,7 +192,7 @@ class TreeIndex(ReferenceIndex[TreePage]):
         return loaded
 
     def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
-        """Build as many trees at a time as there are threads, and write them."""
+        """Build one tree per thread at a time, and write each."""
         for group in self.groups:
             for first in range(0, len(group), work.threads):
                 loaded = self.load_pages(group[first : first + work.threads], work)
@@ -229,7 +229,7 @@ class TreeIndex(ReferenceIndex[TreePage]):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return what the report says of the index."""
+        """Return the facts that the report gives about the index."""
         return {
             "policy": self.policy.code,
             "address_bits": self.layout.address_bits,
@@ -237,12 +237,12 @@ class TreeIndex(ReferenceIndex[TreePage]):
         }
 
     def describe(self) -> str:
-        """Return how the index is searched, for people."""
+        """Return a short description of the search."""
         bits = self.layout.address_bits
         return f"tree search, policy {self.policy.code}, {bits}-bit addresses"
 
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
-        """Return the most bytes that the trees of a group and their construction take."""
+        """Return the most bytes that a group's trees and their construction take."""
         if self.file is not None:
             return sum(self.file.page_bytes(page.index) for page in group)
         leaves = self.reference.base_count
@@ -253,63 +253,63 @@ class TreeIndex(ReferenceIndex[TreePage]):
 
 
 def tree_bytes(bases: int, leaves: int, layout: Layout) -> int:
-    """Return the most bytes of the flat tree of a page.
+    """Return the most bytes that the flat tree of a page takes.
 
     Parameters
     ----------
     bases : int
-        The bases of the page.
+        The number of bases of the page.
     leaves : int
-        The bases of the whole reference that can match; others have no leaf.
+        The number of bases of the whole reference that can match; the others have no leaf.
     layout : Layout
-        How the tree lies in memory.
+        The layout of the tree in memory.
 
     Returns
     -------
     int
-        Two nodes for each leaf, and the bases themselves.
+        The size of two nodes for each leaf, and of the bases themselves.
     """
     return min(bases, leaves) * (layout.most_bytes_per_base - 1) + bases
 
 
 def build_bytes(bases: int, leaves: int) -> int:
-    """Return what the construction of a page's tree takes besides the flat tree, in bytes."""
+    """Return the bytes that building a page's tree takes besides the flat tree."""
     return bases * BUILD_BYTES_PER_BASE + min(bases, leaves) * BUILD_BYTES_PER_LEAF
 
 
 def search_length(page_size: int | None, minimum_length: int) -> int:
-    """Return the fewest bases of the matches that pages are searched for.
+    """Return the length of the shortest matches that a page is searched for.
 
     Parameters
     ----------
     page_size : int or None
-        The most bases of a page; None for as many as memory allows.
+        The most bases that a page has; None for as many as memory allows.
     minimum_length : int
-        The fewest bases of a match.
+        The minimum match length in bases.
 
     Returns
     -------
     int
-        The minimum length, or about half a page if that is less: matches are followed over
-        the ends of pages, so they can be longer than a page; but pages overlap by one base
-        less than what is searched for.
+        The minimum match length, or about half a page if that is less. Matches are followed
+        across the ends of pages, so they can be longer than a page. Pages overlap by the
+        returned length minus one base.
     """
     page_size = MAXIMUM_PAGE_BASES if page_size is None else page_size
     return min(minimum_length, (page_size + 1) // 2)
 
 
 def check_page_size(options: TreeOptions) -> None:
-    """Refuse pages that no format, or not the chosen one, has addresses for.
+    """Refuse pages that are too large for the addresses of the chosen format, or of any.
 
     Parameters
     ----------
     options : TreeOptions
-        How trees are built.
+        The options for building trees.
 
     Raises
     ------
     OptionError
-        Names the option that is wrong.
+        If the page is too large; the error names the wrong option.
     """
     if options.page_size is None:
         return
@@ -331,28 +331,28 @@ def largest_pages(
     memory: int,
     device_memory: int | None = None,
 ) -> int:
-    """Return the page size that cuts a reference into as few pages as memory allows.
+    """Return the page size that cuts a reference into the fewest pages that memory allows.
 
     Parameters
     ----------
     options : TreeOptions
-        How trees are built; the page size does not count.
+        The options for building trees; their page size is ignored.
     bases : int
         The length of the joined reference.
     leaves : int
-        The bases of the reference that can match.
+        The number of bases of the reference that can match.
     overlap : int
-        The bases that two neighbours share.
+        The number of bases that two neighbouring pages share.
     memory : int
-        How many bytes a tree and its construction may take.
+        The bytes that a tree and its construction may take.
     device_memory : int or None
-        How many bytes a tree may take on a device; None without a device.
+        The bytes that a tree may take on a device; None without a device.
 
     Returns
     -------
     int
-        The most bases of a page. No page is smaller than the paper's for want of memory;
-        larger ones are all about as large, so that no memory is left idle.
+        The most bases that a page has. Too little memory never makes a page smaller than the
+        paper's. Larger pages all have about the same size, so that no memory stays idle.
     """
     if bases <= MAXIMUM_PAGE_BASES or options.address_bits == 24:
         return MAXIMUM_PAGE_BASES

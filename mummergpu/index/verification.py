@@ -1,7 +1,7 @@
-"""Reading an index file whole: whether it is as it was written, and of which reference it is.
+"""Verifies a whole index file: that it is unchanged, and which reference it was built from.
 
-Opening an index file checks only what takes no time that grows with the reference
-(`index.file`). What stands here reads every byte.
+Opening an index file runs only the checks whose time does not grow with the number of bases
+(`index.file`). The functions here read every byte.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from mummergpu.input.reference import Reference
 
 
 def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -> None:
-    """Refuse an index file that is not as it was written.
+    """Refuse an index file that has changed since it was written.
 
     Parameters
     ----------
     index : IndexFile
         The index.
     map_function : callable
-        A kind of map: the sections are read by independent tasks.
+        Works like `map`; independent tasks read the sections.
 
     Raises
     ------
     InputError
-        If a section does not have its checksum, or the reference does not have the digest that
-        the header names.
+        If the checksum of a section is wrong, or the digest of the reference is not the one
+        in the header.
     """
     damaged = index.damaged_sections(map_function)
     if damaged:
@@ -43,7 +43,7 @@ def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -
 def verify_for_run(
     index: IndexFile | None, path: str, map_function: Callable[..., Iterable[Any]] = map
 ) -> None:
-    """Verify what a run was given as its reference.
+    """Verify the index file that a run was given as its reference.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def verify_for_run(
     path : str
         The file as the user named it.
     map_function : callable
-        As in `verify`.
+        The same as in `verify`.
 
     Raises
     ------
@@ -69,21 +69,21 @@ def verify_for_run(
 def require_reference(
     index: IndexFile, reference: Reference, map_function: Callable[..., Iterable[Any]] = map
 ) -> None:
-    """Refuse an index that is of another reference.
+    """Refuse an index that was built from another reference.
 
     Parameters
     ----------
     index : IndexFile
-        The index; its own reference must have been verified.
+        The index; it must have been verified already.
     reference : Reference
-        What it should be of.
+        The reference that the index should be built from.
     map_function : callable
-        A kind of map, for the pieces of the reference.
+        Works like `map`; independent tasks hash the pieces of the reference.
 
     Raises
     ------
     InputError
-        Names the first difference.
+        If the references differ; the message names the first difference.
     """
     if digest_of(reference, map_function) == index.header.digest:
         return
@@ -92,18 +92,18 @@ def require_reference(
 
 
 def first_difference(indexed: Reference, other: Reference) -> str:
-    """Say in what two references differ first.
+    """Describe the first difference between two references.
 
     Parameters
     ----------
     indexed, other : Reference
-        The reference of an index, and another that does not have its digest.
+        The reference of an index, and another reference with a different digest.
 
     Returns
     -------
     str
-        The number of records; else, of the first record that differs, its name, its length in
-        bases, or the position of its first base that differs, counted from 1.
+        The numbers of records if they differ; otherwise the name, the length in bases, or the
+        position of the first different base, counted from 1, of the first different record.
     """
     if len(indexed.names) != len(other.names):
         return f"the index has {len(indexed.names):,} records, and the file {len(other.names):,}"
@@ -123,7 +123,7 @@ def first_difference(indexed: Reference, other: Reference) -> str:
 
 
 def _first_different_code(one: Reference, other: Reference) -> int:
-    """Return the first place at which the codes differ, or the length of the shorter codes."""
+    """Return the first index at which the codes differ, or the length of the shorter array."""
     size = min(one.codes.size, other.codes.size)
     for begin in range(0, size, PIECE_BYTES):
         end = min(begin + PIECE_BYTES, size)

@@ -1,4 +1,4 @@
-"""Writing the sections of an index file."""
+"""Writes the sections of an index file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NOTHING: Final = bytes(ALIGNMENT)
 
 
 class SectionWriter:
-    """Writes arrays one after the other, each from a multiple of `ALIGNMENT` on.
+    """Writes arrays one after the other; each begins at a multiple of `ALIGNMENT`.
 
     Parameters
     ----------
     output : OutputFile
-        A file of which nothing is written yet.
+        A file that is still empty.
 
     Attributes
     ----------
     sections : list of Section
-        What has been written.
+        The sections written so far.
     """
 
     def __init__(self, output: OutputFile) -> None:
@@ -35,7 +35,7 @@ class SectionWriter:
         self._end = START_BYTES
 
     def write(self, name: str, array: npt.NDArray[Any]) -> None:
-        """Write an array.
+        """Write an array as a section.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class SectionWriter:
         Parameters
         ----------
         header : IndexHeader
-            Names all `sections`.
+            The header, which lists all `sections`.
         """
         text = header.as_json()
         self._output.write(text)

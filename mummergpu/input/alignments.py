@@ -1,4 +1,4 @@
-"""Reads from SAM, BAM and CRAM, as the sequencer gave them, through htslib."""
+"""Reads from SAM, BAM and CRAM through htslib, on the strand that was sequenced."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mummergpu.sequence.codes import MARGIN, encode, with_margins
 _NOT_PRIMARY: Final = 0x100 | 0x800
 _COPY_SIZE: Final = 1 << 20
 _CLOSING_FAULT: Final = "Closing failed"
-"""What pysam says where htslib cannot close a file."""
+"""The text of pysam's error when htslib cannot close a file."""
 
 
 class AlignmentReader:
@@ -34,19 +34,19 @@ class AlignmentReader:
     file : Input
         The open file.
     limits : Limits
-        What fills a block.
+        The limits at which a block is full.
 
     Notes
     -----
-    htslib wants a file to read from, and a header. So what comes from a pipe, or has no
-    header, goes through a temporary file without a name.
+    htslib needs a regular file and a header. Input from a pipe, or without a header, is therefore
+    first copied to a temporary file without a name.
 
     Raises
     ------
     InputError
-        If the file does not end as it should, or htslib cannot open it.
+        If the file lacks its end mark, or htslib cannot open it.
     OutputError
-        If there is no room for the temporary file.
+        If the disk has no space for the temporary file.
     """
 
     def __init__(self, file: Input, limits: Limits) -> None:
@@ -75,14 +75,14 @@ class AlignmentReader:
 
     @property
     def bytes_read(self) -> int:
-        """How much of the file has been read, compressed as it is."""
+        """The number of bytes read from the file, counted before decompression."""
         if self._is_spooled:
             return self._source.bytes_read
         return os.lseek(self._file.fileno(), 0, os.SEEK_CUR)
 
     def close(self) -> None:
         """Close the file."""
-        # What htslib finds wrong now, it has found before.
+        # htslib has already reported any fault that it finds now.
         with self._file, suppress(OSError), self._silence():
             if self._alignments is not None:
                 self._alignments.close()
@@ -130,7 +130,7 @@ class AlignmentReader:
 
     @contextmanager
     def _silence(self) -> Iterator[None]:
-        """Let htslib write nothing to standard error."""
+        """Keep htslib from writing to standard error."""
         verbosity = self._pysam.set_verbosity(0)
         try:
             yield
@@ -139,7 +139,7 @@ class AlignmentReader:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Silence htslib and turn its faults into ours."""
+        """Silence htslib and raise its faults as `InputError`."""
         try:
             with self._silence():
                 yield
@@ -153,10 +153,10 @@ class AlignmentReader:
 
 @contextmanager
 def _silent_deallocation() -> Iterator[None]:
-    """Keep pysam from printing that it could not close a file which it could not open either.
+    """Keep pysam from printing that it could not close a file that it could not open.
 
-    It lets go of such a file where no exception can be raised, and hands the exception to both
-    hooks of the interpreter instead.
+    pysam closes such a file where Python cannot raise an exception. The exception goes to the
+    two hooks of the interpreter instead.
     """
     exception_hook, unraisable_hook = sys.excepthook, sys.unraisablehook
 
@@ -178,21 +178,21 @@ def _silent_deallocation() -> Iterator[None]:
 
 
 def _spool(file: Input, has_positions: bool) -> BinaryIO:
-    """Return what is to be read from `file`, copied into a file without a name."""
+    """Copy the data of `file` to a temporary file without a name, and return that file."""
     with temporary_data():
         copy = open_temporary_file()
         try:
             copy.writelines(_pieces(file, has_positions))
             copy.seek(0)
         except BaseException:
-            with suppress(OSError):  # It would try again to write what it could not.
+            with suppress(OSError):  # Closing tries the failed write again.
                 copy.close()
             raise
         return copy
 
 
 def _pieces(file: Input, has_positions: bool) -> Iterator[bytes]:
-    """Yield what is to be read from `file`, piece by piece; its faults are no `OSError`."""
+    """Yield the data of `file` piece by piece; read errors are raised as `InputError`."""
     if not has_positions:
         yield from map(_without_position, BufferedReader(file.text))
         return
@@ -206,9 +206,9 @@ def _pieces(file: Input, has_positions: bool) -> Iterator[bytes]:
 
 
 def _without_position(line: bytes) -> bytes:
-    """Return a line of SAM as that of an unmapped read, but for its flag.
+    """Return a SAM line with the fields of an unmapped read; the flag stays.
 
-    Without a header htslib knows no references, and takes no line that names one.
+    Without a header htslib knows no references, and refuses a line that names one.
     """
     fields = line.split(b"\t", 8)
     if len(fields) == 9:

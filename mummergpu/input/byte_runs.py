@@ -1,11 +1,11 @@
-"""Runs of like bytes, 32 at a time: what the parsers of FASTA and FASTQ are made of.
+"""Functions that scan runs of similar bytes, 32 at a time, for the FASTA and FASTQ parsers.
 
-Each function starts at a byte of a text and returns where a run ends. There is no test for
-the end of the text: the caller puts a line feed, which ends every run, after the text
-and makes sure that `STEP` bytes after it can be read.
+Each function starts at a byte of a text and returns where a run ends. It does not test for the
+end of the text: the caller puts a line feed, which ends every run, after the text and makes
+sure that `STEP` bytes after it can be read.
 
-The loops go on by `STEP`, which the processor knows ahead, and not by the length of the run,
-for which it would have to wait before it could load the next bytes.
+The loops advance by the constant `STEP`, not by the length of the run. The processor would have
+to wait for that length before it could load the next bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import BREAK
 
 STEP: Final = 32
-"""Bytes looked at together: one vector register on most machines."""
+"""The number of bytes scanned together: one vector register on most machines."""
 
 FOREIGN_LETTERS: Final = b"efijlopqxz"
 """The letters, in lower case, that are neither bases nor IUPAC codes of several bases."""
@@ -63,7 +63,7 @@ def _first(builder: Any, outside: Any) -> Any:
 
 
 def _run_of(outside: Callable[[Any, Any], Any]) -> RunFrom:
-    """Return an intrinsic ``f(text, at)``: how many of `STEP` bytes come before one outside."""
+    """Return an intrinsic ``f(text, at)``: the number of bytes, at most `STEP`, in the run."""
 
     def run(typing_context: Any, text: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -88,7 +88,7 @@ _run_of_text = _run_of(_control)
 
 
 def _generate_copy_run(typing_context: Any, text: Any, at: Any, names: Any, to: Any) -> Any:
-    """Copy `STEP` bytes; return how many come before a blank or control byte."""
+    """Copy `STEP` bytes; return how many precede a blank or control byte."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
@@ -101,10 +101,11 @@ def _generate_copy_run(typing_context: Any, text: Any, at: Any, names: Any, to: 
 
 
 def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to: Any) -> Any:
-    """Write the codes of `STEP` bytes; return the length of the run and where it has no bases.
+    """Write the codes of `STEP` bytes; return the length of the run and a mask of its non-bases.
 
-    The lowest `_RUN_BITS` bits of the number that is returned say how many bytes come before
-    one that is no letter. Above them is a bit for each of these that is not A, C, G, T or U.
+    The lowest `_RUN_BITS` bits of the result hold the number of bytes before the first byte
+    that is no letter. The bits above them are a mask: a bit is set for each of these bytes that
+    is not A, C, G, T or U.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -122,7 +123,7 @@ def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to
         )
         outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
         ends = builder.bitcast(outside, _MASK)
-        # The bits below the lowest one that is set, or all if none is.
+        # Keep the bits below the lowest set bit, or all bits if none is set.
         in_run = builder.and_(builder.sub(ends, ir.Constant(_MASK, 1)), builder.not_(ends))
         no_base = builder.bitcast(builder.icmp_unsigned("==", encoded, _all(BREAK)), _MASK)
         others = builder.zext(builder.and_(no_base, in_run), _NUMBER)
@@ -133,7 +134,7 @@ def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to
 
 
 def _generate_count_foreign(typing_context: Any, text: Any, at: Any, among: Any) -> Any:
-    """Return how many of `STEP` bytes are `FOREIGN_LETTERS`, among those with a bit set."""
+    """Return how many of the `STEP` bytes with a bit set in `among` are `FOREIGN_LETTERS`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
@@ -165,7 +166,7 @@ def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]
     at : int
         The index in `text` of the first byte of the run.
     codes : ndarray, dtype=uint8
-        Takes the codes. Up to `STEP` bytes after those of the run are overwritten.
+        Receives the codes. Up to `STEP` bytes after those of the run are overwritten.
     to : int
         The index in `codes` of the first code.
 
@@ -174,7 +175,7 @@ def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]
     end : int
         The index in `text` of the first byte that is no letter.
     foreign : int
-        How many letters of the run are `FOREIGN_LETTERS`, of either case.
+        How many letters of the run are `FOREIGN_LETTERS`, in upper or lower case.
     """
     foreign = 0
     while True:
@@ -200,7 +201,7 @@ def copy_name(text: Text, at: int, names: Text, to: int) -> int:
     at : int
         The index in `text` of the first byte of the run.
     names : ndarray, dtype=uint8
-        Takes the copy. Up to `STEP` bytes after it are overwritten.
+        Receives the copy. Up to `STEP` bytes after the copy are overwritten.
     to : int
         The index in `names` of the first byte of the copy.
 
@@ -224,7 +225,7 @@ def skip_quality(text: Text, at: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; another byte ends the run, and `STEP` bytes after that one can be read.
+        The text; any other byte ends the run, and `STEP` bytes after that one can be read.
     at : int
         The index in `text` of the first byte of the run.
 

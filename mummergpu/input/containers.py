@@ -1,10 +1,9 @@
-"""How a container of reads ends, so that one that has been cut off is told.
+"""Checks that a container of reads ends with its end mark, to detect truncated files.
 
-A container is what text or alignments are packed into. BAM and bgzf end with an empty block of
-bgzf. CRAM ends with an empty container of its own since version 2.1. Plain gzip has no mark
-after its last member, and needs none: the member's own trailer is missing when it is cut. A cut
-between two blocks or containers leaves a file that is sound in all its parts; only the missing
-mark tells.
+A container is the file that text or alignments are packed into. BAM and bgzf end with an empty
+bgzf block. CRAM has ended with an empty container of its own since version 2.1. Plain gzip has
+no mark after its last member and needs none: a truncated member lacks its own trailer. A file
+that is cut between two blocks or containers has no other fault; only the mark is missing.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ _CRAM_ENDS: Final = {(2, 1): _CRAM_2_END, (3, 0): _CRAM_3_END, (3, 1): _CRAM_3_E
 """The empty container that CRAM of each version ends with; version 2.0 has none."""
 
 _LOOSE_BYTE: Final = 8
-"""The byte of CRAM's last container of which old writers filled the upper half with zeros."""
+"""The byte of CRAM's last container whose upper half old writers filled with zeros."""
 
 _FIRST_SIZE: Final = 18
 _LAST_SIZE: Final = len(_CRAM_3_END)
 
 
 class MissingEndError(EOFError):
-    """A container does not end with the mark that it should end with."""
+    """A container lacks the mark that it must end with."""
 
 
 def is_bgzf(first: bytes) -> bool:
-    """Tell bgzf from plain gzip.
+    """Return whether a file is bgzf rather than plain gzip.
 
     Parameters
     ----------
@@ -46,8 +45,8 @@ def is_bgzf(first: bytes) -> bool:
     Returns
     -------
     bool
-        True if they begin a member of gzip that says how long its block is, as every block of
-        bgzf does.
+        True if they begin a gzip member that states the length of its block, as every bgzf block
+        does.
     """
     return first.startswith(b"\x1f\x8b\x08") and first[3:4] == b"\4" and first[12:16] == b"BC\2\0"
 
@@ -58,15 +57,15 @@ def check_end(first: bytes, last: bytes) -> None:
     Parameters
     ----------
     first : bytes
-        The first 18 bytes of the file, or all if it has fewer.
+        The first 18 bytes of the file, or all bytes if it has fewer.
     last : bytes
-        The last 38 bytes of the file, or all if it has fewer.
+        The last 38 bytes of the file, or all bytes if it has fewer.
 
     Raises
     ------
     MissingEndError
-        If the mark is missing. Nothing is asked of a file that is no container, of plain gzip,
-        and of a version of CRAM without a mark.
+        If the mark is missing. Files that are no containers, plain gzip and CRAM versions without a
+        mark always pass.
     """
     if is_bgzf(first) and not last.endswith(BGZF_END):
         raise MissingEndError(
@@ -88,7 +87,7 @@ def _strict(mark: bytes) -> bytes:
 
 
 def check_end_of_file(file: BinaryIO) -> None:
-    """Check that a file ends as its kind of container must, without moving in it.
+    """Check that a file ends as its kind of container must; the file position stays.
 
     Parameters
     ----------
@@ -116,12 +115,12 @@ class EndWatch:
         self._last = b""
 
     def see(self, piece: memoryview) -> None:
-        """Take note of the next bytes.
+        """Record the next bytes.
 
         Parameters
         ----------
         piece : memoryview of bytes
-            What follows the bytes that have been seen.
+            The bytes that follow those already seen.
         """
         if len(self._first) < _FIRST_SIZE:
             self._first += piece[: _FIRST_SIZE - len(self._first)]
@@ -129,7 +128,7 @@ class EndWatch:
         self._last = last if len(last) == _LAST_SIZE else (self._last + last)[-_LAST_SIZE:]
 
     def check(self) -> None:
-        """Check what has been seen as a whole file; see `check_end`.
+        """Check the bytes seen so far as a whole file; see `check_end`.
 
         Raises
         ------

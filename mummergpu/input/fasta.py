@@ -1,4 +1,4 @@
-"""FASTA: records of a name and of lines of bases."""
+"""The FASTA parser: each record has a name and lines of bases."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ def parse_fasta(
     names: Text,
     name_offsets: Offsets,
 ) -> int:
-    """Take FASTA from ``text[at:end]``; return where the parser has stopped.
+    """Parse FASTA from ``text[at:end]``; return the index at which the parser stopped.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
         Any piece of the text, with a line feed at `end` and `STEP` bytes after that.
     at, end : int
-        The range of indices in `text` to take.
+        The range of indices in `text` to parse.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        What the parser remembers; its status must be `GOING`.
+        The state of the parser; its status must be `GOING`.
     codes : ndarray, dtype=uint8
-        Takes the base codes; needs room for ``end - at + STEP`` more.
+        Receives the base codes; must have space for ``end - at + STEP`` more.
     offsets : ndarray, dtype=int64
-        Takes where in `codes` each record begins; needs room for as many records as may
-        begin in the range (at most every other byte), up to the limit of the block.
+        Receives the index in `codes` at which each record begins; must have space for as many
+        records as may begin in the range (at most every other byte), up to the limit of the block.
     names : ndarray, dtype=uint8
-        Takes the names; needs room for ``end - at + STEP`` more bytes.
+        Receives the names; must have space for ``end - at + STEP`` more bytes.
     name_offsets : ndarray, dtype=int64
-        Takes where in `names` each name begins; as long as `offsets`.
+        Receives the index in `names` at which each name begins; as long as `offsets`.
 
     Returns
     -------
     int
-        `end`, or less if ``state[STATUS]`` is not `GOING` any more.
+        `end`, or less if ``state[STATUS]`` is no longer `GOING`.
     """
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]

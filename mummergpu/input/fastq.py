@@ -1,4 +1,4 @@
-"""FASTQ: records of a name, of lines of bases, and of as many quality characters."""
+"""The FASTQ parser: each record has a name, lines of bases and as many quality characters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _AT: Final = ord("@")
 
 @inline_without_refcounts
 def _begin_sequence_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
-    """Tell a line of bases, a blank line and the line with '+' from each other.
+    """Decide whether a line holds bases, is blank, or is the line with '+'.
 
     A record without bases may have a blank line in their place.
 
@@ -137,7 +137,7 @@ def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name
 def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
     """Begin a line of quality, unless the record has no bases.
 
-    A line with '@' in front is noted, as it could be the next record's.
+    A line that starts with '@' is noted, because it could begin the next record.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int)
 
 @inline_without_refcounts
 def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> int:
-    """Count quality characters; the record ends with the line that completes them.
+    """Count quality characters; the line that completes them ends the record.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def _begin_fastq_record(
     offsets: Offsets,
     name_offsets: Offsets,
 ) -> int:
-    """Open a record, or step over a blank line.
+    """Begin a record, or skip a blank line.
 
     Parameters
     ----------
@@ -235,13 +235,13 @@ def _begin_fastq_record(
     end : int
         Where the piece of text ends.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `BAD_START` at another character than '@'.
+        The state of the parser. Its status becomes `BAD_START` at a character other than '@'.
     codes : ndarray, dtype=uint8
-        Takes the base codes.
+        Receives the base codes.
     offsets : ndarray, dtype=int64
-        Takes where in `codes` each record begins.
+        Receives the index in `codes` at which each record begins.
     name_offsets : ndarray, dtype=int64
-        Takes where in the array of names each name begins.
+        Receives the index in the array of names at which each name begins.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def _read_bases_part(
     names: Text,
     name_offsets: Offsets,
 ) -> int:
-    """Take a piece of the first half of a FASTQ record: mark, name and bases.
+    """Parse a piece of the first half of a FASTQ record: the '@', the name and the bases.
 
     Parameters
     ----------
@@ -282,13 +282,13 @@ def _read_bases_part(
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
         The state of the parser.
     codes : ndarray, dtype=uint8
-        Takes the base codes.
+        Receives the base codes.
     offsets : ndarray, dtype=int64
-        Takes where in `codes` each record begins.
+        Receives the index in `codes` at which each record begins.
     names : ndarray, dtype=uint8
-        Takes the names.
+        Receives the names.
     name_offsets : ndarray, dtype=int64
-        Takes where in `names` each name begins.
+        Receives the index in `names` at which each name begins.
 
     Returns
     -------
@@ -318,30 +318,30 @@ def parse_fastq(
     names: Text,
     name_offsets: Offsets,
 ) -> int:
-    """Take FASTQ from ``text[at:end]``; return where the parser has stopped.
+    """Parse FASTQ from ``text[at:end]``; return the index at which the parser stopped.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
         Any piece of the text, with a line feed at `end` and `STEP` bytes after that.
     at, end : int
-        The range of indices in `text` to take.
+        The range of indices in `text` to parse.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        What the parser remembers; its status must be `GOING`.
+        The state of the parser; its status must be `GOING`.
     codes : ndarray, dtype=uint8
-        Takes the base codes; needs room for ``end - at + STEP`` more.
+        Receives the base codes; must have space for ``end - at + STEP`` more.
     offsets : ndarray, dtype=int64
-        Takes where in `codes` each record begins; needs room for as many records as may
-        begin in the range (at most every other byte), up to the limit of the block.
+        Receives the index in `codes` at which each record begins; must have space for as many
+        records as may begin in the range (at most every other byte), up to the limit of the block.
     names : ndarray, dtype=uint8
-        Takes the names; needs room for ``end - at + STEP`` more bytes.
+        Receives the names; must have space for ``end - at + STEP`` more bytes.
     name_offsets : ndarray, dtype=int64
-        Takes where in `names` each name begins; as long as `offsets`.
+        Receives the index in `names` at which each name begins; as long as `offsets`.
 
     Returns
     -------
     int
-        `end`, or less if ``state[STATUS]`` is not `GOING` any more.
+        `end`, or less if ``state[STATUS]`` is no longer `GOING`.
     """
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]

@@ -1,10 +1,10 @@
-"""What the parsers of FASTA and FASTQ have in common: ends of lines, names, bases.
+"""The steps that the FASTA and FASTQ parsers share: line ends, names and bases.
 
-A parser takes its text in pieces of any size (see `parser_state`). Bases are encoded on the way,
-straight into the arrays that are handed on.
+A parser receives its text in pieces of any size (see `parser_state`). It encodes the bases
+directly into the arrays of the block.
 
-Each function here takes a step: it reads from the byte `at` of `text`, and returns the index of
-the first byte that it has not read. If it cannot go on, it says why in ``state[STATUS]``.
+Each function here is one step: it reads from byte `at` of `text` and returns the index of the
+first byte that it has not read. If it cannot go on, it writes the reason to ``state[STATUS]``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _has_foreign_share = inline_without_refcounts(is_foreign)
 
 @inline_without_refcounts
 def is_space(byte: int) -> bool:
-    """Tell whether a byte is white space, as ``isspace`` of C does.
+    """Return whether a byte is white space, as ``isspace`` of C does.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def is_space(byte: int) -> bool:
     Returns
     -------
     bool
-        True of a blank, tab, line feed, vertical tab, form feed and carriage return.
+        True for a blank, tab, line feed, vertical tab, form feed and carriage return.
     """
     return byte == _BLANK or 9 <= byte <= 13
 
 
 @inline_without_refcounts
 def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
-    """Step over the end of a line, if there is one, and go into a mode.
+    """Skip the end of a line, if there is one, and enter a mode.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
     end : int
         Where the piece of text ends.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. If the line ends here, its line and mode change. If that
-        cannot be known yet, its status becomes `WAITING`; at a carriage return without a
-        line feed, `BARE_RETURN`.
+        The state of the parser. If the line ends here, its line and mode change. If the end of the
+        line depends on the next piece, its status becomes `WAITING`. At a carriage return without a
+        line feed, it becomes `BARE_RETURN`.
     mode : int
         The mode at the start of the next line.
 
@@ -114,26 +114,26 @@ def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
 def begin_record(
     at: int, state: State, codes: CodeArray, offsets: Offsets, name_offsets: Offsets
 ) -> int:
-    """End the record before, and open the next one unless the block is full.
+    """End the previous record, and begin the next one unless the block is full.
 
     Parameters
     ----------
     at : int
         The index in the text of the mark that begins the record, '>' or '@'.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `NOT_DNA` if too many letters of the
-        record before are foreign, and `FULL` if the block has reached one of its limits.
+        The state of the parser. Its status becomes `NOT_DNA` if too many letters of the previous
+        record are foreign, and `FULL` if the block has reached one of its limits.
     codes : ndarray, dtype=uint8
-        Takes a break between two records, where that is asked for.
+        Receives a break between two records, if the state asks for one.
     offsets : ndarray, dtype=int64
-        Takes where in `codes` the record begins.
+        Receives the index in `codes` at which the record begins.
     name_offsets : ndarray, dtype=int64
-        Takes where in the array of names its name begins.
+        Receives the index in the array of names at which its name begins.
 
     Returns
     -------
     int
-        The index after the mark; `at` if no record is opened.
+        The index after the mark; `at` if no record begins.
     """
     records = state[RECORDS]
     if records > 0:
@@ -165,7 +165,7 @@ def begin_record(
 
 @inline_without_refcounts
 def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
-    """Copy a name, or a part of it.
+    """Copy a name, or a part of one.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
         The state of the parser. Its mode becomes `DESCRIPTION` at white space.
     names : ndarray, dtype=uint8
-        Takes the name at ``state[NAME_BYTES]``, which grows.
+        Receives the name at ``state[NAME_BYTES]``, which grows.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
 
 @inline_without_refcounts
 def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> int:
-    """Leave out what follows a name on its line.
+    """Skip the text that follows a name on its line.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> 
 def read_bases(
     text: Text, at: int, end: int, state: State, codes: CodeArray, mode: int, with_spaces: bool
 ) -> int:
-    """Encode bases up to the first byte that is no letter, and deal with that byte.
+    """Encode bases up to the first byte that is no letter, and handle that byte.
 
     Parameters
     ----------
@@ -243,14 +243,14 @@ def read_bases(
     end : int
         Where the piece of text ends.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its bases, foreign letters and gap symbols are counted on;
-        its status becomes `BAD_BASE` at a byte that is no sequence character.
+        The state of the parser. Its counts of bases, foreign letters and gap symbols grow. Its
+        status becomes `BAD_BASE` at a byte that is no sequence character.
     codes : ndarray, dtype=uint8
-        Takes the codes at ``state[BASES]``.
+        Receives the codes at ``state[BASES]``.
     mode : int
         The mode at the start of the next line.
     with_spaces : bool
-        Whether white space may lie between bases; it is left out.
+        Whether white space may lie between bases; it is skipped.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Opening input files: plain or gzipped, and of which format, told from their bytes."""
+"""Opens input files and detects compression and format from their first bytes."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _LONGEST_BLANK_HEAD: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _LONGEST_MAGIC: Final = 6
 _NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bam", ".cram")
-"""How files are named that have some bytes even if they hold no reads."""
+"""The name endings of files that have some bytes even if they hold no reads."""
 
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn what can go wrong with reading a file into an `InputError`.
+    """Raise errors from reading a file as `InputError`.
 
     Parameters
     ----------
@@ -54,23 +54,23 @@ def reading(path: str) -> Iterator[None]:
     except EOFError:
         raise InputError("the compressed data end too early (truncated?)", path) from None
     except OSError as error:
-        if error.errno is None:  # gzip's own complaints come without a number.
+        if error.errno is None:  # Errors of gzip itself have no number.
             raise InputError(_gzip_fault(str(error)), path) from None
         reason = os.strerror(error.errno)
         raise InputError(reason[:1].lower() + reason[1:], path) from None
 
 
 class EmptyInputError(InputError):
-    """A file that is sound, and holds nothing at all.
+    """A valid file that holds no data.
 
     Parameters
     ----------
     message : str
-        In which way it is empty, without the place.
+        The way in which it is empty, without the path.
     path : str
         The file as the user named it.
     bytes_read : int
-        How many bytes it has: a compressed file of nothing has some.
+        The size of the file; an empty file that is compressed has some bytes.
     """
 
     def __init__(self, message: str, path: str, bytes_read: int) -> None:
@@ -79,12 +79,12 @@ class EmptyInputError(InputError):
 
 
 class TextStream(RawIOBase):
-    """Text that can be looked at before it is read.
+    """A text stream whose beginning can be inspected before it is read.
 
     Parameters
     ----------
     file : Readable
-        Where the text comes from, decompressed.
+        The source of the text, decompressed.
     path : str
         The file as the user named it, for error messages.
     """
@@ -100,17 +100,17 @@ class TextStream(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill some of a buffer of bytes.
+        """Fill a part of a buffer of bytes.
 
         Parameters
         ----------
         buffer : bytes-like
-            Bytes to fill from the front.
+            The buffer, filled from its start.
 
         Returns
         -------
         int
-            How many were filled, 0 at the end.
+            The number of bytes filled, 0 at the end.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class TextStream(RawIOBase):
             return self._file.readinto(buffer) or 0
 
     def peek(self) -> bytes:
-        """Return the text up to the end of the first line that is not blank, or a good part."""
+        """Return the text up to the end of its first line that is not blank, or a part of it."""
         head = b""
         buffer = bytearray(_HEAD_SIZE)
         while not _is_enough(head):
@@ -139,7 +139,7 @@ class TextStream(RawIOBase):
         return head
 
     def skip(self, count: int) -> None:
-        """Leave out the first bytes of what `peek` has returned."""
+        """Skip the first bytes of the text that `peek` returned."""
         self._head = self._head[count:]
 
 
@@ -161,22 +161,22 @@ class Input:
     path : str
         The file as the user named it.
     format : Format
-        What it holds.
+        The format of the file.
     file : file
-        What was opened.
+        The open file.
     source : Source
-        The bytes of the file; from the first one on, if it is BAM or CRAM.
+        The bytes of the file; for BAM or CRAM they start at the first byte.
     text : TextStream
-        The text of the file from its first byte on, if it is FASTA, FASTQ or SAM.
+        The text of the file from its first byte, if it is FASTA, FASTQ or SAM.
     is_compressed : bool
-        Whether `text` is more than the file.
+        Whether the file is gzipped, as BAM is; `text` is then decompressed.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or is of no known format.
+        If the file cannot be read, or its format is unknown.
     EmptyInputError
-        If it is sound and holds nothing.
+        If the file is valid but holds no data.
     """
 
     def __init__(self, path: str) -> None:
@@ -214,7 +214,7 @@ class Input:
 
     @property
     def size(self) -> int | None:
-        """The bytes of the file, None if it is not a regular one."""
+        """The size of the file in bytes, None if it is not a regular file."""
         return file_size(self.file)
 
     def _magic(self) -> bytes:
@@ -224,7 +224,7 @@ class Input:
             while len(magic) < _LONGEST_MAGIC and (more := self.source.read(_LONGEST_MAGIC)):
                 magic += more
         if not magic:
-            if self.path.endswith(_NEVER_EMPTY):  # More likely a download that has failed.
+            if self.path.endswith(_NEVER_EMPTY):  # Probably a failed download.
                 raise InputError("the file is empty", self.path)
             raise EmptyInputError("the file is empty", self.path, 0)
         for start, name in OTHER_COMPRESSIONS.items():
@@ -237,7 +237,7 @@ class Input:
         return _Inflated(self.source) if self.is_compressed else self.source
 
     def _detect(self) -> Format:
-        """Tell the format of a text, or BAM, by how it begins."""
+        """Return the format of a text, or BAM, from its first bytes."""
         head = self.text.peek()
         if not head:
             raise self._empty("the compressed file holds nothing")
@@ -263,7 +263,7 @@ class Input:
 
 
 class _Inflated:
-    """Reads gzip, one or many members, without waiting for more than one call can give."""
+    """Reads gzip of one or many members; a read returns the data at hand and waits for no more."""
 
     def __init__(self, source: Source) -> None:
         from isal import igzip, igzip_lib
@@ -286,7 +286,7 @@ class _Inflated:
 
 
 def _gzip_fault(message: str) -> str:
-    if message.startswith("Not a gzipped file"):  # The first member was one.
+    if message.startswith("Not a gzipped file"):  # The first member was valid gzip.
         return "the compressed data are followed by something else"
     return f"the compressed data are corrupt ({message})"
 
@@ -307,7 +307,7 @@ def open_binary(path: str) -> BinaryIO:
     Raises
     ------
     InputError
-        If there is no such file, it may not be read, or it is a directory.
+        If the file does not exist, may not be read, or is a directory.
     """
     if path == STANDARD_INPUT:
         if sys.stdin is None:

@@ -1,4 +1,4 @@
-"""Formats of input files, told from their first bytes."""
+"""Detects the format of an input file from its first bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Format(Enum):
-    """What a file holds."""
+    """The format of an input file."""
 
     FASTA = "FASTA"
     FASTQ = "FASTQ"
@@ -18,7 +18,7 @@ class Format(Enum):
 
     @property
     def is_alignment(self) -> bool:
-        """True of what htslib reads."""
+        """Whether htslib reads this format."""
         return self in (Format.SAM, Format.BAM, Format.CRAM)
 
 
@@ -28,7 +28,7 @@ OTHER_COMPRESSIONS: Final = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"PK\x03\x04": "zip",
 }
-"""How files of other compressions begin, and the names of these."""
+"""The first bytes of files in other compression formats, and the names of the formats."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SAM_HEADER: Final = re.compile(rb"@(?:HD|SQ|RG|PG)\t[A-Za-z][A-Za-z0-9]:")
@@ -39,12 +39,12 @@ _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]")
 
 
 def format_of_text(head: bytes) -> Format | None:
-    """Tell the format of a text by how it begins.
+    """Return the format of a text from its first bytes.
 
     Parameters
     ----------
     head : bytes
-        The first bytes of the text: its first line that is not blank, or a good part of it.
+        The first bytes of the text: its first line that is not blank, or a part of that line.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def format_of_text(head: bytes) -> Format | None:
 
 
 def is_binary(line: bytes) -> bool:
-    """Tell whether a line holds bytes that are not in a text of plain ASCII.
+    """Return whether a line holds bytes that plain ASCII text does not have.
 
     Parameters
     ----------

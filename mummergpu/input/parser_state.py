@@ -1,8 +1,8 @@
-"""What a parser of FASTA or FASTQ remembers between two pieces of its text.
+"""The state that a FASTA or FASTQ parser keeps between two pieces of its text.
 
-A parser stands in one of a few modes (in a name, at the start of a line of bases, ...) and keeps
-everything that it must remember in an array of numbers, its state. So a record, a line or a name
-may be cut anywhere between two pieces, and none has to fit into a buffer.
+A parser is always in one of a few modes (in a name, at the start of a line of bases, ...). It
+keeps all that it must remember in an array of numbers, its state. A record, a line or a name
+may therefore be split between two pieces at any byte, and none has to fit into a buffer.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import numpy.typing as npt
 State = npt.NDArray[np.int64]
 Offsets = npt.NDArray[np.int64]
 
-# What a state holds, by index.
+# The entries of a state, by index.
 MODE: Final = 0
 STATUS: Final = 1
 LINE: Final = 2  # the line that the next byte lies on, counted from 1
 STARTED: Final = 3  # 1 as soon as a record has begun
-RECORDS: Final = 4  # of this block, as are the next two
+RECORDS: Final = 4  # of this block, as the next two
 BASES: Final = 5
 NAME_BYTES: Final = 6
 GAP: Final = 7  # 1 if a break is put between two records
 RECORD_LIMIT: Final = 8  # a block is full as soon as it reaches one of the limits
 BASE_LIMIT: Final = 9
 NAME_BYTE_LIMIT: Final = 10
-REPEATED: Final = 11  # how much of the name the line with '+' has repeated
+REPEATED: Final = 11  # bytes of the name that the line with '+' has repeated
 BLANK: Final = 12  # 1 after a blank line where the bases should be
 QUALITY: Final = 13  # quality characters of the record
-SUSPECT_LINE: Final = 14  # a later quality line with '@' in front, 0 if there is none
+SUSPECT_LINE: Final = 14  # a later quality line that starts with '@', 0 if there is none
 SUSPECT_QUALITY: Final = 15  # the quality characters before it
 ANY_LETTERS: Final = 16  # 1 if records may have any letters
-GAP_SYMBOLS: Final = 17  # those among the bases of the record that are no letters
+GAP_SYMBOLS: Final = 17  # the gap symbols (no letters) among the bases of the record
 FOREIGN: Final = 18  # letters of the record that are neither bases nor IUPAC codes
 FOREIGN_LINE: Final = 19  # the line of the first of them
 STATE_SIZE: Final = 20
@@ -50,13 +50,13 @@ QUALITY_START: Final = 7
 QUALITY_LINE: Final = 8
 
 LINE_STARTS: Final = (LINE_START, SEQUENCE_START, QUALITY_START)
-"""The modes in which the last line has ended."""
+"""The modes in which the previous line is complete."""
 
-# Why a parser has stopped: for more text, at a record that opens the next block, ...
+# Why a parser stopped: it needs more text, or a record begins the next block, ...
 GOING: Final = 0
 WAITING: Final = 1
 FULL: Final = 2
-# ... or because of a fault in the text, at the byte that it returns.
+# ... or the text has a fault at the byte whose index the parser returns.
 BARE_RETURN: Final = 3
 BAD_BASE: Final = 4
 BAD_START: Final = 5
@@ -68,7 +68,7 @@ NOT_DNA: Final = 10
 
 
 def is_foreign(foreign: int, letters: int) -> bool:
-    """Tell whether a record is no DNA or RNA, by its letters.
+    """Return whether the letters of a record show that it is not DNA or RNA.
 
     Parameters
     ----------
@@ -80,6 +80,6 @@ def is_foreign(foreign: int, letters: int) -> bool:
     Returns
     -------
     bool
-        True if they are more than a tenth.
+        True if more than a tenth of the letters are foreign.
     """
     return foreign * 10 > letters

@@ -1,7 +1,7 @@
-"""Blocks of queries: what the reader hands to the backends.
+"""Reads queries from files in blocks, for the backends to search.
 
-Queries are read from files in order and handed on in blocks of about equally many bases;
-a block is a few arrays, whatever the number of its reads.
+Queries are read from the files in order, in blocks of about equally many bases. A block is a
+few arrays, however many reads it has.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ OffsetArray = npt.NDArray[np.int64]
 
 
 def _say_nothing(_line: str) -> None:
-    """Take a line that nobody wants to read."""
+    """Ignore a warning."""
 
 
 @dataclass(frozen=True)
 class QueryRules:
-    """What files of queries may hold, and who is told if one holds nothing.
+    """Which query files are accepted, and who receives a warning about an empty one.
 
     Attributes
     ----------
     any_letters : bool
-        Records may have letters that are mostly not those of DNA or RNA.
+        Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool
-        A file without a query is an error.
+        Raise an error if a file has no query.
     warn : callable
-        Else it takes one line for each of these files. The thread that reads calls it.
+        Receives one line for each file without a query, unless `no_empty` is set. The reading
+        thread calls it.
     """
 
     any_letters: bool = False
@@ -64,14 +65,14 @@ class QueryBlock:
     index : int
         The number of the block, counted from 0 in the order of the input.
     padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The base codes of all queries in a row, on the forward strand, between two margins of
-        `codes.MARGIN` codes that may be read but are not part of the block.
+        The base codes of all queries, one after the other, on the forward strand. A margin of
+        `codes.MARGIN` codes lies at each end: it may be read, but is not part of the block.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `codes` each query begins, and where the last ends.
+        The index in `codes` at which each query begins, and the end of the last.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
         The names, one after the other, cut at the first white space.
     name_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `names` each name begins, and where the last ends.
+        The index in `names` at which each name begins, and the end of the last.
     """
 
     index: int
@@ -105,7 +106,7 @@ class QueryBlock:
         name_offsets = self.name_offsets[first : end + 1]
         return QueryBlock(
             self.index,
-            # The margins of a part are the codes beside it.
+            # The neighbouring codes serve as the margins of a half.
             self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
             offsets - offsets[0],
             self.names[name_offsets[0] : name_offsets[-1]],
@@ -116,9 +117,9 @@ class QueryBlock:
 class QueryReader:
     """Reads queries from files, in blocks.
 
-    A context manager, and an iterator over `QueryBlock`. A block ends with the query that
-    brings it to `block_size` bases, or at the end of a file; no query is split. Millions of
-    empty queries, or of very long names, end a block too.
+    The reader is a context manager and an iterator over `QueryBlock`. A block ends with the
+    query that brings it to `block_size` bases, or at the end of a file; no query is split.
+    Millions of empty queries, or very long names, also end a block.
 
     Parameters
     ----------
@@ -127,26 +128,27 @@ class QueryReader:
     block_size : int
         About how many bases a block has, at least 1.
     chunk_size : int, default CHUNK_SIZE
-        Bytes of text that are parsed at once.
+        The number of bytes of text parsed at once.
     rules : QueryRules, optional
-        What the files may hold.
+        Which files are accepted.
 
     Attributes
     ----------
     bytes_read : int
-        What had been read from the files, compressed as they are, at the last block.
+        The number of bytes read from the files up to the last block, counted before decompression.
     bytes_total : int or None
         The size of all files, None if one of them is not a regular file.
 
     Raises
     ------
     InputError
-        On entry to each file, or anywhere in it, if it is not what it should be. Files
-        that cannot be opened are found before the first one is read.
+        If a file is invalid, at its beginning or anywhere in it. Files that cannot be opened are
+        reported before the first one is read.
 
     Notes
     -----
-    Memory: one block, and the longest query as far as it exceeds a block.
+    The reader needs memory for one block, and for the part of the longest query that exceeds a
+    block.
     """
 
     def __init__(
@@ -182,7 +184,7 @@ class QueryReader:
         return next(self._blocks)
 
     def close(self) -> None:
-        """Close what is open; nothing more can be read."""
+        """Close the open file; no more queries can be read."""
         self._blocks.close()
 
     def _read(self) -> Generator[QueryBlock]:
@@ -204,7 +206,7 @@ class QueryReader:
                 self._rules.warn(f"{path}: no reads")
 
     def _read_file(self, path: str) -> Generator[Records]:
-        """Yield the records of a file in blocks; none, if it is empty."""
+        """Yield the records of a file in blocks; an empty file yields none."""
         before = self.bytes_read
         try:
             file = Input(path)
@@ -236,7 +238,7 @@ class QueryReader:
 
 
 def bytes_of(paths: Sequence[str]) -> int | None:
-    """Return how large the files are together.
+    """Return the total size of the files.
 
     Parameters
     ----------
@@ -259,7 +261,7 @@ def bytes_of(paths: Sequence[str]) -> int | None:
 
 
 def _size_of(path: str) -> int | None:
-    """Return the size of a file that can be opened; a pipe is left alone."""
+    """Return the size of a file, after a check that it can be opened; a pipe is not opened."""
     if path == STANDARD_INPUT:
         return None
     with reading(path):

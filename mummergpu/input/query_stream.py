@@ -1,4 +1,4 @@
-"""The queries of a run, read ahead by a thread of its own."""
+"""Reads the queries of a run ahead of the search, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mummergpu.runtime.ordered_map import Prefetcher
 from mummergpu.runtime.stats import Stats
 
 BLOCKS_AHEAD: Final = 2
-"""How many blocks that have been read wait at most."""
+"""The most blocks that wait after they have been read."""
 
 
 class QueryStream:
-    """Reads queries while whoever is to search them gets ready.
+    """Reads queries while the index is prepared.
 
-    A context manager. Files are read from the start of the block on. A pipe is left alone until
-    `blocks` is called: it may have nothing to give for long, and could not be left then if
-    anything else goes wrong.
+    The stream is a context manager. It begins to read files when the ``with`` block begins. It
+    does not read a pipe until `blocks` is called: a pipe can stay without data for a long time,
+    and a thread that waits for it could not be stopped if anything else failed.
 
     Parameters
     ----------
@@ -29,16 +29,17 @@ class QueryStream:
     block_size : int
         About how many bases a block has.
     stats : Stats
-        Takes counts, bytes and times.
+        Collects counts, bytes and times.
     tell : callable
-        Takes how many queries have been read, and which part of the files if that is known.
+        Receives the number of queries read, and the share of the files that has been read if it is
+        known.
     rules : QueryRules, optional
-        What the files may hold.
+        Which files are accepted.
 
     Raises
     ------
     InputError
-        If a file cannot be opened; by `blocks`, if one is not what it should be.
+        If a file cannot be opened. `blocks` raises it if a file is invalid.
     """
 
     def __init__(
@@ -77,8 +78,8 @@ class QueryStream:
         Parameters
         ----------
         most_bases : int
-            About how many bases a block is to have at most. If they have been made larger,
-            those of more than twice as many are cut.
+            About the most bases that a block should have. A block that was read with more than
+            twice as many is split.
 
         Yields
         ------
@@ -98,7 +99,7 @@ class QueryStream:
             self._stack.enter_context(self._ahead)
 
     def _read(self) -> Iterator[QueryBlock]:
-        """Read block after block, and tell how far the reading is."""
+        """Yield block after block, and report the progress of reading."""
         reader = self._reader
         queries = 0
         while True:

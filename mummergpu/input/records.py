@@ -1,4 +1,4 @@
-"""Records of a text, gathered into arrays block by block, and what is wrong with the text."""
+"""Reads the records of FASTA or FASTQ into arrays, block by block, and reports faults."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from mummergpu.input.files import Input
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
 CHUNK_SIZE: Final = 1 << 20
-"""Bytes of text taken at once: they stay in the cache, and a Ctrl-C waits milliseconds."""
+"""The bytes of text parsed at once: they stay in the cache, and Ctrl-C waits milliseconds."""
 
 UNLIMITED: Final = np.iinfo(np.int64).max
 
 
 class Records(NamedTuple):
-    """Some records in a row.
+    """Consecutive records of a file.
 
     Attributes
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
         The base codes, one record after the other, gaps included.
     offsets : ndarray, dtype=int64, shape=(n_records + 1,)
-        Where in `codes` each record begins, and where one more would.
+        The index in `codes` at which each record begins, and at which one more would begin.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
         The names, one after the other.
     name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
-        Where in `names` each name begins, and where the last ends.
+        The index in `names` at which each name begins, and the end of the last.
     padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The array that `codes` is the middle of; `codes.MARGIN` breaks lie before and after.
+        The array whose middle part is `codes`; `codes.MARGIN` breaks lie before and after it.
     """
 
     codes: CodeArray
@@ -46,7 +46,7 @@ class Records(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What fills a block: it ends with the record that reaches one of these.
+    """The limits of a block: the record that reaches one of them ends the block.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Limits(NamedTuple):
     def of_block(cls, block_size: int) -> Limits:
         """Return the limits of a block of about `block_size` bases.
 
-        Reads of ordinary lengths reach the first only; the others keep millions of empty
-        reads, or of endless names, from making one endless block.
+        Reads of ordinary lengths reach only the first limit. The others keep millions of empty
+        reads, or very long names, from filling one endless block.
         """
         return cls(block_size, block_size // 8 + 1, 4 * block_size)
 
@@ -74,19 +74,19 @@ class RecordReader:
     Parameters
     ----------
     file : Input
-        The open file; closing it is left to the caller.
+        The open file; the caller closes it.
     is_fastq : bool
-        FASTQ, not FASTA.
+        Whether the file is FASTQ rather than FASTA.
     limits : Limits
-        What fills a block.
+        The limits at which a block is full.
     gap : bool, default False
         Put one break between two records of a block.
     expected_bases : int, default 0
-        Room to make for the bases of the first block; more is made when needed.
+        The number of bases to allocate for the first block; the array grows when needed.
     any_letters : bool, default False
-        Take records whose letters are mostly not those of DNA or RNA, too.
+        Accept records whose letters are mostly not DNA or RNA.
     chunk_size : int, default CHUNK_SIZE
-        Bytes of text taken at once, at least 2.
+        The number of bytes of text parsed at once, at least 2.
     """
 
     def __init__(
@@ -121,11 +121,11 @@ class RecordReader:
 
     @property
     def bytes_read(self) -> int:
-        """How much of the file has been read, compressed as it is."""
+        """The number of bytes read from the file, counted before decompression."""
         return self._file.source.bytes_read
 
     def close(self) -> None:
-        """Let go of the arrays of the last block."""
+        """Release the arrays of the last block."""
         del self._padded, self._codes, self._offsets, self._names, self._name_offsets
 
     def next_block(self) -> Records | None:
@@ -139,7 +139,7 @@ class RecordReader:
         Raises
         ------
         InputError
-            If the text is not what it should be; with the line and the record.
+            If the text is invalid; the error names the line and the record.
         """
         state = self._state
         state[parser_state.RECORDS] = state[parser_state.BASES] = state[parser_state.NAME_BYTES] = 0
@@ -161,7 +161,7 @@ class RecordReader:
         self._name_offsets = np.empty(records, dtype=np.int64)
 
     def _make_room(self, text_bytes: int) -> None:
-        """Make the arrays long enough for whatever so much text can hold."""
+        """Make the arrays long enough for any content of `text_bytes` bytes of text."""
         state = self._state
         bases = int(state[parser_state.BASES]) + text_bytes
         _lengthen(self._padded, MARGIN + bases + max(STEP, MARGIN))
@@ -173,7 +173,7 @@ class RecordReader:
         _lengthen(self._name_offsets, records)
 
     def _parse(self) -> int:
-        """Let the machine take the text at hand; return its status."""
+        """Parse the text in the buffer; return the status of the parser."""
         state = self._state
         state[parser_state.STATUS] = parser_state.GOING
         if self._at < self._end:
@@ -197,7 +197,7 @@ class RecordReader:
         return status
 
     def _refill(self) -> None:
-        """Get more text; what is left of the last, a carriage return at most, goes first."""
+        """Read more text; the unparsed rest, at most a carriage return, comes first."""
         text = self._text
         left = self._end - self._at
         text[:left] = text[self._at : self._end]
@@ -208,7 +208,7 @@ class RecordReader:
         if count == 0:
             self._at_end_of_file = True
             if left > 0 or self._state[parser_state.MODE] not in parser_state.LINE_STARTS:
-                # The last line had no end in the file; for the machine it has one.
+                # The last line had no line end in the file; the parser gets one.
                 self._end += 1
                 text[self._end] = ord("\n")
 
@@ -217,7 +217,7 @@ class RecordReader:
         records, bases = int(state[parser_state.RECORDS]), int(state[parser_state.BASES])
         self._offsets[records] = bases + self._gap
         self._name_offsets[records] = state[parser_state.NAME_BYTES]
-        if bases > 16 * self._chunk_size:  # It may have been lengthened too much.
+        if bases > 16 * self._chunk_size:  # The array may be far too long.
             self._padded.resize(bases + 2 * MARGIN, refcheck=False)
         padded = self._padded[: bases + 2 * MARGIN]
         padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
@@ -230,7 +230,7 @@ class RecordReader:
         )
 
     def _check_end(self) -> None:
-        """Refuse a text that ends inside a FASTQ record, or after one that is no DNA."""
+        """Raise an error if the text ends inside a FASTQ record, or its last record is no DNA."""
         if self._is_fastq:
             self._check_end_of_fastq()
         state = self._state
@@ -238,7 +238,7 @@ class RecordReader:
             foreign = int(state[parser_state.FOREIGN])
             if parser_state.is_foreign(foreign, self._letters_of_record()):
                 raise self._fault(parser_state.NOT_DNA)
-        state[parser_state.FOREIGN] = 0  # Nothing is left to ask if this is called again.
+        state[parser_state.FOREIGN] = 0  # A second call then finds no fault.
 
     def _check_end_of_fastq(self) -> None:
         state = self._state
@@ -264,12 +264,13 @@ class RecordReader:
         return self._bases_of_record() - int(self._state[parser_state.GAP_SYMBOLS])
 
     def _fault(self, status: int) -> InputError:
-        """Put into words why the machine has stopped."""
+        """Return the error that explains why the parser stopped."""
         state = self._state
         character = _describe(int(self._text[self._at]))
         in_quality = status in (parser_state.BAD_QUALITY, parser_state.QUALITY_LENGTH)
         if in_quality and state[parser_state.SUSPECT_LINE] > 0:
-            # More likely than a quality line with '@' in front: one that ended too early.
+            # An earlier quality line that is too short is more likely than one that starts with
+            # '@'.
             state[parser_state.LINE] = state[parser_state.SUSPECT_LINE] - 1
             state[parser_state.QUALITY] = state[parser_state.SUSPECT_QUALITY]
             status = parser_state.QUALITY_LENGTH
@@ -320,9 +321,9 @@ _FAULTS: Final = {
 
 
 def _lengthen(array: npt.NDArray[np.uint8] | npt.NDArray[np.int64], size: int) -> None:
-    """Give an array that nobody else knows room for `size` items.
+    """Lengthen an array, to which there is no other reference, to `size` items.
 
-    The C library moves the pages of a large array instead of copying them.
+    The C library moves the memory pages of a large array instead of copying them.
     """
     if array.size < size:
         array.resize(max(size, array.size + array.size // 2), refcheck=False)
@@ -343,7 +344,7 @@ def printable(name: bytes, longest: int = 80) -> str:
     name : bytes
         The name.
     longest : int, default 80
-        Where it is cut.
+        The most characters that are kept.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The reference: its records as one array of codes, and the pages it is cut into."""
+"""The reference: all its records in one array of base codes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
 from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 
 _COUNT_STEP: Final = 1 << 18
-"""Codes that are looked at together: what is made of them stays in the caches."""
+"""The number of codes counted together: intermediate arrays of this size stay in the caches."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """All records of a reference, joined by one break each.
+    """All records of a reference, with one break between neighbours.
 
     Attributes
     ----------
@@ -31,13 +31,13 @@ class Reference:
     codes : ndarray, dtype=uint8, shape=(n_bases + n_records - 1,)
         The base codes; between two records lies one `codes.BREAK`.
     record_starts : ndarray, dtype=int64, shape=(n_records,)
-        Where in `codes` each record begins.
+        The index in `codes` at which each record begins.
     record_lengths : ndarray, dtype=int64, shape=(n_records,)
-        The bases of each record; a record may be empty.
+        The number of bases of each record; a record may be empty.
     names : tuple of bytes
         The names of the records, cut at the first white space.
     padded : ndarray, dtype=uint8, shape=(codes.size + 2 * MARGIN,), or None
-        The array that `codes` is a part of, with breaks before and after them, if there is one.
+        The array that contains `codes` with breaks before and after them, if there is one.
     """
 
     path: str
@@ -49,12 +49,12 @@ class Reference:
 
     @cached_property
     def padded_codes(self) -> CodeArray:
-        """The codes with `codes.MARGIN` breaks before and after them; never a second copy."""
+        """The codes with `codes.MARGIN` breaks before and after; they are copied once at most."""
         return with_margins(self.codes) if self.padded is None else self.padded
 
     @cached_property
     def base_count(self) -> int:
-        """How many of the codes are A, C, G or T: no other can be part of a match."""
+        """The number of codes that are A, C, G or T: only these can be part of a match."""
         return sum(
             int(np.count_nonzero(self.codes[begin : begin + _COUNT_STEP] != BREAK))
             for begin in range(0, self.codes.size, _COUNT_STEP)
@@ -71,23 +71,24 @@ def read_reference(
     path : str
         The file, "-" being standard input.
     chunk_size : int, default CHUNK_SIZE
-        Bytes of text that are parsed at once.
+        The number of bytes of text parsed at once.
     any_letters : bool, default False
-        Take records whose letters are mostly not those of DNA or RNA, too.
+        Accept records whose letters are mostly not DNA or RNA.
 
     Returns
     -------
     Reference
-        All records of the file, empty ones too.
+        All records of the file, including empty ones.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is not FASTA or not DNA, or has no base.
+        If the file cannot be read, is not FASTA, is not DNA, or has no base.
 
     Notes
     -----
-    Memory: a byte a base; half as much again while a gzipped file or a pipe is read.
+    A reference needs one byte of memory per base, and half as much again while a gzipped file or a
+    pipe is read.
     """
     with Input(path) as file:
         if file.format is not Format.FASTA:

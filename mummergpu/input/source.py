@@ -1,4 +1,4 @@
-"""The bytes of an input file: counted, read again from the first, and watched for their end."""
+"""Counts the bytes of an input file, can rewind it, and checks its end mark."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 
 
 class Readable(Protocol):
-    """The part of a binary file that is used here."""
+    """The one method of a binary file that the readers need."""
 
     def readinto(self, buffer: Any, /) -> int | None:
-        """Fill some of the buffer; return how many bytes, 0 at the end."""
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
         ...
 
 
 class Source(RawIOBase):
-    """A binary file that counts what is read, and can begin again at first.
+    """A binary file that counts the bytes read, and can be rewound until `commit` is called.
 
     Parameters
     ----------
     file : Readable
-        Where the bytes come from.
+        The source of the bytes.
 
     Attributes
     ----------
     bytes_read : int
-        What has been read from `file`.
+        The number of bytes read from `file`.
     """
 
     def __init__(self, file: Readable) -> None:
         super().__init__()
-        # A buffered reader would rather wait for all the bytes; `readinto1` takes what is there.
+        # A buffered reader's `readinto` waits until the buffer is full; `readinto1` does not.
         self._fill = getattr(file, "readinto1", file.readinto)
         self._again = b""
         self._kept: bytearray | None = bytearray()
@@ -47,7 +47,7 @@ class Source(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill some of the buffer; return how many bytes, 0 at the end."""
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
         view = memoryview(buffer)
         if self._again:
             count = min(len(self._again), len(view))
@@ -62,7 +62,7 @@ class Source(RawIOBase):
         return count
 
     def check_end(self) -> None:
-        """Check that a container whose bytes have all been read is whole.
+        """Check that a container is whole, after all of its bytes have been read.
 
         Raises
         ------
@@ -72,12 +72,12 @@ class Source(RawIOBase):
         self._ends.check()
 
     def rewind(self) -> None:
-        """Begin again with the first byte; possible until `commit` is called."""
+        """Return to the first byte; possible until `commit` is called."""
         if self._kept is None:
             raise ValueError("the first bytes are gone")
         self._again = bytes(self._kept) + self._again
         self._kept = bytearray()
 
     def commit(self) -> None:
-        """Stop keeping what has been read."""
+        """Stop keeping the bytes that have been read; no rewind is possible after this."""
         self._kept = None

@@ -1,4 +1,4 @@
-"""Matches as columns: what every search gives."""
+"""Matches as columns, the result of every search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class MemColumns:
     Attributes
     ----------
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the rows of each query begin, and where those of the last end. Within a
+        Where the rows of each query begin, and where those of the last query end. Within a
         query, rows ascend by query start, then by reference start.
     query_starts : ndarray, dtype=int64, shape=(n_mems,)
         0-based, on the strand that was searched: on the reverse strand, positions count
@@ -40,7 +40,7 @@ class MemColumns:
 
 
 def new_columns(count: int) -> tuple[ColumnArray, ColumnArray, ColumnArray]:
-    """Return room for the query starts, reference starts and lengths of `count` rows."""
+    """Return empty arrays for the query starts, reference starts and lengths of `count` rows."""
     return (
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64),

@@ -1,6 +1,6 @@
-"""What happens to matches between the kernels and the text: filtering.
+"""Filters for matches, applied after the kernels and before the text is made.
 
-Rows of a query ascend by query start, then by reference start. Every function here keeps
+The rows of a query ascend by query start, then by reference start. Every function here keeps
 that order.
 """
 
@@ -17,14 +17,14 @@ FlagArray = npt.NDArray[np.bool_]
 
 
 def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
-    """Keep the matches of at least so many bases.
+    """Keep the matches that are long enough.
 
     Parameters
     ----------
     columns : MemColumns
-        Any matches.
+        The matches to filter.
     minimum_length : int
-        In bases.
+        The fewest bases of a match that is kept.
 
     Returns
     -------
@@ -42,14 +42,14 @@ def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
 
 
 def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
-    """Keep the matches whose bases occur just once in the reference.
+    """Keep the matches whose bases occur exactly once in the reference.
 
     Parameters
     ----------
     columns : MemColumns
         All matches of the queries on the whole reference.
     in_query : bool
-        Keep only those whose bases also occur just once in their query, on its strand.
+        Whether their bases must also occur exactly once in the query, on the same strand.
 
     Returns
     -------
@@ -58,11 +58,11 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
 
     Notes
     -----
-    If the bases of a match occur elsewhere in the reference, that occurrence too extends
-    to a maximal match, which is at least as long and so is among the rows: its part of the
-    query contains that of the first. So a match is unique in the reference just if its
-    query interval lies in that of no other match. The same holds with the roles exchanged
-    among the matches that are left.
+    If the bases of a match occur a second time in the reference, the second occurrence also
+    extends to a maximal match. That match is at least as long, so it is among the rows, and
+    its query interval contains that of the first match. A match is therefore unique in the
+    reference if and only if no other match's query interval contains its own. Among the
+    matches that are left, the same holds with query and reference exchanged.
     """
     keep = np.zeros(columns.count, dtype=np.bool_)
     offsets = np.zeros_like(columns.offsets)
@@ -93,21 +93,21 @@ def mark_unique(
     keep: FlagArray,
     kept_offsets: ColumnArray,
 ) -> None:
-    """Mark the rows to keep, and write where those of each query begin and end.
+    """Mark the rows to keep, and write where the kept rows of each query begin and end.
 
     Parameters
     ----------
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the rows of each query begin, and where the last end.
+        Where the rows of each query begin, and where those of the last query end.
     query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_rows,)
-        0-based positions in the query, in bases, and in the reference, and the bases of
-        each match.
+        Where each match begins in its query and in the reference, 0-based, and its length in
+        bases.
     in_query : bool
-        Whether matches have to be unique in their query as well.
+        Whether a match must be unique in its query as well.
     keep : ndarray, dtype=bool, shape=(n_rows,)
-        Output, zeroed before: the rows to keep.
+        Output: True for the rows to keep. The caller zeroes it before.
     kept_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Output, its first element 0: `offsets` once the other rows are gone.
+        Output: `offsets` after the other rows are removed. The caller sets its first element to 0.
     """
     for query in range(offsets.size - 1):
         begin = offsets[query]
@@ -127,7 +127,7 @@ def mark_unique(
 def mark_uncontained(
     starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, keep: FlagArray
 ) -> None:
-    """Mark the rows whose interval lies in that of no other row; `starts` must ascend.
+    """Mark the rows whose interval no other row's interval contains; `starts` must ascend.
 
     Parameters
     ----------
@@ -136,14 +136,14 @@ def mark_uncontained(
     lengths : ndarray, dtype=int64, shape=(n_rows,)
         The length of each row of the block.
     rows : ndarray, dtype=int64, shape=(n,)
-        The row that each interval belongs to.
+        The row of each interval.
     keep : ndarray, dtype=bool, shape=(n_rows,)
-        Output: True is written for the rows to keep, False for rows that occur twice.
+        Output: True for the rows to keep, False for rows whose interval occurs twice.
     """
     furthest = -1
     first = 0
     while first < rows.size:
-        # Of the intervals that start here only the longest, if it is the only one.
+        # Of all intervals with this start, keep the longest, unless two are equally long.
         longest = first
         twice = False
         behind = first + 1

@@ -1,15 +1,15 @@
-"""Long queries, worked on in pieces: so that one chromosome keeps all cores busy.
+"""Long queries, searched in pieces so that one chromosome keeps all cores busy.
 
-A piece owns a range of starts: it reports the matches that start there. It is searched as
-if it were a query of its own, with one base more in front, which tells whether a match
-could start earlier, and enough after for every match to be found::
+A piece owns a range of starts and reports the matches that start there. The backend searches
+the piece as a query of its own. One more base in front shows whether a match could start
+earlier; the overlap after the owned starts is long enough for every match to be found::
 
     query    ......................................................
     piece            b[ owned starts         ]overlap
     next piece                              b[ owned starts         ]overlap
 
-A match that reaches the end of its piece is followed in the whole query, so matches come
-out whole, once and in order, however long they are.
+A match that reaches the end of its piece is extended in the whole query. So every match is
+reported once, in full and in order, however long it is.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from mummergpu.sequence.extension import extend_match
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of the queries of a block, in order; each array has one number for each.
+    """Pieces of the queries of a block, in order; each array has one element per piece.
 
     Attributes
     ----------
     queries : ndarray, dtype=int64
-        The query that a piece belongs to.
+        The query of each piece.
     begins, ends : ndarray, dtype=int64
-        The starts that it owns, as positions in the block.
+        The range of starts that each piece owns, as positions in the block.
     text_begins, text_ends : ndarray, dtype=int64
-        The bases that are searched for it, as positions in the block.
+        The range of bases that is searched for each piece, as positions in the block.
     """
 
     queries: OffsetArray
@@ -48,7 +48,7 @@ class Pieces:
     text_ends: OffsetArray
 
     def parts(self, part_bases: int) -> Iterator[Pieces]:
-        """Yield the pieces in groups of about so many bases, which one thread searches."""
+        """Yield the pieces in groups of about `part_bases` bases; one thread searches a group."""
         before = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
         first = 0
         while first < self.queries.size:
@@ -75,7 +75,7 @@ class Pieces:
         Returns
         -------
         QueryBlock
-            A query for each piece; its arrays are new.
+            One query for each piece, in new arrays.
         """
         offsets = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
         padded = empty_with_margins(int(offsets[-1]))
@@ -85,7 +85,7 @@ class Pieces:
 
 
 def has_long_query(block: QueryBlock, bases: int) -> bool:
-    """Return whether a block has a query of more bases than so many."""
+    """Return whether a block has a query of more than `bases` bases."""
     return block.base_count > bases and int(np.diff(block.offsets).max()) > bases
 
 
@@ -95,16 +95,16 @@ def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
     Parameters
     ----------
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in the block each query begins, and where the last ends.
+        Where in the block each query begins, and where the last one ends.
     overlap : int
-        The bases searched after the owned starts: the minimum match length less one.
+        The number of bases searched after the owned starts: the minimum match length minus 1.
     piece_bases : int
         The most starts that a piece owns.
 
     Returns
     -------
     Pieces
-        At least one for each query.
+        At least one piece for each query.
     """
     counts = np.maximum(1, -(-np.diff(offsets) // piece_bases))
     queries = np.repeat(np.arange(counts.size), counts)
@@ -129,7 +129,7 @@ def gather(
     text_begins : ndarray, dtype=int64, shape=(n_pieces,)
         Where in `codes` the bases of each piece begin.
     offsets : ndarray, dtype=int64, shape=(n_pieces + 1,)
-        Where in `texts` each piece begins, and where the last ends.
+        Where in `texts` each piece begins, and where the last one ends.
     texts : ndarray, dtype=uint8, shape=(offsets[-1],)
         Output: the bases of all pieces.
     """
@@ -141,7 +141,7 @@ def gather(
 
 @dataclass(frozen=True)
 class PartMems:
-    """The matches of some of the pieces of a block, and how many each of its queries has."""
+    """The matches of some pieces of a block, and how many of them each query has."""
 
     counts: OffsetArray
     columns: tuple[ColumnArray, ColumnArray, ColumnArray]
@@ -161,7 +161,7 @@ def owned_mems(
     part : Pieces
         The pieces that were searched.
     found : MemColumns
-        Their matches, as those of queries.
+        Their matches, each piece searched as a query.
     offsets, codes : ndarray
         The queries of the block, on the strand that was searched.
     joined_reference : ndarray, dtype=uint8
@@ -170,7 +170,7 @@ def owned_mems(
     Returns
     -------
     PartMems
-        Every match that starts in an owned part, at its full length.
+        Every match that starts in an owned range, at its full length.
     """
     counts = np.zeros(offsets.size - 1, dtype=np.int64)
     columns = new_columns(found.count)
@@ -205,26 +205,26 @@ def take_owned(
     counts: OffsetArray,
     taken: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> int:
-    """Write the rows that start in owned parts; return how many there are.
+    """Write the matches that start in owned ranges; return how many there are.
 
     Parameters
     ----------
     queries, begins, ends, text_begins, text_ends : ndarray, dtype=int64, shape=(n_pieces,)
-        The query of each piece, the starts that it owns and the bases that were searched
-        for it, as in `Pieces`.
+        The columns of `Pieces`: the query of each piece, its owned starts and its searched
+        bases.
     found : tuple of ndarray, dtype=int64
         The offsets of the rows of each piece, and their query starts, reference starts and
         lengths.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `codes` each query begins, and where the last ends.
+        Where in `codes` each query begins, and where the last one ends.
     codes : ndarray, dtype=uint8
         The codes of the queries, on the strand that was searched.
     joined_reference : ndarray, dtype=uint8
-        The codes of the whole reference, in which matches are followed.
+        The codes of the whole reference, in which matches are extended.
     counts : ndarray, dtype=int64, shape=(n_queries,)
-        The number of rows of each query is added to its element.
+        Output: the number of rows of each query is added to its element.
     taken : tuple of ndarray, dtype=int64
-        Output: query starts, reference starts and lengths, with room for all rows found.
+        Output: query starts, reference starts and lengths, as long as those of `found`.
 
     Returns
     -------
@@ -259,12 +259,12 @@ def take_owned(
 
 
 def join_parts(parts: Sequence[PartMems]) -> MemColumns:
-    """Return the matches of all pieces of a block together.
+    """Join the matches of all parts of a block.
 
     Parameters
     ----------
     parts : sequence of PartMems
-        In the order of the pieces, which is that of queries and starts.
+        The matches of each part, in the order of the pieces, which is that of queries and starts.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Match columns put together: of several pages, and of blocks that follow each other."""
+"""Merging of matches: those of several pages, and those of consecutive blocks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
     Parameters
     ----------
     pages : sequence of MemColumns
-        At least one, in the order of the pages; a match is on one of them only.
+        The matches on each page, in the order of the pages; at least one page. No match is on two.
 
     Returns
     -------
     MemColumns
-        All rows, query by query.
+        The matches on all pages, query by query.
     """
     merged = list(pages)
     while len(merged) > 1:
@@ -49,15 +49,15 @@ def merge_rows(
     other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
     merged: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> None:
-    """Merge the rows of each query; at equal query starts those of `one` come first.
+    """Merge the rows of each query; at equal query starts, rows of `one` come first.
 
     Parameters
     ----------
     one, other : tuple of ndarray, dtype=int64
-        Offsets of the rows of each query, query starts, reference starts and lengths, as in
-        `columns.MemColumns`.
+        The offsets of the rows of each query, their query starts, reference starts and lengths,
+        as in `columns.MemColumns`.
     merged : tuple of ndarray, dtype=int64
-        Output: query starts, reference starts and lengths, with room for the rows of both.
+        Output: query starts, reference starts and lengths, long enough for the rows of both.
     """
     offsets, starts, reference_starts, lengths = one
     other_offsets, other_starts, other_reference_starts, other_lengths = other
@@ -83,17 +83,17 @@ def merge_rows(
 
 
 def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
-    """Put the matches of a block after those of the block before it.
+    """Append the matches of a block to those of the block before it.
 
     Parameters
     ----------
     one, other : MemColumns
-        The matches of queries that follow each other.
+        The matches of two consecutive blocks of queries.
 
     Returns
     -------
     MemColumns
-        Those of all queries.
+        The matches of the queries of both blocks.
     """
     return MemColumns(
         np.concatenate((one.offsets[:-1], one.offsets[-1] + other.offsets)),

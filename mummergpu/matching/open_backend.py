@@ -1,4 +1,4 @@
-"""What finds the matches: the ``cpu`` backend and the ``cuda`` backend."""
+"""Choice of the backend that finds the matches: ``cpu`` or ``cuda``."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ def open_backend(
     stats: Stats,
     notice: Callable[[str], None],
 ) -> Backend[Any]:
-    """Return the backend that the options name, or the best that there is.
+    """Return the backend that the options name, or the best available one.
 
     Parameters
     ----------
     kind : KmerOptions or TreeOptions
-        What is searched.
+        The kind of index to search, and its options.
     device : DeviceOptions
-        Which backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it can be had.
+        The backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
     stats : Stats
-        Takes the times of the kernels.
+        Collects the times of the kernels.
     notice : callable
-        Takes lines for people who want to know more.
+        Receives progress messages, shown with -v.
 
     Returns
     -------
     Backend
-        Ready to load pages, and to be used by many threads.
+        Ready to load pages; many threads may use it.
 
     Raises
     ------
     BackendError
-        If the backend that was asked for cannot be had.
+        If the requested backend is not available.
     """
     if device.backend == "cpu":
         return open_cpu_backend(kind, stats)
@@ -55,20 +55,20 @@ def open_backend(
 
 
 def likely_block_bases(kind: KmerOptions | TreeOptions, device: DeviceOptions) -> int:
-    """Return how many bases a block will have that the backend likes, before there is one.
+    """Return the block size that the backend will probably prefer, before it is open.
 
     Parameters
     ----------
     kind : KmerOptions or TreeOptions
-        What is searched.
+        The kind of index to search, and its options.
     device : DeviceOptions
-        Which backend.
+        The backend, as for `open_backend`.
 
     Returns
     -------
     int
-        What the backend tells when it is open, unless there is no device after all, or one
-        with little memory.
+        The bases of a block. The open backend has the same size, unless it finds no device, or
+        one with little memory.
     """
     if device.backend != "cpu":
         from mummergpu.cuda.driver import driver_facts
@@ -80,7 +80,7 @@ def likely_block_bases(kind: KmerOptions | TreeOptions, device: DeviceOptions) -
 
 
 def open_cpu_backend(kind: KmerOptions | TreeOptions, stats: Stats) -> Backend[Any]:
-    """Return the backend that searches tables or trees on the processor."""
+    """Return the backend that searches k-mer tables or trees on the processor."""
     if isinstance(kind, KmerOptions):
         from mummergpu.matching.kmer.cpu import KmerCpuBackend
 

@@ -1,4 +1,4 @@
-"""Whether the ``cuda`` backend can be had here, and the backend if it can."""
+"""The ``cuda`` backend, opened if this machine has all that it needs."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def open_cuda_backend(
     Parameters
     ----------
     kind : KmerOptions or TreeOptions
-        What is searched, and under which policy.
+        The kind of index to search; for trees, also the policy.
     device : DeviceOptions
-        Which device, how much of its memory, and where compiled kernels are kept.
+        The device, how much of its memory to use, and the folder of compiled kernels.
     stats : Stats
-        Takes what the backend tells of its work.
+        Collects counts, bytes and times.
     notice : callable
-        Takes lines for people who want to know more.
+        Receives progress messages, shown with -v.
 
     Returns
     -------
     StreamingBackend
-        Ready to load pages, with trees or with tables as the options say.
+        Ready to load pages with trees or with k-mer tables, as the options say.
 
     Raises
     ------
     BackendError
-        If something is missing; says what, and what installs it.
+        If something is missing; the message says what, and how to install it.
     """
-    # Without a driver nothing else is worth importing.
+    # Without a driver, importing the rest would be wasted time.
     driver = driver_facts()
     if driver.cuda_version is None and device.backend == "auto":
         raise BackendError("cuda", driver.problem or "no driver")
@@ -70,6 +70,6 @@ def open_cuda_backend(
             opened, cache, kind.policy, stats, notice, device.memory, device.profile, pool=pool
         )
     except BaseException:
-        # Without a backend nobody else would.
+        # The backend would close the pool, but there is no backend.
         pool.close()
         raise

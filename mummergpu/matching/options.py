@@ -1,4 +1,4 @@
-"""What a search is told: one set of defaults for the command line and for programs."""
+"""The options of a search, with the same defaults for the command line and for programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mummergpu.sequence.codes import Strand
 
 
 class Uniqueness(Enum):
-    """Which matches are reported, by how often their bases occur."""
+    """Which matches are reported, depending on how often their bases occur."""
 
     ALL = "maxmatch"
     IN_REFERENCE = "mumreference"
@@ -19,18 +19,18 @@ class Uniqueness(Enum):
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Which matches are searched for.
+    """The options that decide which matches are found.
 
     Attributes
     ----------
     minimum_length : int
         The fewest bases of a reported match.
     strands : tuple of Strand
-        Which strands of the queries are searched, in the order of the output.
+        The strands of the queries to search, in the order of the output.
     uniqueness : Uniqueness
         Which matches are reported.
     block_size : int or None
-        About how many query bases are worked on together; None for what the backend likes.
+        About how many query bases make a block; None for the size that the backend prefers.
     """
 
     minimum_length: int = DEFAULT_MINIMUM_LENGTH
@@ -41,20 +41,20 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """What the search runs on.
+    """The options that say where the search runs.
 
     Attributes
     ----------
     backend : str
-        ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it can be had.
+        ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
     number : int
-        Which GPU, counted from 0.
+        The number of the GPU, counted from 0.
     memory : int or None
-        The most bytes of its memory to take; None for nearly all that is free.
+        The most bytes of device memory to use; None for nearly all that is free.
     profile : bool
-        Whether the kernels of a GPU count the nodes that they visit.
+        Whether the GPU kernels count the nodes that they visit.
     kernel_folder : str or None
-        Where compiled kernels are kept between runs; None to keep none.
+        The folder that keeps compiled kernels between runs; None to keep none.
     """
 
     backend: str = "auto"

@@ -1,4 +1,4 @@
-"""Sorting rows of two columns in place, from within compiled code."""
+"""Sorting of rows with two columns, in place, called from compiled code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mummergpu.runtime.jit import inline_without_refcounts
 ColumnArray = npt.NDArray[np.int64]
 
 SHORT_LIST: Final = 16
-"""Up to so many rows are sorted by insertion."""
+"""Lists of at most this many rows are sorted by insertion."""
 
 
 @inline_without_refcounts
 def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> None:
-    """Sort rows by key: by insertion, or with a heap if they are many.
+    """Sort rows by key, with insertion sort if they are few, else with heap sort.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> N
 
 @inline_without_refcounts
 def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int) -> None:
-    """Let a row sink in a heap of `count` rows until no larger one is below it.
+    """Move a row down in a heap of `count` rows until no row below it is larger.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, cou
     begin : int
         The first row of the heap.
     root : int
-        The row that sinks, counted from `begin`.
+        The row to move down, counted from `begin`.
     count : int
         How many rows the heap has.
     """

@@ -1,4 +1,4 @@
-"""Searching a block of queries: on each strand, in pieces where queries are long."""
+"""Search of a block of queries, strand by strand; long queries are searched in pieces."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mummergpu.matching.merge import merge_pages
 from mummergpu.sequence.codes import CodeArray, Strand, reverse_complement_each
 
 UNBOUNDED: Final = 1 << 62
-"""More rows than there can be."""
+"""More rows than any search can find."""
 
 PARTS_OF_TASK: Final = 2
-"""Long queries that make more parts than this are the work of all threads together."""
+"""All threads together search a query that makes more parts than this."""
 
 BlockMems = dict[Strand, MemColumns]
 """The matches of a block of queries, on each strand that was searched."""
@@ -33,20 +33,20 @@ BlockMems = dict[Strand, MemColumns]
 class BlockSearch:
     """Searches blocks of queries on the pages that a backend has loaded.
 
-    May be shared by threads.
+    Several threads may share one.
 
     Parameters
     ----------
     backend : Backend
-        What finds the matches.
+        Finds the matches.
     reference : ndarray, dtype=uint8
         The codes of the whole reference.
     strands : tuple of Strand
-        Which strands of the queries are searched.
+        The strands of the queries to search.
     minimum_length : int
-        The fewest bases of a match.
+        The fewest bases of a reported match.
     search_length : int
-        The fewest bases of the matches that the pages are searched for; may be less.
+        The fewest bases of a match that the backend finds; may be less than `minimum_length`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class BlockSearch:
         self._search_length = search_length
 
     def needs_all_threads(self, block: QueryBlock) -> bool:
-        """Return whether one thread would be busy with a block for long."""
+        """Return whether a block has a query that is too long for one thread."""
         return has_long_query(block, PARTS_OF_TASK * self.sizes.part_bases)
 
     def find_mems(
@@ -74,22 +74,21 @@ class BlockSearch:
         max_rows: int = UNBOUNDED,
         map_function: Callable[..., Iterable[PartMems]] = map,
     ) -> BlockMems | None:
-        """Return the matches of a block on the pages that are loaded.
+        """Return the matches of a block on the loaded pages.
 
         Parameters
         ----------
         block : QueryBlock
             The queries.
         max_rows : int
-            The most matches to make room for.
+            The most matches to return.
         map_function : callable
-            A kind of map: it searches the parts of long queries.
+            Called like `map`, to search the parts of long queries.
 
         Returns
         -------
         dict of Strand to MemColumns, or None
-            None if there are more matches than `max_rows`, and the block has more than one
-            query.
+            None if there are more matches than `max_rows` and no query of the block is long.
         """
         mems: BlockMems | None
         if has_long_query(block, self.sizes.long_query):
@@ -105,7 +104,7 @@ class BlockSearch:
         }
 
     def merge_groups(self, groups: Sequence[BlockMems]) -> BlockMems:
-        """Return the matches of a block on several groups of pages together."""
+        """Merge the matches of a block on several groups of pages."""
         return {strand: merge_pages([group[strand] for group in groups]) for strand in self.strands}
 
     def _find_in_pieces(
@@ -116,8 +115,8 @@ class BlockSearch:
     ) -> MemColumns:
         """Return the matches of a block with long queries, found piece by piece.
 
-        Pieces are cut from the strand that is searched, each with the bases that its starts need
-        after them: so they are forward strands for the backend.
+        The pieces are cut from the strand that is searched, so the backend searches them as
+        forward strands. Each piece has enough bases after its owned starts for a whole match.
         """
         codes = block.codes
         if strand is Strand.REVERSE:

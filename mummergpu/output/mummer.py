@@ -1,16 +1,16 @@
-"""Matches as MUMmer 3.23 prints them, to the byte.
+"""Text of matches, byte for byte as MUMmer 3.23 prints it.
 
-Each query has a header on every strand that was asked for, also without a match, and a
-row for each match below it::
+Each query has a header for every searched strand, even without a match. Below the header is
+one row for each match::
 
     > read1  Len = 36
            1         1        36
     > read1 Reverse  Len = 36
       chr2                1017        23        14
 
-Numbers are right-aligned in eight columns (more where they need more). A row begins with
-the name of the record, padded to the longest name, if the reference has several records
-or four columns were asked for. Here, and only here, positions become 1-based.
+Numbers are right-aligned in eight columns, or more if they have more digits. If the reference
+has several records, or the options ask for four columns, a row begins with the name of the
+record, padded to the longest name. Positions become 1-based only here.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _MOST_BUCKETS: Final = 1 << 16
 
 PIECE_BYTES: Final = 4 << 20
-"""A block's text is handed on in pieces of at most about this size."""
+"""The text of a block is made in pieces of at most about this size."""
 
 
 @dataclass(frozen=True)
 class TextStyle:
-    """The options of MUMmer that change the text and not the matches.
+    """The options of MUMmer that change the text but not the matches.
 
     Attributes
     ----------
     forward_coordinates : bool
-        Query positions of reverse matches are those of the forward strand (``-c``): the
-        forward position of the first base of the reverse complement's match.
+        Query positions of reverse matches are given on the forward strand (``-c``): the
+        forward position of the first base of the match on the reverse complement.
     four_columns : bool
         Rows name the record even if the reference has just one (``-F``).
     show_query_lengths : bool
@@ -74,14 +74,14 @@ class TextStyle:
 
 
 class MummerFormatter:
-    """Turns the matches of query blocks into text; may be shared by threads.
+    """Turns the matches of query blocks into text; several threads may share one.
 
     Parameters
     ----------
     reference : Reference
-        What the matches' reference positions refer to.
+        The reference in which the matches were found.
     style : TextStyle
-        How headers and rows look.
+        The options for headers and rows.
     piece_bytes : int
         The most bytes of a piece, unless one row or header is longer.
     """
@@ -116,14 +116,13 @@ class MummerFormatter:
         block : QueryBlock
             The queries.
         matches : mapping of Strand to MemColumns
-            The matches on each strand that was asked for, with a row of offsets for every
-            query of the block.
+            The matches on each searched strand, with offsets for every query of the block.
 
         Yields
         ------
         ndarray, dtype=uint8, shape=(n_bytes,)
-            Text to be written as it is, forward before reverse in each query. None for
-            a block without queries. It stays as it is until `take_back` gets it.
+            Text ready to be written; in each query, forward comes before reverse. A block
+            without queries yields nothing. A piece stays unchanged until `take_back` gets it.
         """
         lengths = np.diff(block.offsets)
         query_width = _width_of(int(lengths.max(initial=0)) + 1)
@@ -154,24 +153,24 @@ class MummerFormatter:
             yield text[:filled]
 
     def take_back(self, piece: TextArray) -> None:
-        """Use a piece of `format_block` again; nobody may look at it any more.
+        """Reuse the memory of a piece of `format_block`; nothing may read the piece afterwards.
 
-        Whoever has written a piece may call this once, from any thread. The system clears new
-        memory, with which the text takes a third longer to make.
+        The caller calls this once after writing the piece, from any thread. Without reuse, the
+        text takes a third longer to make, because the system clears new memory.
 
         Parameters
         ----------
         piece : ndarray, dtype=uint8
-            As it was yielded.
+            A piece that `format_block` yielded.
         """
         if isinstance(piece.base, np.ndarray) and piece.base.size == self._spare_bytes:
             self._spare.append(piece.base)
 
     def _room_for(self, size: int) -> TextArray:
-        """Return an array with room for a text and what the wide moves overshoot."""
+        """Return an array for a text of `size` bytes and the overshoot of wide stores."""
         if size > self._piece_bytes:
             return np.empty(size + OVERSHOOT, dtype=np.uint8)
-        # Another thread may take the last one between a test and the removal.
+        # Another thread may take the last spare array between a test and the removal.
         with suppress(IndexError):
             return self._spare.pop()
         return np.empty(self._spare_bytes, dtype=np.uint8)
@@ -179,7 +178,7 @@ class MummerFormatter:
     def _bounds(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns], row_bytes: int
     ) -> tuple[int, int]:
-        """Return the most bytes of one header or row, and of the whole block."""
+        """Return upper limits for the bytes of one header or row, and of the whole block."""
         name_lengths = np.diff(block.name_offsets)
         longest = max(HEADER_BYTES + int(name_lengths.max(initial=0)), row_bytes)
         total = len(matches) * (block.names.size + HEADER_BYTES * block.query_count)
@@ -198,8 +197,8 @@ def _width_of(largest: int) -> int:
 def _buckets_of(record_starts: Int64Array, size: int) -> tuple[BucketArray, int]:
     """Return the last record that starts at or before each bucket of positions.
 
-    A bucket has a power of two of positions; that power is returned too. Few buckets have a
-    border in them, so that the record of a position is mostly found without a search.
+    The size of a bucket is a power of two, whose exponent is returned too. Few buckets contain
+    the start of a record, so the record of a position is mostly found without a search.
     """
     count = record_starts.size
     buckets = max(count, min(16 * count, _MOST_BUCKETS)) if count > 1 else 1
@@ -213,7 +212,7 @@ def _text_of(text: bytes) -> TextArray:
 
 
 def _plain(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """Return the array, copied if it is not writable: numba would compile once more."""
+    """Return the array, or a writable copy: for read-only arrays numba would compile again."""
     return np.require(array, requirements=["C", "W"])
 
 

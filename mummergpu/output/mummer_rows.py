@@ -1,4 +1,4 @@
-"""Headers and rows of MUMmer's text, written by compiled loops."""
+"""Compiled loops that write the headers and rows of MUMmer's text."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _LENGTH: Final = np.frombuffer(b"  Len = ", dtype="<u8")[0]
 _HEADER_MARK: Final = np.frombuffer(b"> ", dtype="<u2")[0]
 _MOST_DIGITS: Final = 20
 HEADER_BYTES: Final = 2 + 8 + 8 + _MOST_DIGITS + 1
-"""The most bytes of a header, besides the name."""
+"""The most bytes of a header without the name."""
 
-# What the writer remembers between two pieces.
+# The elements of the writer's state between two pieces.
 NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
 NO_HEADER_YET: Final = -1
 
@@ -54,18 +54,18 @@ def _write_header(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     queries : tuple of ndarray
-        Of the queries: where each begins in the block (int64, one more than there are
-        queries), names (uint8), and where each name begins (int64).
+        The columns of the queries: where each begins in the block (int64, one more than there
+        are queries), names (uint8), and where each name begins (int64).
     query : int
         The number of the query.
     reverse : bool
-        Whether the header is that of the reverse strand.
+        Whether this is the header of the reverse strand.
     show_length : bool
-        Whether the header tells the length of the query.
+        Whether the header shows the length of the query.
 
     Returns
     -------
@@ -93,9 +93,9 @@ def _record_at(records: RecordColumns, position: int) -> int:
     Parameters
     ----------
     records : tuple
-        Of the records: starts (int64), the last record at or before each bucket (int32) and
-        the binary logarithm of the positions in a bucket, names (uint8), where each name
-        begins (int64), and the codes of the reference (uint8), empty if no sequences are
+        The columns of the records: starts (int64), the last record at or before each bucket
+        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
+        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
         shown.
     position : int
         A 0-based position in the joined reference.
@@ -133,13 +133,13 @@ def _write_row(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     records : tuple
-        Of the records: starts (int64), the last record at or before each bucket (int32) and
-        the binary logarithm of the positions in a bucket, names (uint8), where each name
-        begins (int64), and the codes of the reference (uint8), empty if no sequences are
+        The columns of the records: starts (int64), the last record at or before each bucket
+        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
+        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
         shown.
     name_width : int
         The bytes of the longest record name, or -1 for rows without names.
@@ -179,14 +179,14 @@ def _write_rows(
     flipped_length: int,
     show_sequences: bool,
 ) -> tuple[int, int]:
-    """Write the rows of one query until `end` or until there is no room for the next.
+    """Write the rows of one query until `end`, or until the text is full.
 
     Returns where the text ends and the first row that is not written.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     row : int
@@ -194,19 +194,19 @@ def _write_rows(
     end : int
         Where the rows of the query end.
     columns : tuple of ndarray, dtype=int64
-        Of the rows: offsets by query, query starts, reference starts and lengths, as in
-        `columns.MemColumns`.
+        The columns of the rows: offsets by query, query starts, reference starts and lengths,
+        as in `columns.MemColumns`.
     records : tuple
-        Of the records: starts (int64), the last record at or before each bucket (int32) and
-        the binary logarithm of the positions in a bucket, names (uint8), where each name
-        begins (int64), and the codes of the reference (uint8), empty if no sequences are
+        The columns of the records: starts (int64), the last record at or before each bucket
+        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
+        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
         shown.
     row_bytes : int
-        The most bytes of a row, sequences not counted.
+        The most bytes of a row, not counting sequences.
     name_width : int
         The bytes of the longest record name, or -1 for rows without names.
     flipped_length : int
-        The bases of the query if positions on the reverse strand are printed as those of
+        The length of the query if positions on the reverse strand are printed as positions on
         the forward strand, else -1.
     show_sequences : bool
         Whether a line with the bases of the match follows each row.
@@ -254,37 +254,37 @@ def fill_text(
     show_lengths: bool,
     show_sequences: bool,
 ) -> int:
-    """Write headers and rows from where `state` says, until the block or the room ends.
+    """Write headers and rows from `state` on, until the block ends or the text is full.
 
-    Returns the number of bytes written; `state` is moved on.
+    Returns the number of bytes written, and updates `state`.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     state : ndarray, dtype=int64, shape=(3,)
-        The query, the strand and the row to go on with (`NEXT_QUERY`, `NEXT_STRAND`,
-        `NEXT_ROW`); moved on.
+        The query, the strand and the row to continue with (`NEXT_QUERY`, `NEXT_STRAND`,
+        `NEXT_ROW`); updated.
     strands : ndarray, dtype=bool, shape=(2,)
-        Which strands are written: forward, reverse.
+        Whether each strand is written: forward, reverse.
     queries : tuple of ndarray
-        Of the queries: where each begins in the block (int64, one more than there are
-        queries), names (uint8), and where each name begins (int64).
+        The columns of the queries: where each begins in the block (int64, one more than there
+        are queries), names (uint8), and where each name begins (int64).
     rows : tuple of tuple of ndarray, dtype=int64
         The rows on the forward and on the reverse strand.
     records : tuple
-        Of the records: starts (int64), the last record at or before each bucket (int32) and
-        the binary logarithm of the positions in a bucket, names (uint8), where each name
-        begins (int64), and the codes of the reference (uint8), empty if no sequences are
+        The columns of the records: starts (int64), the last record at or before each bucket
+        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
+        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
         shown.
     row_bytes : int
-        The most bytes of a row, sequences not counted.
+        The most bytes of a row, not counting sequences.
     name_width : int
         The bytes of the longest record name, or -1 for rows without names.
     forward_coordinates : bool
-        Whether positions on the reverse strand are printed as those of the forward strand.
+        Whether positions on the reverse strand are printed as positions on the forward strand.
     show_lengths : bool
-        Whether headers tell the lengths of queries.
+        Whether headers show the lengths of queries.
     show_sequences : bool
         Whether a line with the bases of the match follows each row.
 

@@ -1,7 +1,7 @@
-"""Numbers and names written into a text by wide moves.
+"""Functions that write numbers and names into a text with wide stores.
 
-Nothing here looks for the end of the text. Whoever calls makes sure that `OVERSHOOT` bytes
-after the last one that counts may be overwritten.
+No function checks for the end of the text. The caller makes sure that `OVERSHOOT` bytes after
+the end of what is written may be overwritten.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ TextArray = npt.NDArray[np.uint8]
 Word = np.unsignedinteger[Any]
 
 OVERSHOOT: Final = 32
-"""No function writes more bytes than this after the place where its text ends."""
+"""The most bytes that a function overwrites after the end of its text."""
 
 COLUMN: Final = 8
-"""Numbers are right-aligned in so many columns."""
+"""The columns in which a number is right-aligned."""
 
 _EIGHT_DIGITS: Final = 10**COLUMN
-"""The least number that needs more columns."""
+"""The smallest number that needs more columns."""
 
 GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
 LINE_END: Final = np.uint8(ord("\n"))
 _ZEROS: Final = np.uint64(0x1010_1010_1010_1010)
-"""What makes digits of blanks."""
+"""Bits that turn eight blanks into eight zero digits."""
 _NO_ZEROS: Final = np.uint64(0)
 
 _BLANKS: Final = np.frombuffer(b" " * 8, dtype="<u8")[0]
@@ -41,7 +41,7 @@ _REGISTER: Final = 256
 
 
 def _lanes(bits: int) -> ir.VectorType:
-    """Return the type of a vector register that is cut into lanes."""
+    """Return the type of a vector register with lanes of `bits` bits."""
     return ir.VectorType(ir.IntType(bits), _REGISTER // bits)
 
 
@@ -50,24 +50,24 @@ def _all(bits: int, value: int) -> ir.Constant:
 
 
 def _address(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
-    """Return the address of ``array[at]`` as that of something of another kind."""
+    """Return the address of ``array[at]`` as a pointer to another type."""
     view = context.make_array(array_type)(context, builder, array)
     return builder.bitcast(builder.gep(view.data, [at]), kind.as_pointer())
 
 
 def _digits(builder: Any, numbers: Any) -> Any:
-    """Return the eight digits of each number in the bytes of its lane, the first one lowest.
+    """Return the eight digits of each number in the bytes of its lane, the first digit lowest.
 
-    Each number is cut in two, each half in two and each quarter in two. Multiplications by
-    reciprocals that are exact for numbers of so many digits stand for the divisions.
+    Each number is cut in half, each half in half again, and each quarter too. Multiplications
+    by reciprocals replace the divisions; they are exact for numbers with so few digits.
     """
 
     def cut(bits: int, parts: Any, high: Any, base: int) -> Any:
         low = builder.sub(parts, builder.mul(high, _all(bits, base)))
         return builder.or_(high, builder.shl(low, _all(bits, bits // 2)))
 
-    # The mask tells the compiler that a multiplication of 32 bits by 32 will do. Lanes stay
-    # as wide as they are, so that their low halves take what the high halves leave.
+    # The mask shows the compiler that a 32-bit by 32-bit multiplication is enough. The lanes
+    # keep their width, so that the low half can hold the remainder.
     numbers = builder.and_(numbers, _all(64, 0xFFFF_FFFF))
     high = builder.lshr(builder.mul(numbers, _all(64, (1 << 40) // 10_000 + 1)), _all(64, 40))
     parts = builder.bitcast(cut(64, numbers, high, 10_000), _lanes(32))
@@ -78,12 +78,12 @@ def _digits(builder: Any, numbers: Any) -> Any:
 
 
 def _marks(builder: Any, digits: Any) -> Any:
-    """Return what makes digits of blanks, for all digits but leading zeros."""
-    # The last digit stands even if it is zero.
+    """Return the bits that turn blanks into digits, for all digits except leading zeros."""
+    # The last digit is written even if it is zero.
     seen = builder.or_(digits, _all(64, 1 << 56))
     for shift in (8, 16, 32):
         seen = builder.or_(seen, builder.shl(seen, _all(64, shift)))
-    # A byte that is not zero (and less than 128) becomes one with the highest bit set.
+    # The highest bit of each byte from 1 to 127 is set; bytes that are 0 become 127.
     seen = builder.add(seen, _all(64, 0x7F7F_7F7F_7F7F_7F7F))
     return builder.and_(builder.lshr(seen, _all(64, 3)), _all(64, int(_ZEROS)))
 
@@ -93,8 +93,8 @@ def _generate_columns(
 ) -> Any:
     """Write three numbers below `_EIGHT_DIGITS` in eight columns each, and a line end.
 
-    Two blanks stand between columns: these are 29 bytes. The blanks before the first number
-    become zeros if `zeros` is `_ZEROS` and not `_NO_ZEROS`.
+    Two blanks separate the columns, so this writes 29 bytes. If `zeros` is `_ZEROS` instead of
+    `_NO_ZEROS`, zeros replace the blanks before the first number.
     """
     kinds = (text, *(types.int64 for _ in range(4)), types.uint64)
 
@@ -159,7 +159,7 @@ def write_digits(text: TextArray, at: int, number: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     number : int
@@ -185,15 +185,15 @@ def write_digits(text: TextArray, at: int, number: int) -> int:
 
 @inline_without_refcounts
 def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uint64]:
-    """Write what a number has before its last eight digits.
+    """Write the digits of a number before its last eight digits.
 
-    Returns where that ends, the number of the last eight digits, and whether `_write_columns`
-    is to write zeros before it.
+    Returns where these digits end, the last eight digits as a number, and whether
+    `_write_columns` must write zeros before it.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     number : int
@@ -202,11 +202,11 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
     Returns
     -------
     at : int
-        Where the head ends.
+        Where the digits end.
     rest : int
         The last eight digits as a number.
     zeros : uint64
-        What `_write_columns` takes.
+        The argument `zeros` of `_write_columns`.
     """
     if number < _EIGHT_DIGITS:
         return at, number, _NO_ZEROS
@@ -221,7 +221,7 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     first, second, third : int
@@ -238,7 +238,7 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
         return at + 3 * COLUMN + 5
     for number in (first, second, third):
         at, number, zeros = _write_head(text, at, number)
-        # The two other numbers are overwritten by what follows.
+        # The next number overwrites the two zeros.
         _write_columns(text, at, number, 0, 0, zeros)
         at += COLUMN + 2
     store(text, at - 2, LINE_END)
@@ -247,18 +247,18 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
 
 @inline_without_refcounts
 def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
-    """Copy a stretch of the source; return where the copy ends.
+    """Copy a range of the source; return where the copy ends.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     source : ndarray, dtype=uint8
-        Where the copy comes from.
+        The array to copy from.
     begin, end : int
-        The half-open range of the source.
+        The half-open range of the source to copy.
 
     Returns
     -------
@@ -277,12 +277,12 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
 
 @inline_without_refcounts
 def fill_blanks(text: TextArray, at: int, end: int) -> None:
-    """Fill a stretch with blanks.
+    """Fill a range of the text with blanks.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; `OVERSHOOT` bytes after the last that counts may be overwritten.
+        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
     at, end : int
         The half-open range of the text.
     """

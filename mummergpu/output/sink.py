@@ -1,4 +1,4 @@
-"""Where matches go: made into text by any thread, written by one."""
+"""The output of matches: any thread makes the text, one thread writes it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class TextSink:
     formatter : MummerFormatter
         Makes the text.
     output : OutputFile
-        Takes it.
+        Receives the text.
     stats : Stats
-        Takes the number of matches, the bytes and the times.
+        Collects the number of matches, the bytes and the times.
     most_rows : int
-        A block with more matches than this is made into text only while it is written, so
-        that its text never stands in memory as a whole.
+        The text of a block with more matches than this is made only while it is written, so
+        that memory never holds all of it.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class TextSink:
         self._most_rows = most_rows
 
     def prepare(self, block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> Iterator[TextArray]:
-        """Return the text of a block's matches; may be called by any thread.
+        """Return the text of a block's matches; any thread may call this.
 
         Parameters
         ----------
         block : QueryBlock
             The queries.
         mems : mapping of Strand to MemColumns
-            Their matches.
+            The matches of the queries, on each strand that was searched.
 
         Returns
         -------
         iterator of ndarray, dtype=uint8
-            What `write` takes.
+            The pieces of text, for `write`.
         """
         matches = sum(columns.count for columns in mems.values())
         self._stats.add(matches=matches)
@@ -61,7 +61,7 @@ class TextSink:
             return iter(list(text))
 
     def write(self, text: Iterator[TextArray]) -> None:
-        """Write what `prepare` has returned; blocks come in their order, from one thread."""
+        """Write the text that `prepare` returned; one thread calls this, block after block."""
         for piece in text:
             with self._stats.stage("results_to_disk"):
                 self._output.write(piece)

@@ -1,7 +1,7 @@
-"""Suffix trees as text, for people: Graphviz (``--dot``) and a table (``--dump-tree``).
+"""Suffix trees as readable text: Graphviz (``--dot``) and a table (``--dump-tree``).
 
-Positions are 0-based here, and count from the first base of the page, as in the arrays:
-both texts show what the kernels read.
+Both texts show the data that the kernels read. So positions are 0-based and count from the
+first base of the page, as in the arrays.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from mummergpu.sequence.codes import BASES, BREAK, decode
 TextArray = npt.NDArray[np.uint8]
 
 MAXIMUM_DOT_BASES: Final = 10_000
-"""Graphviz needs minutes for more, and nobody can look at it."""
+"""The largest reference to draw; beyond it Graphviz needs minutes and nobody can read the graph."""
 
 LONGEST_LABEL: Final = 24
-"""The bases of an edge label that are written without a gap in the middle."""
+"""The most bases of an edge label that is written without a gap in the middle."""
 SHOWN_AT_ENDS: Final = 10
 
 NODES_AT_ONCE: Final = 1 << 15
 NUMBER_BYTES: Final = 11
-"""The most digits of a 32-bit number, and what stands after it."""
+"""The most digits of a 32-bit number, and the tab or line end after it."""
 
 COLUMNS: Final = (
     b"page",
@@ -53,7 +53,7 @@ COLUMNS: Final = (
     b"preceding_base",
 )
 ABSENT: Final = -ord("-")
-"""In the numbers of a table, what is below 0 stands for a character."""
+"""The number for a "-"; negative numbers in a table stand for characters."""
 
 TABLE_HEADER: Final = (
     b"# Positions count from 0, from the first base of the page; addresses name nodes.\n"
@@ -69,12 +69,12 @@ def check_dot_size(reference: Reference) -> None:
     Parameters
     ----------
     reference : Reference
-        The reference; its records count with the breaks between them.
+        The reference; the breaks between its records count as bases.
 
     Raises
     ------
     OptionError
-        If it is above `MAXIMUM_DOT_BASES`.
+        If the reference has more than `MAXIMUM_DOT_BASES` bases.
     """
     base_count = reference.codes.size
     if base_count > MAXIMUM_DOT_BASES:
@@ -91,14 +91,14 @@ def table_text(pages: Iterable[TreePage]) -> Iterator[bytes | TextArray]:
     Parameters
     ----------
     pages : iterable of TreePage
-        The trees, in the order of the text. A table may be made in several calls, for one
-        group of pages after the other.
+        The trees, in the order of the text. Several calls may make one table, each for one
+        group of pages.
 
     Yields
     ------
     bytes, or ndarray, dtype=uint8
-        Pieces of text: the pieces of `page_rows` for each page, `TABLE_HEADER` before those
-        of the first page of the reference.
+        Pieces of text: those of `page_rows` for each page. `TABLE_HEADER` comes before the
+        first page of the reference.
     """
     for indexed in pages:
         if indexed.page.index == 0:
@@ -107,7 +107,7 @@ def table_text(pages: Iterable[TreePage]) -> Iterator[bytes | TextArray]:
 
 
 def page_rows(indexed: TreePage) -> Iterator[bytes | TextArray]:
-    """Yield the nodes of one tree as rows of a table, one line a node.
+    """Yield the nodes of one tree as rows of a table, one line for each node.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ def page_rows(indexed: TreePage) -> Iterator[bytes | TextArray]:
     Yields
     ------
     bytes, or ndarray, dtype=uint8
-        A comment line that tells where the page lies in the joined reference, then rows of
-        `COLUMNS` in the order of the nodes: in one dimension by address, in two from strip
-        to strip and column to column. What a node has not is a "-".
+        A comment line that says where the page lies in the joined reference, then rows of
+        `COLUMNS` in the order of the nodes: by address in one dimension, by strip and column
+        in two. A "-" stands for a value that a node does not have.
 
     Notes
     -----
-    Memory: about 10 MiB, whatever the size of the tree.
+    This takes about 10 MiB of memory, independent of the size of the tree.
     """
     page = indexed.page
     yield b"# page %d: bases %d to %d of the joined reference, counted from 0\n" % (
@@ -139,7 +139,7 @@ def page_rows(indexed: TreePage) -> Iterator[bytes | TextArray]:
 
 
 def table_numbers(page: int, columns: NodeColumns) -> Int32Array:
-    """Return a row of numbers for each node, characters as numbers below 0."""
+    """Return a row of numbers for each node, with characters as negative numbers."""
     is_root = columns.addresses == ROOT
     letters = -np.frombuffer(BASES, dtype=np.uint8).astype(np.int32)
     preceding = letters[np.minimum(columns.flags & PRECEDING_BASE_MASK, BREAK)]
@@ -163,16 +163,16 @@ def table_numbers(page: int, columns: NodeColumns) -> Int32Array:
 
 @jit
 def write_numbers(numbers: Int32Array, text: TextArray) -> int:
-    """Write rows of numbers, tabs between them; return the number of bytes.
+    """Write rows of numbers, separated by tabs; return the number of bytes.
 
-    A number below 0 is written as the character whose code it is without the sign.
+    A negative number is written as a character; its code is the number without the sign.
 
     Parameters
     ----------
     numbers : ndarray, dtype=int32, shape=(n_rows, n_columns)
         The numbers.
     text : ndarray, dtype=uint8
-        Output, with room for `NUMBER_BYTES` a number.
+        Output, with `NUMBER_BYTES` bytes for each number.
 
     Returns
     -------
@@ -205,9 +205,9 @@ def write_numbers(numbers: Int32Array, text: TextArray) -> int:
 def dot_text(pages: Iterable[TreePage]) -> Iterator[bytes]:
     """Yield the suffix trees of a small reference as one Graphviz graph.
 
-    Inner nodes show their address and string depth, leaves their address and leaf id,
-    edges their bases, with a ``$`` after those of a leaf. Suffix links are dashed, and
-    the links from leaf to leaf of a ``$`` chain dotted.
+    Inner nodes show their address and string depth, leaves their address and leaf id. Edges
+    show their bases, with a ``$`` at the end of the edge to a leaf. Suffix links are dashed;
+    the links from leaf to leaf of a ``$`` chain are dotted.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def dot_text(pages: Iterable[TreePage]) -> Iterator[bytes]:
 
     Notes
     -----
-    The caller holds the reference against `check_dot_size` first.
+    The caller checks the reference with `check_dot_size` first.
     """
     yield b'digraph "suffix tree" {\n  node [shape=ellipse];\n'
     for indexed in pages:
@@ -236,7 +236,7 @@ def dot_text(pages: Iterable[TreePage]) -> Iterator[bytes]:
 
 
 def _dot_lines(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
-    """Return the lines of one node: itself, and what leads to it and from it."""
+    """Return the lines of one node: the node, the edge to it, and its links."""
     address = columns.addresses[number]
     node = b"p%d_n%d" % (indexed.page.index, address)
     other = b"p%d_n%%d" % indexed.page.index
@@ -265,14 +265,14 @@ def edge_label(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
     indexed : TreePage
         The tree and its reference.
     columns : NodeColumns
-        Its nodes.
+        The nodes of the tree.
     number : int
-        Which of the nodes.
+        The number of the node in `columns`.
 
     Returns
     -------
     bytes
-        For example ``ACG``, ``ACG$`` in front of a leaf, ``ACGTACGTAC..980..TTGACCGATA``.
+        For example ``ACG``, ``ACG$`` on the edge to a leaf, ``ACGTACGTAC..980..TTGACCGATA``.
     """
     begin = indexed.page.begin + int(columns.edge_starts[number])
     end = indexed.page.begin + int(columns.edge_ends[number])

@@ -1,7 +1,7 @@
-"""Making an index file: the reference is read, its pages are built and written one by one.
+"""Make an index file: read the reference, then build and write its pages one by one.
 
-Pages are let go as soon as they are written. The start of the file, without which it is no
-index, is written last, and then the file gets its name.
+The memory of a page is freed as soon as the page is written. The header at the start of the file
+is written last, and then the file gets its name. So an unfinished file is never an index.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
     options : BuildOptions
         The reference, the output, and how to build.
     stats : Stats
-        Takes times and numbers.
+        Collects times and numbers.
     notice : callable
-        Takes lines for people who want to know more.
+        Receives progress messages, shown with -v.
 
     Raises
     ------
@@ -79,4 +79,4 @@ def _write_reference(writer: SectionWriter, reference: Reference) -> None:
 
 
 def _do_nothing() -> None:
-    """Let a page that is built pass without a word: it counts when it is written."""
+    """Report nothing when a page is built; `make_index` reports it when it is written."""

@@ -1,9 +1,9 @@
-"""The main job: read, match, print, write.
+"""The main job: read the reference and the queries, find the matches, and write them.
 
-A reference is cut into pages, and every page gets a table of its k-mers or a suffix tree.
-Queries are read in blocks; each block is searched on every page by one thread of a pool, its
-matches are merged, filtered and turned into text. One thread reads the blocks, and the main
-thread writes their text in the order in which they were read.
+The reference is cut into pages, and each page gets a table of its k-mers or a suffix tree.
+One thread reads the queries in blocks. A thread of a pool searches a block on every page, and
+then merges and filters its matches and formats them as text. The main thread writes the text of
+the blocks in the order in which they were read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 
 TreeText = Callable[[Iterable[TreePage]], Iterator[bytes | TextArray]]
-"""Makes the text of trees."""
+"""A function that yields the text of the trees of some pages."""
 
 
 def run(
@@ -47,18 +47,20 @@ def run(
     notice: Callable[[str], None],
     warn: Callable[[str], None],
 ) -> None:
-    """Do the main job.
+    """Find the matches of all queries, and write them.
 
     Parameters
     ----------
     options : MatchOptions
-        What to do.
+        The files and options of the run.
     stats : Stats
-        Takes counts, bytes and times.
+        Collects counts, bytes and times.
     progress : Progress or NullProgress
-        Is told about pages and reads.
-    notice, warn : callable
-        Take lines for people who want to know more, and, from any thread, about what is odd.
+        Shows how many pages and reads are done.
+    notice : callable
+        Receives progress messages, shown with -v.
+    warn : callable
+        Receives warnings; any thread may call it.
 
     Raises
     ------
@@ -73,10 +75,10 @@ def run(
         ExitStack() as stack,
     ):
         executor = ThreadPoolExecutor(threads, thread_name_prefix="match")
-        # A device takes as long to open as a reference to read.
+        # Opening a device takes as long as reading a reference, so both happen at the same time.
         opening = executor.submit(open_backend, kind, device, stats, notice)
         stack.callback(_close, opening)
-        # Running tasks are left to end by themselves after a failure.
+        # After a failure, do not wait for the tasks that are still running.
         stack.callback(executor.shutdown, wait=False, cancel_futures=True)
         likely = likely_block_bases(kind, device)
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
@@ -111,24 +113,24 @@ def run(
 
 
 class PageLoader:
-    """Has the backend load one group of pages in place of the other.
+    """Loads one group of pages into the backend, in place of the group before.
 
     Parameters
     ----------
     index : KmerIndex or TreeIndex
-        The pages.
+        The index that has the pages.
     backend : Backend
-        Takes them.
+        Loads the pages and searches them.
     tree_files : list of tuple of OutputFile and callable
-        Files that show trees, each with what makes its text.
+        The files that show the trees, each with the function that makes its text.
     executor : concurrent.futures.ThreadPoolExecutor
-        Runs what builds the pages.
+        Runs the tasks that build the pages.
     threads : int
-        Its threads.
+        The number of its threads.
     stats : Stats
-        Takes times, numbers and bytes.
+        Collects times, numbers and bytes.
     progress : Progress or NullProgress
-        Is told about pages.
+        Shows how many pages are ready.
     """
 
     def __init__(
@@ -149,8 +151,8 @@ class PageLoader:
         self._ready_count = 0
 
     def load_group(self, number: int) -> None:
-        """Build the pages of a group, or read them, and have the backend load them."""
-        # Two groups would not fit the memory together.
+        """Build or read the pages of a group, and load them into the backend."""
+        # Two groups together would not fit into memory.
         self._backend.release_pages()
         pages = self._index.load_pages(self._index.groups[number], self._work)
         for file, text in self._tree_files:
@@ -164,13 +166,13 @@ class PageLoader:
 
 
 def _close(opening: Future[Backend[Any]]) -> None:
-    """Close a backend, if there is one."""
+    """Close the backend if it was opened."""
     if opening.exception() is None:
         opening.result().close()
 
 
 def _open_source(options: MatchOptions, executor: ThreadPoolExecutor) -> Reference | IndexFile:
-    """Read the reference, or open the index file that takes its place; verify that if asked to."""
+    """Read the reference or open its index file; verify the index file if the user asks for it."""
     path = options.reference_path
     index = IndexFile(path) if is_index(path) else None
     if options.verify:
@@ -183,7 +185,7 @@ def _open_source(options: MatchOptions, executor: ThreadPoolExecutor) -> Referen
 def _open_tree_files(
     options: MatchOptions, reference: Reference, stack: ExitStack
 ) -> list[tuple[OutputFile, TreeText]]:
-    """Return the files that show trees, each with what makes its text."""
+    """Return the files that show the trees, each with the function that makes its text."""
     if options.dot_path is None and options.dump_tree_path is None:
         return []
     from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
@@ -197,7 +199,7 @@ def _open_tree_files(
 
 
 def _filter(mems: BlockMems, uniqueness: Uniqueness, stats: Stats) -> BlockMems:
-    """Keep the matches that are asked for."""
+    """Return the matches that are as unique as the user asks."""
     if uniqueness is Uniqueness.ALL:
         return mems
     with stats.stage("coords_to_buffers"):

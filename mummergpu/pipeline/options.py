@@ -1,4 +1,4 @@
-"""What the jobs are told: files, and the options of the rooms that do the work."""
+"""The options of the two jobs: files, and the options of the steps that do the work."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from mummergpu.output.mummer import TextStyle
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """Everything that the main job is told.
+    """The options of a search.
 
     Attributes
     ----------
     reference_path : str
-        FASTA file of the reference, or an index file of it.
+        FASTA file or index file of the reference.
     query_paths : tuple of str
-        Files of queries, "-" being standard input.
+        Files of queries; "-" is standard input.
     output_path : str
-        Where the matches go, "-" being standard output.
+        The file for the matches; "-" is standard output.
     threads : int
         Number of working threads.
     index : IndexOptions
-        How the index of the reference is built, if it is not a file.
+        How to build the index of the reference; for an index file, what it holds.
     search : SearchOptions
-        Which matches are searched for.
+        Which matches to find.
     device : DeviceOptions
-        What the search runs on.
+        The backend and the device of the search.
     style : TextStyle
-        How the matches are written.
+        The format of the matches.
     verify : bool
-        Whether an index file is compared with its checksums before it is searched.
+        Whether to compare an index file with its checksums before the search.
     dot_path, dump_tree_path : str or None
-        Where the tree goes, for Graphviz and as a table.
+        Files for the suffix tree: for Graphviz, and as a table.
     any_letters : bool
-        Whether records may have letters that are mostly not those of DNA or RNA.
+        Whether to accept records that are not DNA or RNA, such as proteins.
     no_empty : bool
-        Whether a file without a query is an error.
+        Whether a query file without a record is an error.
     """
 
     reference_path: str
@@ -58,20 +58,20 @@ class MatchOptions:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """Everything that the making of an index file is told.
+    """The options for making an index file.
 
     Attributes
     ----------
     reference_path : str
         FASTA file of the reference.
     output_path : str
-        Where the index goes.
+        The index file to write.
     threads : int
         Number of working threads.
     index : IndexOptions
-        How the index is built.
+        How to build the index.
     any_letters : bool
-        Whether records may have letters that are mostly not those of DNA or RNA.
+        Whether to accept records that are not DNA or RNA, such as proteins.
     """
 
     reference_path: str

@@ -1,7 +1,7 @@
-"""Passing the queries over one group of pages after the other (paper, section 2.2).
+"""Search the queries on one group of pages after the other (paper, section 2.2).
 
-As many pages stand in memory as fit. If not all do, the queries pass over each group, and the
-matches on all groups but the last wait in temporary files.
+A group is as many pages as fit into memory. If there are several groups, all queries are searched
+on each group, and temporary files keep the matches on all groups but the last.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.runtime.stats import Stats
 
 TASKS_AHEAD: Final = 2
-"""How many blocks more than there are threads are under way at once."""
+"""Number of blocks in work at once, beyond one for each thread."""
 
 MOST_SPILL_FILES: Final = 16
-"""The most files of earlier matches that are open at once; then they are merged into one."""
+"""Most spill files open at once; beyond it they are merged into one."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A block, and its matches on groups of pages that have been searched.
+    """A block of queries, and its matches on the groups of pages searched so far.
 
     Attributes
     ----------
     block : QueryBlock
         The queries.
     groups : list of BlockMems
-        Matches in the order of the groups.
+        The matches on each group, in the order of the groups.
     searched : bool
-        Whether those on the group that is searched now are among them.
+        Whether `groups` already has the matches on the group that is loaded now.
     """
 
     block: QueryBlock
@@ -47,18 +47,18 @@ class Task:
 
 
 class GroupPasses:
-    """Passes blocks of queries over groups of pages.
+    """Searches all blocks of queries on all groups of pages.
 
     Parameters
     ----------
     search : BlockSearch
-        Searches a block on the group that is loaded.
+        Searches a block on the loaded group.
     executor : concurrent.futures.ThreadPoolExecutor
         Runs the searches.
     threads : int
-        Its threads.
+        The number of its threads.
     stats : Stats
-        Takes the time that merging takes.
+        Collects the time of merging.
     """
 
     def __init__(
@@ -84,13 +84,14 @@ class GroupPasses:
         group_count : int
             The number of groups, at least 1.
         load_group : callable
-            Has the backend load the group of a number, in place of the one before.
+            Loads the group with the given number, in place of the group before.
         blocks : iterator of QueryBlock
-            The queries; drawn from once.
+            The queries; the iterator is read once.
         prepare : callable
-            Takes a block and all its matches, by a thread of the pool.
+            Receives a block and all its matches; a thread of the pool calls it.
         write : callable
-            Takes what `prepare` returns, by the calling thread, in the order of the blocks.
+            Receives the result of `prepare`, in the order of the blocks; the calling thread
+            calls it.
         """
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
@@ -114,10 +115,11 @@ class GroupPasses:
     def _tasks(
         self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems]
     ) -> Iterator[Task]:
-        """Yield each block with its matches from the files.
+        """Yield each block with its matches from the spill files.
 
-        Blocks that one thread would be busy with for long are searched here, by the main
-        thread with the help of the whole pool: a task of the pool must not wait for another.
+        A block that would keep one thread busy for long is searched here: the main thread shares
+        it among all threads of the pool. A task of the pool could not do that, because it must
+        not wait for another task.
         """
         strands = self._search.strands
         for block in blocks:
@@ -132,7 +134,7 @@ class GroupPasses:
     def _search_and_spill(
         self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems], file: SpilledMems
     ) -> None:
-        """Search all blocks on one group of pages, and keep the matches for later."""
+        """Search all blocks on one group of pages, and write the matches to a spill file."""
 
         def search(task: Task) -> BlockMems | None:
             if task.searched:
@@ -154,12 +156,12 @@ class GroupPasses:
         prepare: Callable[[QueryBlock, BlockMems], Result],
         write: Callable[[Result], None],
     ) -> None:
-        """Search all blocks on the last group, and add the earlier matches."""
+        """Search all blocks on the last group, and merge the matches on the earlier groups."""
 
         def search(task: Task) -> Result | None:
             if task.searched:
                 return prepare(task.block, self._merge(task.groups))
-            # Matches that have waited in a file belong to the whole block.
+            # A block cannot be halved if a spill file holds matches of the whole block.
             whole = bool(task.groups) or task.block.query_count == 1
             max_rows = UNBOUNDED if whole else self._search.sizes.most_rows
             mems = self._search.find_mems(task.block, max_rows)
@@ -179,7 +181,7 @@ class GroupPasses:
 
 
 def _keep_copies(blocks: Iterator[QueryBlock], queries: SpilledQueries) -> Iterator[QueryBlock]:
-    """Pass blocks on, keeping a copy of each for the next pass."""
+    """Yield the blocks, and write a copy of each to a file for the next group."""
     for block in blocks:
         queries.write_block(block)
         yield block

@@ -1,4 +1,4 @@
-"""How a run is divided: the index of its reference in groups of pages, and blocks of queries."""
+"""Plan a run: divide the index into pages and groups of pages, and choose the block size."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
 
 BLOCKS_OF_THREAD: Final = 4
-"""How many blocks of queries each thread is to have, if they are not too small then."""
+"""Number of blocks of queries for each thread, if that makes the blocks large enough."""
 
 SMALLEST_PART_OF_BLOCK: Final = 8
-"""No block is smaller than this part of the largest, however few the queries are."""
+"""The smallest block size is the largest block size divided by this number."""
 
 
 def plan_index(
@@ -28,29 +28,30 @@ def plan_index(
     threads: int,
     device_memory: int | None = None,
 ) -> ReferenceIndex[Any]:
-    """Divide what is searched into pages, and the pages into groups.
+    """Divide the reference into pages, and the pages into groups.
 
     Parameters
     ----------
     source : Reference or IndexFile
-        A reference to be indexed, or the file that holds its index.
+        A reference to index, or the file that holds its index.
     options : IndexOptions
-        How the index is to be built, or what the file must be.
+        How to build the index, or what the index file must hold.
     threads : int
-        How many pages are built at the same time.
+        Number of pages that are built at the same time.
     device_memory : int or None
-        The most bytes of pages that a device can hold at once; None without a device.
+        Most bytes of pages that a device can hold at once; None without a device.
 
     Returns
     -------
     KmerIndex or TreeIndex
-        The same for the same source, options and free memory. Nothing is built yet.
+        The plan of the index; no page is built yet. The same source, options and free memory
+        give the same plan.
 
     Raises
     ------
     OptionError
-        If the pages cannot be as large as was asked for, if another index file would be
-        needed, or if the limit of memory is too low.
+        If the pages cannot be as large as the user asks, if the index file does not fit the
+        options, or if the memory limit is too low.
     """
     budget = MemoryBudget.of(options.memory, device_memory)
     if isinstance(source, IndexFile):
@@ -67,7 +68,7 @@ def _new_index(
     length, kind = options.minimum_length, options.kind
     if isinstance(kind, KmerOptions):
         return KmerIndex.plan(reference, kind, length, budget)
-    # A search of tables needs nothing of trees.
+    # The k-mer search does not need the modules of the trees.
     from mummergpu.index.tree_index import TreeIndex
 
     return TreeIndex.plan(reference, kind, length, budget, threads)
@@ -89,31 +90,31 @@ def _open_index(
 def choose_block_size(
     asked: int | None, query_paths: Sequence[str], threads: int, most_bases: int
 ) -> int:
-    """Return about how many bases make a block of queries.
+    """Return the approximate number of bases in a block of queries.
 
     Parameters
     ----------
     asked : int or None
-        What the user asks for.
+        The number that the user asks for.
     query_paths : sequence of str
-        The files of queries, whose sizes count.
+        The files of queries; their sizes limit the block size.
     threads : int
         Number of working threads.
     most_bases : int
-        What the backend likes.
+        The best block size of the backend.
 
     Returns
     -------
     int
-        What was asked for; else what the backend likes, or less where the queries are few, so
-        that all threads have some blocks.
+        The number that the user asks for. Without one, the best size of the backend, or less if
+        there are few queries, so that every thread gets some blocks.
     """
     if asked is not None:
         return asked
     total = bytes_of(query_paths)
     if total is None:
         return most_bases
-    # A byte of a file is about a base.
+    # A byte of a file is about one base.
     fair = total // (BLOCKS_OF_THREAD * threads)
     return min(most_bases, max(fair, most_bases // SMALLEST_PART_OF_BLOCK))
 
@@ -126,22 +127,22 @@ def describe_plan(
     stats: Stats,
     notice: Callable[[str], None],
 ) -> None:
-    """Tell people and the report what is about to be done.
+    """Report the plan of the run, as a message and in the statistics.
 
     Parameters
     ----------
     index : KmerIndex or TreeIndex
-        What is searched, in its pages and groups.
+        The index, with its pages and groups.
     minimum_length : int
-        The fewest bases of a match.
+        Least length of a match, in bases.
     threads : int
         Number of working threads.
     backend : str
         The name of the backend.
     stats : Stats
-        Takes the numbers and settings.
+        Collects the numbers and settings.
     notice : callable
-        Takes a line for people.
+        Receives a progress message, shown with -v.
     """
     reference = index.reference
     records = len(reference.names)

@@ -1,8 +1,8 @@
-"""Temporary files for what must wait until the last pages have been searched.
+"""Temporary files that keep queries and matches until the last group of pages is searched.
 
-When the trees of all pages do not fit the memory together, the queries pass over one
-group of pages after the other. The queries themselves (standard input cannot be read
-twice) and their matches on the earlier groups wait here, in the order of the blocks.
+If all pages together do not fit into memory, all queries are searched on one group of pages
+after the other. These files keep the queries, because standard input cannot be read twice, and
+their matches on the earlier groups, in the order of the blocks.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from mummergpu.matching.columns import MemColumns
 
 
 class ArrayFile:
-    """Arrays written one after the other to a nameless file, and read back in order.
+    """A temporary file without a name; arrays are written to it and read back in order.
 
     Raises
     ------
     OutputError
-        If the folder for temporary files cannot take it.
+        If the file cannot be made in the folder for temporary files.
     """
 
     def __init__(self) -> None:
@@ -49,8 +49,8 @@ class ArrayFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file, which ends it."""
-        # Nobody will read what could not be written.
+        """Close the file, which also deletes it."""
+        # Closing can fail when it writes the last bytes; nobody will read them.
         with suppress(OSError):
             self._file.close()
 
@@ -89,19 +89,19 @@ class ArrayFile:
         Raises
         ------
         OutputError
-            If it cannot be read, or not all of it is there.
+            If the array cannot be read, or a part of it is missing.
         """
         with self._failures("temporary data cannot be read back"):
             try:
                 array: npt.NDArray[Any] = np.load(self._file, allow_pickle=False)
             except (EOFError, ValueError) as error:
-                # What numpy says of an array whose end, or beginning, is not there.
+                # numpy raises these if the beginning or the end of an array is missing.
                 raise OSError(errno.EIO, "the file is cut short") from error
         return array
 
     @contextmanager
     def _failures(self, what: str) -> Iterator[None]:
-        """Turn what can go wrong with the file into an `OutputError` that names its folder."""
+        """Turn an `OSError` of the file into an `OutputError` that names its folder."""
         try:
             yield
         except OSError as error:
@@ -109,31 +109,31 @@ class ArrayFile:
 
 
 class SpilledQueries(ArrayFile):
-    """The blocks of queries of a run."""
+    """A temporary file with the blocks of queries of a run."""
 
     def __init__(self) -> None:
         super().__init__()
         self.block_count = 0
 
     def write_block(self, block: QueryBlock) -> None:
-        """Append a block; blocks are numbered as they come."""
+        """Append a block; blocks are numbered in the order in which they are written."""
         self.write(block.padded_codes, block.offsets, block.names, block.name_offsets)
         self.block_count += 1
 
     def read_blocks(self) -> Iterator[QueryBlock]:
-        """Yield all blocks from the first on."""
+        """Yield all blocks, starting with the first."""
         self.rewind()
         for index in range(self.block_count):
             yield QueryBlock(index, self.read(), self.read(), self.read(), self.read())
 
 
 class SpilledMems(ArrayFile):
-    """The matches of all blocks on one group of pages."""
+    """A temporary file with the matches of all blocks on one group of pages."""
 
     def write_columns(self, columns: MemColumns) -> None:
         """Append the matches of a block on one strand."""
         self.write(columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
 
     def read_columns(self) -> MemColumns:
-        """Return the matches that were written after those returned before."""
+        """Return the next matches, in the order in which they were written."""
         return MemColumns(self.read(), self.read(), self.read(), self.read())

@@ -1,8 +1,8 @@
-"""What numba finds out about the arrays of a call, without numpy's masked arrays.
+"""Finds numba's types of plain arrays without an import of numpy's masked arrays.
 
-Before numba tells the type of an array it asks whether the array is a masked one. Numpy imports
-its masked arrays at that moment, which takes a twentieth of a small run. What is an array and of
-no derived class is not masked.
+Before numba returns the type of an array, it checks whether the array is masked. Numpy then
+imports its masked arrays, which takes a twentieth of the time of a small run. An array that is
+of no derived class is not masked, so it needs no check.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from numba import types
 
 _SEEN: Final[set[Any]] = set()
-"""The types that were told: numba itself holds them but weakly."""
+"""The types returned so far: numba holds only weak references to them."""
 
 
 def tell_types_of_plain_arrays(dispatcher: Any) -> None:
-    """Let a dispatcher tell the types of plain arrays by itself, and ask numba for others.
+    """Make a dispatcher find the types of plain arrays itself, and ask numba for other types.
 
     Parameters
     ----------
     dispatcher : Dispatcher
-        Of ``numba.njit``. If it has no method for that any more, it is left as it is.
+        A dispatcher from ``numba.njit``. It stays as it is if it no longer has the method for this.
     """
     ask_numba = getattr(dispatcher, "typeof_pyval", None)
     if ask_numba is None:
@@ -38,7 +38,7 @@ def tell_types_of_plain_arrays(dispatcher: Any) -> None:
 
 
 def type_of_plain_arrays(value: Any) -> Any:
-    """Return numba's type of a value, if it is an array of no derived class, or holds some.
+    """Return numba's type of a plain array (of no derived class), or of a tuple with some.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def type_of_plain_arrays(value: Any) -> Any:
     Returns
     -------
     numba type or None
-        What ``numba.typeof`` returns; None for other values, and where numba has changed.
+        The result of ``numba.typeof``; None for other values, or if numba has changed.
     """
     try:
         if type(value) is np.ndarray:
@@ -61,7 +61,7 @@ def type_of_plain_arrays(value: Any) -> Any:
         else:
             return None
     except Exception:
-        # Numba decides, and says what is wrong with the value if that is the reason.
+        # Numba then finds the type itself, or raises an error that explains the fault of the value.
         return None
     _SEEN.add(found)
     return found

@@ -1,6 +1,6 @@
-"""Where caches lie on disk, as the environment says.
+"""Finds the cache folders on disk from the environment variables.
 
-The environment is a parameter of each function, so that each can be asked about any.
+The environment is a parameter of each function, so that tests can pass any environment.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ _PROCESSOR_CODE: Final = "processor"
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """Return the folder in which everything lies that is kept between runs.
+    """Return the folder for all data that is kept between runs.
 
     Parameters
     ----------
     environment : mapping of str
-        ``MUMMERGPU_CACHE_DIR`` names the folder; else it is ``mummergpu`` in
-        ``XDG_CACHE_HOME``, else in ``~/.cache``. A variable that is empty counts as unset.
+        ``MUMMERGPU_CACHE_DIR`` names the folder. Otherwise it is ``mummergpu`` in
+        ``XDG_CACHE_HOME``, or in ``~/.cache``. An empty variable counts as unset.
 
     Returns
     -------
     Path or None
-        An absolute path that need not exist yet; None if there is no home either.
+        An absolute path that need not exist yet; None if there is no home folder either.
     """
     chosen = environment.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen).absolute()
     caches = environment.get("XDG_CACHE_HOME", "")
-    # The standard asks for an absolute path, and to ignore any other.
+    # The XDG standard says that a relative path must be ignored.
     if not os.path.isabs(caches):
         caches = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".cache")
     return Path(caches, _NAME) if os.path.isabs(caches) else None
@@ -43,8 +43,8 @@ def cache_folder(environment: Mapping[str, str]) -> Path | None:
 def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the folders that may keep code for this processor, the best first.
 
-    A folder that the user has chosen stands alone. Otherwise a folder of this user in the
-    temporary directory comes after the usual one, because a home can be read-only.
+    A folder that the user chose is the only one. Otherwise a folder of this user in the
+    temporary directory comes after the usual one, because a home folder can be read-only.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def can_be_written(folder: str) -> bool:
-    """Tell whether files can be made in a folder, or the folder itself made.
+    """Return whether this user can create files in a folder, or the folder itself.
 
     Parameters
     ----------

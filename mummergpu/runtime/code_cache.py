@@ -1,7 +1,7 @@
-"""Machine code from earlier runs, in the form in which numba asks for it.
+"""Gives numba the machine code of earlier runs through numba's cache interface.
 
-What is used of numba here has no promise to stay as it is. `KeptCode.suits` tells whether
-the parts that are needed are there. Whatever goes wrong later is a miss: numba compiles.
+This interface of numba is not public and may change. `KeptCode.suits` checks that the parts
+needed here exist. Any later error counts as a miss, and numba compiles.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from mummergpu.runtime.code_store import CodeStore
 
 _KEY_BYTES: Final = 32
 
-# Taken as early as possible: an update of the package while a process runs must not let it
-# keep code of the old sources under the name of the new.
+# Computed as early as possible: if the package is updated while a process runs, the process must
+# not save code from the old sources under the name of the new ones.
 _SOURCES: Final = digest_of_sources()
 
 
 class _Trouble:
-    """Passes on what a store says, as soon as there is someone to listen."""
+    """Passes the message of a store to a listener, as soon as there is one."""
 
     def __init__(self) -> None:
         self._waiting: list[str] = []
         self._listener: Callable[[str], None] | None = None
 
     def tell(self, line: str) -> None:
-        """Pass on a line, or keep it until there is a listener."""
+        """Pass a line to the listener, or keep it until there is one."""
         if self._listener is None:
             self._waiting.append(line)
         else:
             self._listener(line)
 
     def listen(self, listener: Callable[[str], None]) -> None:
-        """Take a listener, which gets what was said before, too."""
+        """Set the listener, and pass it the lines kept so far."""
         self._listener = listener
         for line in self._waiting:
             listener(line)
@@ -54,23 +54,23 @@ _chosen_places: list[tuple[str, ...]] = []
 
 
 def on_cache_trouble(listener: Callable[[str], None]) -> None:
-    """Call `listener` once, when code cannot be kept or what was kept is of no use.
+    """Call `listener` once, when code cannot be kept or kept code cannot be used.
 
     Parameters
     ----------
     listener : callable
-        Takes one line for people that names the folder.
+        Receives one line for the user that names the folder.
     """
     _trouble.listen(listener)
 
 
 def keep_code_in(places: tuple[str, ...]) -> None:
-    """Choose where code is kept, instead of where the environment says.
+    """Set the folders for code, instead of those from the environment.
 
     Parameters
     ----------
     places : tuple of str
-        As in `CodeStore`; none of them to keep nothing.
+        As in `CodeStore`; if empty, no code is kept.
     """
     _chosen_places[:] = [places]
     process_store.cache_clear()
@@ -83,7 +83,7 @@ def process_store() -> CodeStore:
     Returns
     -------
     CodeStore
-        By default it is where the environment of the process says.
+        The store, by default in the folders that the environment of the process names.
     """
     places = _chosen_places[0] if _chosen_places else processor_code_places(os.environ)
     if _SOURCES is None:
@@ -94,8 +94,8 @@ def process_store() -> CodeStore:
 class KeptCode:
     """The cache of one function, with the methods that a numba dispatcher calls.
 
-    Numba's own cache imports all that numba can compile before it looks on disk, which takes
-    two tenths of a second. The compiler imports that by itself where nothing is found.
+    Before numba's own cache looks on disk, it imports the code for everything that numba can
+    compile. That takes two tenths of a second. Here the compiler imports it, only on a miss.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class KeptCode:
     counts_references : bool
         Whether its code needs numba's runtime.
     options : str
-        The options with which it is compiled.
+        The options of its compilation.
     """
 
     cache_path = None
@@ -116,12 +116,12 @@ class KeptCode:
 
     @staticmethod
     def suits(dispatcher: Any) -> bool:
-        """Tell whether a dispatcher can be given such a cache.
+        """Return whether a dispatcher can use such a cache.
 
         Parameters
         ----------
         dispatcher : Dispatcher
-            Of ``numba.njit``.
+            A dispatcher from ``numba.njit``.
 
         Returns
         -------
@@ -142,14 +142,14 @@ class KeptCode:
         Parameters
         ----------
         signature : tuple of numba types
-            The arguments' types.
+            The types of the arguments.
         target_context : numba context
-            What the code is made for.
+            The target that the code is compiled for.
 
         Returns
         -------
         CompileResult or None
-            None if there is none that can be used.
+            None if no usable code is kept.
         """
         try:
             content = process_store().load(self._key(signature))
@@ -163,7 +163,7 @@ class KeptCode:
             result = rebuild(target_context, *pickle.loads(content))
             return result if tuple(result.signature.args) == tuple(signature) else None
         except Exception:
-            # The content is whole, so this numba is another one than the key can tell apart.
+            # The content is intact, so this numba differs in a way that the key does not cover.
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -174,11 +174,11 @@ class KeptCode:
         signature : tuple of numba types
             As in `load_overload`.
         result : CompileResult
-            What numba has compiled.
+            The code that numba compiled.
         """
         try:
-            # Neither code with an address of this process in it, nor code of sources that are
-            # not on disk any more.
+            # Code with an address of this process in it cannot be kept, nor code whose sources are
+            # no longer on disk.
             if result.lifted or result.library.has_dynamic_globals:
                 return
             if digest_of_sources() != _SOURCES:
@@ -191,13 +191,13 @@ class KeptCode:
             return
 
     def enable(self) -> None:
-        """Do nothing: it always is."""
+        """Do nothing: the cache is always enabled."""
 
     def disable(self) -> None:
         """Do nothing."""
 
     def flush(self) -> None:
-        """Do nothing: nothing can be out of date."""
+        """Do nothing: kept code cannot be out of date."""
 
     def _key(self, signature: Any) -> bytes:
         code = self._function.__code__
@@ -207,12 +207,12 @@ class KeptCode:
 
 
 class GuardedCache:
-    """Numba's own cache, with every failure turned into a miss.
+    """Numba's own cache, but every failure counts as a miss.
 
     Parameters
     ----------
     inner : numba cache
-        What does the work.
+        Numba's cache, which does the work.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -237,15 +237,15 @@ class GuardedCache:
 
 
 def keep(dispatcher: Any, counts_references: bool, options: str) -> None:
-    """Let a dispatcher look for machine code on disk before it compiles.
+    """Make a dispatcher look for machine code on disk before it compiles.
 
-    A function from outside the package is compiled in each process: the name of a generation
-    does not depend on its source.
+    A function from outside the package is compiled in each process, because the name of a
+    generation does not depend on its source.
 
     Parameters
     ----------
     dispatcher : Dispatcher
-        Of ``numba.njit``; anything else is left as it is.
+        A dispatcher from ``numba.njit``; any other object stays as it is.
     counts_references, options
         As in `KeptCode`.
     """
@@ -261,7 +261,7 @@ def keep(dispatcher: Any, counts_references: bool, options: str) -> None:
 
 
 def _keep_as_numba_does(dispatcher: Any) -> None:
-    """Let numba keep the code, in the folder of this generation; keep nothing if it will not."""
+    """Let numba keep the code in the folder of this generation; if it cannot, keep nothing."""
     folder = process_store().folder()
     if folder is None:
         return
@@ -280,7 +280,7 @@ def _keep_as_numba_does(dispatcher: Any) -> None:
 
 
 def _start_counting(target_context: Any) -> None:
-    """Start numba's runtime, or else import all that a compilation needs, which starts it."""
+    """Start numba's runtime; if that fails, import the compiler, which starts it."""
     try:
         from numba.core.runtime.nrt import rtsys
 
@@ -291,13 +291,13 @@ def _start_counting(target_context: Any) -> None:
 
 @cache
 def _processor() -> tuple[str, str, str, bool]:
-    """Return what LLVM makes code for: this machine, unless numba's settings say otherwise."""
+    """Return the target of LLVM: this machine, unless numba's settings name another one."""
     name = getattr(numba.config, "CPU_NAME", None)
     features = getattr(numba.config, "CPU_FEATURES", None)
     if name is None:
         name = binding.get_host_cpu_name()
     if features is None:
         features = binding.get_host_cpu_features().flatten()
-    # Numba leaves the AVX of some processors out.
+    # Numba does not use AVX on some processors.
     avx = bool(getattr(numba.config, "ENABLE_AVX", True))
     return binding.get_process_triple(), name, features, avx

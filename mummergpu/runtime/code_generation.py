@@ -1,8 +1,8 @@
-"""What all machine code of this program depends on, in one name.
+"""Computes one name from everything that the machine code of this program depends on.
 
-Numba looks at the file of a function to see whether its machine code is out of date, and not
-at the functions and constants from other files that were compiled into it. Here the sources of
-the whole package count.
+Numba checks only the file of a function to see whether its machine code is out of date. It does
+not check functions and constants from other files that were compiled into it. The name here
+depends on the sources of the whole package.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SETTINGS: Final = (
     *("CPU_NAME", "CPU_FEATURES", "LLVM_REFPRUNE_PASS"),
     *("LLVM_REFPRUNE_FLAGS", "USE_LLVMLITE_MEMORY_MANAGER", "ENABLE_PROFILING", "NRT_STATS"),
 )
-"""Names in ``numba.config`` that make a difference to machine code."""
+"""The settings in ``numba.config`` that affect machine code."""
 
 
 def generation_of_code(sources: str) -> str:
@@ -37,7 +37,7 @@ def generation_of_code(sources: str) -> str:
     Parameters
     ----------
     sources : str
-        Of `digest_of_sources`.
+        The digest from `digest_of_sources`.
 
     Returns
     -------
@@ -54,8 +54,8 @@ def generation_of_code(sources: str) -> str:
 def digest_of_sources(package: str = PACKAGE) -> str | None:
     """Return a digest of the names and texts of all Python files of a package.
 
-    The texts are read each time, which takes a millisecond: the time that a file was changed
-    can be the same for two versions of it.
+    The texts are read each time, which takes a millisecond, because two versions of a file can
+    have the same modification time.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ def digest_of_sources(package: str = PACKAGE) -> str | None:
     Returns
     -------
     str or None
-        32 hexadecimal digits; None if the sources are not there or cannot be read.
+        32 hexadecimal digits; None if the sources are missing or cannot be read.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
     try:
         paths = sorted(_python_files(package))
         for path in paths:
             name, text = os.fsencode(path[len(package) :]), _read(path)
-            # Lengths keep the parts apart.
+            # The lengths separate the parts.
             digest.update(b"%d %d " % (len(name), len(text)))
             digest.update(name)
             digest.update(text)
@@ -82,7 +82,7 @@ def digest_of_sources(package: str = PACKAGE) -> str | None:
 
 
 def _read(path: str) -> bytes:
-    """Return all of a file; with so many, what `open` does besides is most of the time."""
+    """Return the content of a file, without the slower `open`: the package has many files."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []

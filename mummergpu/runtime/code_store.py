@@ -1,15 +1,15 @@
-"""Machine code on disk, which nothing that happens to the disk can turn into a failure.
+"""Keeps machine code on disk; no fault of the disk makes a run fail.
 
 A store has a generation: a name for everything that all of its code depends on. The code of
-one generation lies in one folder, in a file for each function and signature. A file begins
-with a header (see `_HEADER`) that holds the length and the BLAKE2 digest of what follows; the
-key of the code is part of the digest. Whatever does not hold together counts as not there.
+one generation lies in one folder, with one file for each function and signature. A file begins
+with a header (see `_HEADER`) that holds the length and the BLAKE2 digest of the content; the
+digest covers the key of the code too. A file that does not match its header counts as missing.
 
-Files appear under a temporary name and are renamed, so that processes can share a folder.
-Each process holds a shared lock on the generation that it uses. A generation that nobody
-holds can be removed when the folder has grown too large.
+Files are written under a temporary name and renamed, so that processes can share a folder. Each
+process holds a shared lock on the generation that it uses. A generation without a lock can be
+removed when the folder has grown too large.
 
-Code is loaded only from a folder that belongs to this user or to root, and that no one else
+Code is loaded only from a folder that belongs to this user or to root, and that no other user
 can write to.
 """
 
@@ -29,10 +29,10 @@ from hashlib import blake2b
 from typing import Final
 
 MAXIMUM_BYTES: Final = 64 << 20
-"""Older generations are removed when all of them together are larger."""
+"""Older generations are removed when the total size of all generations exceeds this."""
 
 ABANDONED_SECONDS: Final = 3600
-"""An unfinished file that is older belongs to no living process."""
+"""An unfinished file that is older belongs to no running process."""
 
 _SECONDS_BETWEEN_MARKS: Final = 86400
 """The time of the last use is noted at most once a day."""
@@ -42,7 +42,7 @@ _UNFINISHED: Final = ".unfinished"
 _LOCK: Final = "lock"
 _GENERATION: Final = re.compile("[0-9a-f]{32}")
 
-# Others may read what is kept: an image of a container can bring code that root has compiled.
+# Other users may read the code: a container image can contain code that root has compiled.
 _FOLDER_MODE: Final = 0o755
 _FILE_MODE: Final = 0o644
 
@@ -62,18 +62,17 @@ class CodeStore:
     Parameters
     ----------
     places : sequence of str
-        Absolute paths of folders, the best first. None of them need exist. Where there are
-        none, nothing is kept.
+        Absolute paths of folders, the best first; they need not exist. If empty, nothing is kept.
     generation : str
         32 hexadecimal digits.
     tell : callable
-        Takes one line for people; called at most once, when the disk has caused trouble.
+        Receives one line for the user; called at most once, when the disk has caused trouble.
     maximum_bytes : int
         As `MAXIMUM_BYTES`.
 
     Notes
     -----
-    Calls must not overlap. Numba's lock around compilations sees to that.
+    Calls must not overlap. Numba's lock around compilations ensures that.
     """
 
     def __init__(
@@ -95,12 +94,12 @@ class CodeStore:
         self._locks: list[int] = []
 
     def load(self, key: bytes) -> bytes | None:
-        """Return what was kept under a key.
+        """Return the content kept under a key.
 
         Parameters
         ----------
         key : bytes
-            At most 32 bytes that are different for different code.
+            At most 32 bytes, different for different code.
 
         Returns
         -------
@@ -124,7 +123,7 @@ class CodeStore:
         return None
 
     def save(self, key: bytes, content: bytes) -> None:
-        """Keep content under a key, or tell why that is not possible.
+        """Keep content under a key, or report why that is not possible.
 
         Parameters
         ----------
@@ -139,7 +138,7 @@ class CodeStore:
                 self._write(place, key, pack(content, key))
             except OSError as error:
                 self.trouble("cannot be kept in", place, error)
-                # What others have kept there is still of use.
+                # Code that others have kept there can still be loaded.
                 del self._writable[0]
                 continue
             if not self._has_pruned:
@@ -148,7 +147,7 @@ class CodeStore:
             return
 
     def folder(self) -> str | None:
-        """Make the folder of this generation, for a cache that looks after its own files.
+        """Create the folder of this generation, for a cache that manages its own files.
 
         Returns
         -------
@@ -162,16 +161,16 @@ class CodeStore:
         return None
 
     def trouble(self, what: str, place: str, error: OSError | None) -> None:
-        """Tell the first trouble of all.
+        """Report a fault, if it is the first one.
 
         Parameters
         ----------
         what : str
-            What is the matter with compiled code, up to the name of the folder.
+            The first part of the message, up to the name of the folder.
         place : str
             The folder.
         error : OSError or None
-            The reason, if the system gave one.
+            The system's error, if there is one.
         """
         if not self._has_told:
             self._has_told = True
@@ -179,7 +178,7 @@ class CodeStore:
             self._tell(f"compiled code {what} {place}{reason}")
 
     def close(self) -> None:
-        """Let go of the folders; the store must not be used any more."""
+        """Close the folders; the store must not be used afterwards."""
         for descriptor in (*self._folders.values(), *self._locks):
             os.close(descriptor)
         self._folders.clear()
@@ -213,7 +212,7 @@ class CodeStore:
             os.makedirs(place, mode=_FOLDER_MODE, exist_ok=True)
             with suppress(FileExistsError):
                 os.mkdir(path, mode=_FOLDER_MODE)
-        # Until a folder is made here, asking once more for each function would be in vain.
+        # Until a folder is created here, further checks for each function would fail too.
         self._without_folder.add(place)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -227,7 +226,7 @@ class CodeStore:
         return descriptor
 
     def _hold(self, folder: int, create: bool) -> None:
-        """Take a shared lock on a generation until the process ends, where that is possible."""
+        """Take a shared lock on a generation until the process ends, if possible."""
         with suppress(OSError):
             try:
                 flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
@@ -251,7 +250,7 @@ def refuse_unsafe(folder: int) -> None:
     Raises
     ------
     UnsafeFolderError
-        If it belongs to another user than this one and root, or if others can write to it.
+        If it belongs to neither this user nor root, or if other users can write to it.
     """
     found = os.fstat(folder)
     if found.st_uid not in (0, os.geteuid()):
@@ -261,7 +260,7 @@ def refuse_unsafe(folder: int) -> None:
 
 
 def pack(content: bytes, key: bytes) -> bytes:
-    """Return the bytes of the file that keeps content under a key.
+    """Return the bytes of the file for content under a key.
 
     Parameters
     ----------
@@ -291,7 +290,7 @@ def unpack(stored: bytes, key: bytes) -> bytes | None:
     Returns
     -------
     bytes or None
-        None if the file was cut, damaged, kept under another key, or is of another kind.
+        None if the file is truncated, damaged, kept under another key, or of another kind.
     """
     if len(stored) < _HEADER.size:
         return None
@@ -301,18 +300,18 @@ def unpack(stored: bytes, key: bytes) -> bytes | None:
 
 
 def prune(place: str, current: str, maximum_bytes: int) -> None:
-    """Remove the generations that were not used for the longest time, and abandoned files.
+    """Remove the least recently used generations, and abandoned files.
 
-    A generation that a process holds stays, and so does the current one.
+    The current generation stays, and so does one that a process has locked.
 
     Parameters
     ----------
     place : str
-        The folder of all generations; anything else in it is left alone.
+        The folder of all generations; other files in it stay.
     current : str
         The generation that this process uses.
     maximum_bytes : int
-        How much may stay.
+        The most bytes that may stay.
     """
     with suppress(OSError):
         _remove_abandoned(os.path.join(place, current))
@@ -334,7 +333,7 @@ def prune(place: str, current: str, maximum_bytes: int) -> None:
 
 @contextmanager
 def _nobody_holds(generation: str) -> Iterator[bool]:
-    """Lock a generation against others for a while; yield whether that was possible."""
+    """Lock a generation for the block of a ``with`` statement; yield whether that succeeded."""
     lock = -1
     try:
         try:
@@ -353,7 +352,7 @@ def _remove_abandoned(folder: str) -> None:
     for name in os.listdir(folder):
         if name.endswith(_UNFINISHED):
             path = os.path.join(folder, name)
-            # Another process may have been faster.
+            # Another process may have removed it first.
             with suppress(OSError):
                 if os.lstat(path).st_mtime < time.time() - ABANDONED_SECONDS:
                     os.unlink(path)

@@ -1,4 +1,4 @@
-"""How the hot loops are compiled: one decorator, one set of options.
+"""Compiles the hot loops: decorators with one common set of options.
 
 `jit` is numba's ``njit`` with a cache on disk and the interpreter lock released, so
 that compiled functions run side by side in a pool of Python threads.
@@ -28,8 +28,8 @@ _COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
 def _without_counting() -> dict[str, Any]:
     """Return the options of functions that count no references.
 
-    Numba has a private one for that. Where it does not, the functions count: they are slower,
-    and their results are the same.
+    Numba has a private option for that. If a version of numba lacks it, the functions count
+    references: they are slower, with the same results.
     """
     try:
         from numba.core.cpu import CPUTargetOptions
@@ -68,7 +68,7 @@ def jit(function: Function) -> Function:
 
 
 def inline(function: Function) -> Function:
-    """Compile `function` into each compiled caller, where it costs no call.
+    """Compile `function` into each compiled caller, to save the call.
 
     Parameters
     ----------
@@ -84,16 +84,16 @@ def inline(function: Function) -> Function:
 
 
 def jit_without_refcounts(function: Function) -> Function:
-    """As `jit`, for functions that create no array and slice none.
+    """Compile as `jit` does, for functions that create no array and slice none.
 
-    Their arrays are lent by the caller, so nobody needs to count references to them. Numba
-    counts with atomic operations wherever an array goes into an inlined function; where that
-    happens every few nanoseconds it costs three quarters of the time.
+    The caller keeps their arrays alive, so these functions need not count references. Numba
+    counts with atomic operations whenever an array is passed to an inlined function. In loops
+    of a few nanoseconds per step, that takes three quarters of the time.
 
     Parameters
     ----------
     function : callable
-        A function in numba's subset of Python that uses just the arrays it is given.
+        A function in numba's subset of Python that uses only arrays from its arguments.
 
     Returns
     -------
@@ -104,12 +104,12 @@ def jit_without_refcounts(function: Function) -> Function:
 
 
 def inline_without_refcounts(function: Function) -> Function:
-    """As `inline`, for functions that create no array and slice none.
+    """Compile as `inline` does, for functions that create no array and slice none.
 
     Parameters
     ----------
     function : callable
-        A small function in numba's subset of Python that uses just the arrays it is given.
+        A small function in numba's subset of Python that uses only arrays from its arguments.
 
     Returns
     -------
@@ -121,10 +121,11 @@ def inline_without_refcounts(function: Function) -> Function:
 
 @inline
 def unsigned(number: int) -> int:
-    """Return an index that is known not to be negative as one that cannot be.
+    """Return a non-negative index as an unsigned number.
 
-    Compiled indexing counts negative indices from the end; without that check the hottest
-    loops are a fifth faster. Not for arithmetic, where signs must not be mixed.
+    Compiled code checks whether an index is negative, to count it from the end. Without that
+    check the hottest loops are a fifth faster. Do not use it for arithmetic, where signed and
+    unsigned numbers must not be mixed.
 
     Parameters
     ----------
@@ -141,12 +142,12 @@ def unsigned(number: int) -> int:
 
 @inline
 def widened(number: int) -> int:
-    """Return a number of an array as 64 bits wide, before it is shifted or multiplied.
+    """Return a number from an array as 64 bits, before it is shifted or multiplied.
 
     Parameters
     ----------
     number : int
-        Of any integer type; if it is unsigned, less than 2**63.
+        A number of any integer type; if it is unsigned, it is less than 2**63.
 
     Returns
     -------
@@ -162,8 +163,8 @@ def on_first_compilation(announce: Callable[[], None]) -> None:
     Parameters
     ----------
     announce : callable
-        Called without arguments, at most once in the life of the process; never if numba
-        does not tell when it compiles.
+        Called without arguments, at most once per process; never if numba does not report when it
+        compiles.
     """
     with suppress(ImportError, AttributeError):
         from numba.core import event
@@ -185,25 +186,25 @@ def on_first_compilation(announce: Callable[[], None]) -> None:
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of an element of a contiguous array, or of what lies after it.
+    """Prefetch the cache line of an element of a contiguous array, or of memory after it.
 
-    It never faults, and it changes nothing. To compiled functions it is known as
+    A prefetch never faults and changes no data. Compiled functions call it as
     ``prefetch(array, index)``.
 
     Parameters
     ----------
     typing_context : numba typing context
-        As every intrinsic of numba gets it; not used.
+        The context that numba passes to every intrinsic; not used.
     array : numba array type
-        Of ``array``, a C-contiguous array of any dtype and shape.
+        The type of ``array``, a C-contiguous array of any dtype and shape.
     index : numba integer type
-        Of ``index``, a position in ``array``, counted in elements from 0 whatever the
+        The type of ``index``, a position in ``array``, counted in elements from 0 for any number of
         dimensions; it may lie outside.
 
     Returns
     -------
     signature, callable
-        Of a function that returns nothing, and what makes its code.
+        The signature of a function that returns nothing, and the generator of its code.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -215,7 +216,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         function = builder.module.globals.get("llvm.prefetch.p0") or ir.Function(
             builder.module, function_type, "llvm.prefetch.p0"
         )
-        # For reading (0), into all caches (3), as data (1).
+        # Prefetch for reading (0), into all caches (3), as data (1).
         builder.call(function, [address, *(ir.Constant(integer, value) for value in (0, 3, 1))])
         return context.get_dummy_value()
 

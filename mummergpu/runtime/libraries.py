@@ -1,4 +1,4 @@
-"""Which libraries are there, asked without trusting any of them to be whole."""
+"""Finds installed libraries, even if some of them are broken."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Library:
-    """A library as it was found.
+    """The state of a library on this machine.
 
     Attributes
     ----------
     name : str
-        What pip calls it.
+        The name of the library for pip.
     version : str or None
         The installed version; None if it is not installed.
     problem : str or None
@@ -27,25 +27,25 @@ class Library:
 
 
 def look_for(name: str, module: str) -> Library:
-    """Look for a library, and import it.
+    """Find a library, and import it.
 
     Parameters
     ----------
     name : str
-        What pip calls it.
+        The name of the library for pip.
     module : str
         The module that must be importable.
 
     Returns
     -------
     Library
-        Whatever goes wrong is its problem.
+        The library; any error becomes its `problem`.
     """
     version = None
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        # Systems other than pip's may install it too; the import decides.
+        # A tool other than pip may have installed it; the import decides.
         pass
     try:
         importlib.import_module(module)
@@ -57,17 +57,17 @@ def look_for(name: str, module: str) -> Library:
 
 
 def in_one_line(error: Exception) -> str:
-    """Return what an exception says, in one line.
+    """Return the message of an exception in one line.
 
     Parameters
     ----------
     error : Exception
-        Of any library.
+        An exception from any library.
 
     Returns
     -------
     str
-        The first line of its message, or its class where it has none.
+        The first line of its message, or the name of its class if it has none.
     """
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""How much memory there is to take: the machine's, or the container's."""
+"""Measures the free memory of the machine, or of the container."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ _OWN_CGROUPS: Final = "/proc/self/cgroup"
 _CGROUPS: Final = "/sys/fs/cgroup"
 
 _UNLIMITED: Final = 1 << 62
-"""Version 1 writes a number near 2**63 where there is no limit."""
+"""Control groups of version 1 report a number near 2**63 if there is no limit."""
 
 
 PROCESS_BYTES: Final = 512 << 20
-"""A run may take this much memory besides its limit: for the interpreter, the libraries, the
-compiled code and the blocks of queries that are under way."""
+"""The memory that a run may take besides its limit: for the interpreter, the libraries, the
+compiled code and the blocks of queries in work."""
 
 PROCESS_BYTES_PER_THREAD: Final = 32 << 20
-"""And this much for each thread."""
+"""The further memory that a run may take for each thread."""
 
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """How much memory an index may take.
+    """The memory that an index may take.
 
     Attributes
     ----------
     host : int
-        The most bytes for the reference, its index and the construction of that.
+        The most bytes for the reference, its index and the construction of the index.
     device : int or None
-        The most bytes for the pages that stand in the memory of a device together; None
-        without a device.
+        The most bytes for all pages in the memory of a device together; None without a device.
     is_limit : bool
-        Whether the user has set the host's part, so that no run may exceed it.
+        Whether the user set the limit of the host, which no run may then exceed.
     """
 
     host: int
@@ -45,20 +44,20 @@ class MemoryBudget:
 
     @classmethod
     def of(cls, limit: int | None, device: int | None = None) -> MemoryBudget:
-        """Return the budget under a limit in bytes; without one, half of what is free."""
+        """Return the budget for a limit in bytes; without a limit, half of the free memory."""
         if limit is None:
             return cls(free_memory() // 2, device)
         return cls(limit, device, is_limit=True)
 
 
 def free_memory() -> int:
-    """Return how much memory can be taken without pushing out what is in use.
+    """Return how much memory can be allocated without forcing used memory out.
 
     Returns
     -------
     int
-        In bytes; what the kernel calls available, or half of all where it does not say. In a
-        container it is no more than what the limits of its control groups leave.
+        The bytes that the kernel reports as available, or half of all memory if it reports none. In
+        a container, at most the bytes that the limits of its control groups leave.
     """
     return min([_available_memory(), *_left_in_cgroups(Path(_OWN_CGROUPS), Path(_CGROUPS))])
 
@@ -75,14 +74,15 @@ def _available_memory() -> int:
 
 
 def _left_in_cgroups(own: Path, mounted: Path) -> Iterator[int]:
-    """Yield what each limit on this process's control groups leaves, in bytes.
+    """Yield the bytes that each limit on this process's control groups leaves.
 
     Parameters
     ----------
     own : Path
-        The file that names the groups of this process, a line a hierarchy.
+        The file that names the groups of this process, one line per hierarchy.
     mounted : Path
-        Where the hierarchies are mounted: version 2 itself, version 1 in ``memory`` below.
+        The folder where the hierarchies are mounted: version 2 itself, version 1 in its subfolder
+        ``memory``.
     """
     try:
         lines = own.read_text().splitlines()
@@ -102,17 +102,17 @@ def _left_in_cgroups(own: Path, mounted: Path) -> Iterator[int]:
 def _left_below(
     root: Path, name: str, limit_file: str, usage_file: str, reclaimable: str
 ) -> Iterator[int]:
-    """Yield what a group and all groups above it leave.
+    """Yield the bytes that a group and all groups above it leave.
 
-    Inside a container the group's own name may be that of the host, where nothing is mounted;
-    then the root of what is mounted is the container's group.
+    Inside a container the group's name may be its name on the host, which is not mounted. The
+    root of the mounted hierarchy is then the container's group.
     """
     group = root / name.lstrip("/")
     while True:
         limit = _number_in(group / limit_file)
         if limit is not None and limit < _UNLIMITED:
             used = _number_in(group / usage_file) or 0
-            # Cached pages of files count as used, and are given up when memory is short.
+            # Cached file pages count as used, but the kernel frees them when memory is short.
             used -= _statistic(group / "memory.stat", reclaimable)
             yield max(0, limit - max(0, used))
         if group == root or root not in group.parents:
@@ -121,7 +121,7 @@ def _left_below(
 
 
 def _number_in(path: Path) -> int | None:
-    """Return the number that a file holds; None for the word "max", or without the file."""
+    """Return the number in a file; None if it holds the word "max" or does not exist."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -129,7 +129,7 @@ def _number_in(path: Path) -> int | None:
 
 
 def _statistic(path: Path, name: str) -> int:
-    """Return a number of a file of names and numbers, 0 if it has none of that name."""
+    """Return the number with a given name in a file of names and numbers, 0 if it is missing."""
     try:
         for line in path.read_text().splitlines():
             words = line.split()

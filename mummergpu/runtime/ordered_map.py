@@ -1,4 +1,4 @@
-"""Work on many items side by side, take the results in order, keep few in memory."""
+"""Processes many items in parallel, returns the results in order, and keeps few in memory."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def ordered_map(
     executor : concurrent.futures.Executor
         Runs `work`.
     window : int
-        The most items that are under way, or done and not yet taken.
+        The most items that are in work, or done but not yet passed to `take`.
     items : iterable
-        Drawn from by the calling thread when there is room in the window.
+        The items; the calling thread draws the next one when the window has space.
     work : callable
-        Returns a result, or None to have the item cut into smaller ones.
+        Returns a result, or None if the item must be split into smaller ones.
     take : callable
-        Called by the calling thread, in the order of the items.
+        Receives the results in the calling thread, in the order of the items.
     cut : callable, optional
-        Returns the items that take the place of one whose result was None.
+        Returns the smaller items that replace an item whose result was None.
 
     Raises
     ------
     Exception
-        The first that `items`, `work` or `take` raises; nothing further is started.
+        The first exception that `items`, `work` or `take` raises; no further work starts.
     """
     under_way: deque[tuple[Item, Future[Result | None]]] = deque()
 
@@ -72,18 +72,17 @@ def ordered_map(
 
 
 class Prefetcher(Generic[Item]):
-    """Draws items in a thread of its own, a few more than have been asked for.
+    """Draws items ahead of the consumer, in a thread of its own.
 
-    A context manager, and an iterator over the items. Whatever `items` raises is raised to
-    whoever asks for the next item, after those before it. At the end of the block the thread
-    has ended.
+    It is a context manager and an iterator over the items. If `items` raises an exception, the
+    iterator raises it after the items before it. The thread ends before the ``with`` block does.
 
     Parameters
     ----------
     items : iterable
-        Drawn from by the thread, from the start of the block on.
+        The items; the thread draws them from the start of the ``with`` block.
     most : int
-        How many items wait at most.
+        The most items that wait.
     """
 
     def __init__(self, items: Iterable[Item], most: int) -> None:
@@ -104,7 +103,8 @@ class Prefetcher(Generic[Item]):
     ) -> None:
         self._stopped = True
         while self._thread.is_alive():
-            # Make room for what the thread is about to hand over, so that it sees the end.
+            # Remove an item from the queue, so that the thread can add its own and then see the
+            # end.
             try:
                 self._waiting.get(timeout=0.01)
             except queue.Empty:

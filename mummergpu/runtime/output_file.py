@@ -1,7 +1,7 @@
-"""Files that appear under their name only when they are complete.
+"""Output files that appear under their name only when they are complete.
 
-Whatever goes wrong before, nothing of a real file is left, and an older file of that name
-stays as it was (see `unfinished_file`). Pipes and devices are written as they are.
+If a run fails earlier, nothing is left of a regular file, and an older file of that name stays
+as it was (see `unfinished_file`). Pipes and devices are written directly.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _KEEP_SIZE: Final = 1  # FALLOC_FL_KEEP_SIZE
 class OutputFile:
     """A stream of bytes into a file, a pipe, a device or standard output.
 
-    As a context manager it completes the file at the end of the block, or abandons it if
-    the block ends in an exception.
+    As a context manager it completes the file at the end of the ``with`` block, or abandons it
+    if the block raises an exception.
 
     Parameters
     ----------
     path : str
         The file; "-" is standard output.
     durable : bool
-        Whether a file and its name are to be on the disk when it is complete, and the content
-        before the name. That takes as long as the disk needs for all that was written.
+        Whether completion waits until the content, and then the name, are on the disk. That takes
+        as long as the disk needs to write the file.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class OutputFile:
         else:
             if not stat.S_ISREG(found.st_mode):
                 return descriptor
-            # It was opened because a rename would replace even a file that may not be written.
+            # It was opened only to check permission: a rename would replace even a read-only file.
             os.close(descriptor)
             mode = stat.S_IMODE(found.st_mode)
         self._file = UnfinishedFile(target, mode)
@@ -111,7 +111,7 @@ class OutputFile:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
             except BlockingIOError:
-                # Whoever shares the pipe may have made it non-blocking.
+                # Another process that shares the pipe may have made it non-blocking.
                 select.select([], [self._descriptor], [])
             except BrokenPipeError:
                 raise
@@ -120,16 +120,16 @@ class OutputFile:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file that appears when it is complete, no pipe and no device."""
+        """Whether it is a regular file, which appears when complete, not a pipe or a device."""
         return self._file is not None
 
     def write_start(self, data: bytes) -> None:
-        """Write over the first bytes of a file; what is written next goes to its end as before.
+        """Overwrite the first bytes of a file; later writes still go to its end.
 
         Parameters
         ----------
         data : bytes
-            No more than has been written.
+            The new first bytes, at most as many as have been written.
 
         Raises
         ------
@@ -144,9 +144,9 @@ class OutputFile:
             raise self._failure("cannot be written", error) from error
 
     def _reserve(self) -> None:
-        """Have the file system find room for a large file in large steps.
+        """Reserve disk space for a large file in large steps.
 
-        Writing takes a third less time then. Nothing is lost if it cannot or will not.
+        Writing then takes a third less time. A file system that cannot reserve does no harm.
         """
         if not self._may_reserve or self._written < max(self._reserved, _RESERVE_FROM):
             return
@@ -164,25 +164,25 @@ class OutputFile:
         """
         try:
             if self._reserved:
-                # The file is as long as this already; what is after its end is given back.
+                # The file already has this length; the call frees the reserved space after its end.
                 os.ftruncate(self._descriptor, self._written)
             if self._file is not None:
                 self._file.finish(self._durable)
             elif self._owns_descriptor:
                 self._close()
             else:
-                # Closing a copy lets the file system report what it has put off.
+                # Closing a copy of the descriptor lets the file system report delayed errors.
                 os.close(os.dup(self._descriptor))
         except OSError as error:
             self.abandon()
             raise self._failure("cannot be completed", error) from error
 
     def abandon(self) -> None:
-        """Close and remove what has been written, if it is not the user's to keep."""
+        """Close the file, and remove it if it is an unfinished regular file."""
         if self._file is not None:
             self._file.abandon()
             return
-        # The failure that led here is the one to report.
+        # Only the first failure, which led here, is reported.
         with suppress(OSError):
             self._close()
 
@@ -211,7 +211,7 @@ class OutputFile:
 
 
 def _descriptor_named(path: str) -> int | None:
-    """Return the open descriptor that a path stands for, if it does."""
+    """Return the open descriptor that a path names, None if it names none."""
     if path == STANDARD_OUTPUT:
         return 1
     absolute = os.path.abspath(path)
@@ -220,10 +220,10 @@ def _descriptor_named(path: str) -> int | None:
 
 
 def _allocate(descriptor: int, begin: int, end: int) -> bool:
-    """Reserve room for a stretch of a file; tell whether the system has done it.
+    """Reserve disk space for a part of a file; return whether the system did.
 
-    `os.posix_fallocate` will not do: where the file system cannot reserve, it writes to every
-    block.
+    `os.posix_fallocate` is unsuitable: if the file system cannot reserve space, it writes to
+    every block.
     """
     try:
         allocate = ctypes.CDLL(None).fallocate

@@ -1,4 +1,4 @@
-"""One line on a terminal that says how far a run has come."""
+"""Shows the progress of a run on one line of a terminal."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ DELAY: Final = 2.0
 """Seconds before the line appears: shorter runs show none."""
 
 INTERVAL: Final = 0.5
-"""Seconds between two looks at the clock."""
+"""Seconds between two updates of the line."""
 
 _CLEAR_LINE: Final = "\r\x1b[K"
 
 
 class NullProgress:
-    """Shows no progress; lines of text are written as they come.
+    """Shows no progress, and writes lines of text at once.
 
     Parameters
     ----------
     stream : text stream
-        Where lines of text go: standard error.
+        The stream for lines of text: standard error.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def pages(self, done: int, total: int) -> None:
-        """Take note of how many pages are built."""
+        """Record how many pages are built."""
 
     def reads(self, done: int, fraction: float | None) -> None:
-        """Take note of how many reads are done."""
+        """Record how many reads are done."""
 
     def write_line(self, text: str) -> None:
         """Write a line of text for the user.
@@ -42,7 +42,7 @@ class NullProgress:
         Parameters
         ----------
         text : str
-            Without the line end.
+            The text without the line end.
         """
         self._stream.write(text + "\n")
         self._stream.flush()
@@ -54,8 +54,8 @@ class NullProgress:
 class Progress(NullProgress):
     """Shows pages built, reads done, reads per second and the time left, on one line.
 
-    The line appears when the run has lasted two seconds, is rewritten in place and is
-    wiped at the end. All methods may be called by any thread.
+    The line appears when the run has lasted two seconds, is rewritten in place and is erased at the
+    end. Any thread may call all methods.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Progress(NullProgress):
     clock : callable
         Returns seconds; only differences count.
     ticking : bool
-        Keep the line up to date from a thread of its own.
+        Whether a thread keeps the line up to date.
     """
 
     def __init__(
@@ -87,27 +87,27 @@ class Progress(NullProgress):
             self._ticker.start()
 
     def pages(self, done: int, total: int) -> None:
-        """Take note of how many pages are built.
+        """Record how many pages are built.
 
         Parameters
         ----------
         done : int
-            Pages whose trees stand.
+            The number of pages whose index is built.
         total : int
-            Pages that the reference is cut into.
+            The number of pages that the reference is divided into.
         """
         with self._lock:
             self._pages = (done, total)
 
     def reads(self, done: int, fraction: float | None) -> None:
-        """Take note of how many reads are done.
+        """Record how many reads are done.
 
         Parameters
         ----------
         done : int
-            Reads whose matches are written.
+            The number of reads whose matches are written.
         fraction : float, optional
-            The part of the whole work on reads that is done, 0 to 1, where it is known.
+            The share of the work on reads that is done, 0 to 1, if it is known.
         """
         with self._lock:
             if self._reads is None:
@@ -120,7 +120,7 @@ class Progress(NullProgress):
         Parameters
         ----------
         text : str
-            Without the line end.
+            The text without the line end.
         """
         with self._lock:
             self._wipe()
@@ -139,7 +139,7 @@ class Progress(NullProgress):
                 self._visible = True
 
     def close(self) -> None:
-        """Wipe the line and show no other."""
+        """Erase the line and show no further one."""
         with self._lock:
             self._closed.set()
             self._wipe()
@@ -147,7 +147,7 @@ class Progress(NullProgress):
             self._ticker.join()
 
     def _tick(self) -> None:
-        # A terminal that has gone away must not end the run.
+        # A closed terminal must not end the run.
         with suppress(OSError):
             while not self._closed.wait(INTERVAL):
                 self.draw()
@@ -183,7 +183,7 @@ class Progress(NullProgress):
 
 
 def _duration(seconds: float) -> str:
-    """Return a time as people say it, in the two largest units."""
+    """Return a duration as text, in its two largest units."""
     minutes, rest = divmod(round(max(seconds, 0.0)), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

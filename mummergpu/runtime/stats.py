@@ -1,6 +1,6 @@
 """Counters and stage timers of a run, shared by its threads.
 
-The stages bear MUMmerGPU 2.0's names where it had the same stage. Seconds are summed over
+A stage has the name from MUMmerGPU 2.0 if that program had the same stage. Seconds are summed over
 threads, so that stages that overlap can add up to more than ``end_to_end``.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 SCHEMA_VERSION: Final = 2
-"""Raised when a key of the report changes its name or meaning."""
+"""Increased when a key of the report changes its name or meaning."""
 
 STAGES: Final = (
     "ref_from_disk",
@@ -36,22 +36,22 @@ STAGES: Final = (
     "end_to_end",
 )
 """The stages, in the order of the work. ``match_kernel`` and ``print_kernel`` are the device's
-own time where there is one; ``coords_to_buffers`` orders and merges matches, ``format`` turns
+own time if there is a device; ``coords_to_buffers`` orders and merges matches, ``format`` turns
 them into text, ``end_to_end`` is the whole run."""
 
 
 @dataclass
 class Stage:
-    """What one stage has cost.
+    """The cost of one stage.
 
     Attributes
     ----------
     seconds : float
         Wall-clock seconds, summed over the threads that worked on the stage.
     count : int
-        How often the stage was run.
+        The number of times that the stage ran.
     peak_memory_bytes : int
-        The most resident memory that the process had had when the stage last ended.
+        The peak resident memory of the process when the stage last ended.
     """
 
     seconds: float = 0.0
@@ -61,18 +61,18 @@ class Stage:
 
 @dataclass
 class Kernel:
-    """What one kernel of a device has cost, and what it needs.
+    """The cost of one device kernel, and the resources that it uses.
 
     Attributes
     ----------
     milliseconds : float
-        The device's own time, summed over launches.
+        The device time, summed over launches.
     launches : int
-        How often it was run.
+        The number of launches.
     node_visits : int or None
-        Nodes that its threads came to, where they were counted.
+        The number of nodes that its threads visited, if they were counted.
     resources : dict
-        Registers and local bytes of a thread, shared bytes of a block, occupancy.
+        Registers and local bytes per thread, shared bytes per block, occupancy.
     """
 
     milliseconds: float = 0.0
@@ -82,20 +82,20 @@ class Kernel:
 
 
 class Stats:
-    """Collects what a run did and what it cost; every method may be called by any thread.
+    """Collects the counts and costs of a run; any thread may call every method.
 
     Attributes
     ----------
     stages : dict of str to Stage
         One for each of `STAGES`.
     counts : dict of str to int
-        How many of what: ``queries``, ``query_bases``, ``matches``, ...
+        Counts by name: ``queries``, ``query_bases``, ``matches``, ...
     bytes : dict of str to int
-        How many bytes of what.
+        Numbers of bytes by name.
     kernels : dict of str to Kernel
-        What ran on a device.
+        The kernels that ran on a device, by name.
     settings : dict
-        How the run was set up: versions, backend, policy, sizes.
+        The configuration of the run: versions, backend, policy, sizes.
     """
 
     def __init__(self) -> None:
@@ -143,16 +143,16 @@ class Stats:
             _add(self.bytes, numbers)
 
     def add_kernel(self, name: str, stage: str, milliseconds: float) -> None:
-        """Add a run of a kernel to its own account and to that of a stage.
+        """Add a launch of a kernel to the kernel's cost and to the cost of a stage.
 
         Parameters
         ----------
         name : str
-            The kernel.
+            The name of the kernel.
         stage : str
             One of `STAGES`.
         milliseconds : float
-            The device's own time.
+            The device time.
         """
         with self._lock:
             kernel = self.kernels.setdefault(name, Kernel())
@@ -162,18 +162,18 @@ class Stats:
             self.stages[stage].count += 1
 
     def add_node_visits(self, name: str, visits: int) -> None:
-        """Add to the nodes that a kernel's threads came to."""
+        """Add to the number of nodes that a kernel's threads visited."""
         with self._lock:
             kernel = self.kernels.setdefault(name, Kernel())
             kernel.node_visits = (kernel.node_visits or 0) + visits
 
     def set_resources(self, name: str, resources: dict[str, float]) -> None:
-        """Note what a kernel needs, for example ``{"registers": 32}``."""
+        """Record the resources of a kernel, for example ``{"registers": 32}``."""
         with self._lock:
             self.kernels.setdefault(name, Kernel()).resources = dict(resources)
 
     def set(self, **settings: Any) -> None:
-        """Note how the run was set up, for example ``stats.set(backend="cpu")``."""
+        """Record settings of the run, for example ``stats.set(backend="cpu")``."""
         with self._lock:
             self.settings.update(settings)
 
@@ -208,7 +208,7 @@ class Stats:
         return json.dumps(self.as_dict(), indent=2).encode() + b"\n"
 
     def summary(self) -> list[str]:
-        """Return a line of text for each stage that was run, for people.
+        """Return a line of text, for the user, about each stage that ran.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class Stats:
 
 
 def peak_memory() -> int:
-    """Return the most resident memory that the process has had so far.
+    """Return the peak resident memory of the process so far.
 
     Returns
     -------
@@ -233,8 +233,8 @@ def peak_memory() -> int:
 
     Notes
     -----
-    The kernel's own mark is read where there is one: what `resource` tells begins with the
-    memory of the process that started this one.
+    The value comes from the operating system's own record if there is one, because the value of
+    `resource` starts with the memory of the parent process.
     """
     with suppress(OSError), open("/proc/self/status", "rb") as file:
         for line in file:
@@ -245,5 +245,5 @@ def peak_memory() -> int:
 
 def _add(totals: dict[str, int], numbers: dict[str, int]) -> None:
     for name, number in numbers.items():
-        # numpy's integers are not JSON's.
+        # JSON cannot hold numpy's integers.
         totals[name] = totals.get(name, 0) + int(number)

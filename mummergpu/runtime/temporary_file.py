@@ -1,4 +1,4 @@
-"""Files without a name in the folder for temporary files, and what can go wrong with them."""
+"""Creates files without a name in the temporary folder, and reports their errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PREFIX: Final = "mummergpu-"
 
 @contextmanager
 def temporary_data() -> Iterator[None]:
-    """Turn what can go wrong with a temporary file into an error that names its folder.
+    """Raise errors with a temporary file as an error that names its folder.
 
     Raises
     ------
     OutputError
-        If the work inside raises an `OSError`, such as that of a full disk.
+        If the ``with`` block raises an `OSError`, for example because the disk is full.
     """
     try:
         yield
@@ -31,7 +31,7 @@ def temporary_data() -> Iterator[None]:
 
 
 def open_temporary_file() -> BinaryIO:
-    """Create a temporary file without a name, which ends when it is closed.
+    """Create a temporary file without a name; it is removed when it is closed.
 
     Returns
     -------
@@ -41,13 +41,13 @@ def open_temporary_file() -> BinaryIO:
     Raises
     ------
     OSError
-        If there is no folder that can take it; `temporary_data` puts that into words.
+        If no folder can hold it; `temporary_data` turns this into a message.
     """
     return cast(BinaryIO, tempfile.TemporaryFile(prefix=_PREFIX))
 
 
 def _folder() -> str:
-    """Return the folder for temporary files, or the one that was asked for if there is none."""
+    """Return the folder for temporary files; if none is usable, the one that was requested."""
     try:
         return tempfile.gettempdir()
     except OSError:

@@ -1,8 +1,8 @@
-"""New files that get their name when they are complete, and leave nothing after before.
+"""New files that get their name only when complete, and leave nothing if the work fails.
 
-Where the file system can, such a file has no name at first (O_TMPFILE), so that nothing of
-it is left even if the process is killed. Elsewhere it has a temporary name in the same
-folder, under which it is removed if the work fails or a signal ends the process.
+If the file system supports it, such a file has no name at first (O_TMPFILE). Nothing of it is
+left then, even if the process is killed. Otherwise it has a temporary name in the same folder,
+and is removed if the work fails or a signal ends the process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 _PERMISSIONS: Final = 0o666
-"""Of a new file, less the bits of the umask."""
+"""The permissions of a new file, before the umask is applied."""
 
 _CANNOT_LINK: Final = frozenset(
     (
@@ -36,9 +36,9 @@ _temporary_paths: Final[set[str]] = set()
 
 
 def remove_unfinished() -> None:
-    """Remove the temporary names of all files that are not complete.
+    """Remove the temporary names of all unfinished files.
 
-    For a process that is about to be ended from outside the thread that writes.
+    Call it before the process is ended from outside the thread that writes.
     """
     for path in tuple(_temporary_paths):
         with suppress(OSError):
@@ -46,26 +46,26 @@ def remove_unfinished() -> None:
 
 
 def is_temporary_name(name: str) -> bool:
-    """Tell whether a name, without its folder, is one that unfinished files have."""
+    """Return whether a name, without its folder, is one that unfinished files have."""
     return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
 
 
 def write_whole_file(path: str, content: bytes, permissions: int | None = None) -> None:
-    """Write a file that appears when all of it is written.
+    """Write a file that appears only when all of it is written.
 
     Parameters
     ----------
     path : str
-        Its name, which is no symbolic link; an older file is replaced.
+        The name of the file, which is no symbolic link; an older file is replaced.
     content : bytes
-        All that is to be in it.
+        The content of the file.
     permissions : int or None
         As for `UnfinishedFile`.
 
     Raises
     ------
     OSError
-        If that is not possible; then nothing of the file is left.
+        If the file cannot be written; nothing of it is left then.
     """
     file = UnfinishedFile(path, permissions)
     try:
@@ -88,17 +88,17 @@ class UnfinishedFile:
     target : str
         The name, which is no symbolic link.
     permissions : int or None
-        Of the new file; None for what the umask leaves.
+        The permissions of the new file; None for the default under the umask.
 
     Attributes
     ----------
     descriptor : int
-        What is to be written to.
+        The descriptor to write to.
 
     Raises
     ------
     OSError
-        If there can be no new file in that folder.
+        If no new file can be created in that folder.
     """
 
     def __init__(self, target: str, permissions: int | None = None) -> None:
@@ -124,17 +124,17 @@ class UnfinishedFile:
         Parameters
         ----------
         durable : bool
-            Whether the content is on the disk before the file gets its name, and the name
-            when this returns.
+            Whether to wait until the content is on the disk before the file gets its name, and then
+            until the name is.
 
         Raises
         ------
         OSError
-            If something fails; `abandon` is to be called then.
+            If a step fails; call `abandon` then.
         """
         if durable:
             os.fsync(self.descriptor)
-        # Some file systems report only now what they have put off.
+        # Some file systems report delayed errors only now.
         self._close()
         if self._handle is None or not self._link(self._handle, durable):
             os.replace(self._temporary, self._target)
@@ -145,7 +145,7 @@ class UnfinishedFile:
 
     def abandon(self) -> None:
         """Close the file and remove it, unless it has got its name."""
-        # The failure that led here is the one to report.
+        # Only the first failure, which led here, is reported.
         with suppress(OSError):
             self._close()
         self._close_handle()
@@ -155,7 +155,7 @@ class UnfinishedFile:
             self._forget_temporary()
 
     def _open_named(self) -> int:
-        """Create a file of a temporary name."""
+        """Create a file with a temporary name."""
         self._choose_temporary()
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -180,7 +180,7 @@ class UnfinishedFile:
         return False
 
     def _copy(self, handle: int, durable: bool) -> None:
-        """Write a nameless file anew, with a temporary name."""
+        """Copy a nameless file to a new file with a temporary name."""
         permissions = stat.S_IMODE(os.fstat(handle).st_mode)
         source = os.open(_path_of(handle), os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -218,18 +218,18 @@ class UnfinishedFile:
 
 
 def _open_nameless(folder: str) -> tuple[int, int] | None:
-    """Open a new file without a name, and a handle by which it can be given one.
+    """Open a new file without a name, and a handle through which it can get one.
 
     Returns
     -------
     tuple of int, or None
-        The descriptor to write to, and one that stays when the first is closed; None where
-        that is not possible.
+        The descriptor to write to, and one that stays open when the first is closed; None if that
+        is not possible.
     """
     try:
         descriptor = os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, _PERMISSIONS)
     except OSError:
-        # Whatever the reason is, a file with a name works, or fails for it again.
+        # A file with a name either works, or fails again for the same reason.
         return None
     handle = None
     try:
@@ -248,7 +248,7 @@ def _open_nameless(folder: str) -> tuple[int, int] | None:
 
 
 def _obeys_umask(mode: int) -> bool:
-    """Tell whether the umask was applied; Linux before 6.0 does not on every file system."""
+    """Return whether the umask was applied; before Linux 6.0 some file systems ignore it."""
     if stat.S_IMODE(mode) != _PERMISSIONS:
         return True
     with open("/proc/self/status", "rb") as file:
@@ -269,7 +269,7 @@ def _link_descriptor(handle: int, path: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the disk keep the names in a folder, if its file system can."""
+    """Flush the names in a folder to the disk, if its file system can."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -1,8 +1,8 @@
 """Base codes, complements and strands.
 
-Inside the package a sequence is an array of codes, one byte a base: A, C, G and T are 0
-to 3, and the U of RNA is that of T; every other character, the border between two records and
-the end of a page are `BREAK`. A break matches nothing, not even another break.
+Inside the package a sequence is an array of codes, one byte per base. A, C, G and T are 0
+to 3, and the U of RNA has the code of T. Every other character, the border between two
+records and the end of a page are `BREAK`. A break matches nothing, not even another break.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from mummergpu.runtime.jit import jit_without_refcounts
 CodeArray = npt.NDArray[np.uint8]
 
 BREAK: Final = 4
-"""The code of whatever is not A, C, G, T or U."""
+"""The code of every character other than A, C, G, T and U."""
 
 STEP: Final = 32
-"""Codes that are worked on together: one vector register on most machines."""
+"""Codes that are processed together: one vector register on most machines."""
 
 MARGIN: Final = 64
-"""Breaks before and after a sequence that is read in steps."""
+"""Breaks on each side of a sequence that is read in steps of `STEP` codes."""
 
 BASES: Final = b"ACGTN"
-"""The letter of each code, for people to read."""
+"""The letter that stands for each code in readable text."""
 
 
 class Strand(IntEnum):
@@ -93,12 +93,12 @@ def with_margins(codes: CodeArray) -> CodeArray:
 
 
 def empty_with_margins(base_count: int) -> CodeArray:
-    """Return an array for a sequence, with `MARGIN` breaks on both sides.
+    """Return an unfilled array for a sequence, with `MARGIN` breaks on both sides.
 
     Parameters
     ----------
     base_count : int
-        The bases of the sequence, which are left for the caller to fill in.
+        The number of bases of the sequence; the caller fills them in.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def empty_with_margins(base_count: int) -> CodeArray:
 
 
 def decode(codes: CodeArray) -> bytes:
-    """Return the letters of codes: ``ACGT``, and ``N`` for a break.
+    """Return codes as letters: ``ACGT``, and ``N`` for a break.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def decode(codes: CodeArray) -> bytes:
     Returns
     -------
     bytes
-        One letter a code.
+        One letter per code.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def decode(codes: CodeArray) -> bytes:
 def _reverse_complement_lanes(
     typing_context: Any, codes: Any, at: Any, result: Any, to: Any
 ) -> Any:
-    """Write the reverse complement of `STEP` codes; none may lie outside of its array."""
+    """Write the reverse complement of `STEP` codes, all of which lie inside both arrays."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def address_of(array_type: Any, array: Any, index: Any) -> Any:
@@ -160,14 +160,14 @@ reverse_complement_lanes = cast(
 
 
 def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) -> CodeArray:
-    """Return the reverse complement of each sequence, at the same offsets.
+    """Return the reverse complement of each sequence, each at its own offsets.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
         Sequences one after the other.
     offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where each begins, and where the last ends.
+        Where each sequence begins, and where the last ends.
 
     Returns
     -------
@@ -182,14 +182,14 @@ def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) ->
 def padded_reverse_complements(
     padded_codes: CodeArray, offsets: npt.NDArray[np.int64]
 ) -> CodeArray:
-    """Return the reverse complement of each sequence, at the same offsets, with margins.
+    """Return the reverse complement of each sequence at its own offsets, with margins.
 
     Parameters
     ----------
     padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        Sequences in a row between two margins.
+        Sequences one after the other, between two margins.
     offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where each begins, and where the last ends, margins not counted.
+        Where each sequence begins, and where the last ends, without the margin.
 
     Returns
     -------
@@ -207,14 +207,14 @@ def padded_reverse_complements(
 def write_reverse_complements(
     codes: CodeArray, offsets: npt.NDArray[np.int64], result: CodeArray
 ) -> None:
-    """Write the reverse complement of each sequence, at the same offsets.
+    """Write the reverse complement of each sequence at its own offsets.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
-        Sequences, one after the other.
+        Sequences one after the other.
     offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where each begins, and where the last ends.
+        Where each sequence begins, and where the last ends.
     result : ndarray, dtype=uint8, shape=(n_bases,)
         Output; breaks stay breaks.
     """
@@ -228,5 +228,5 @@ def write_reverse_complements(
             continue
         for done in range(0, end - begin - STEP, STEP):
             reverse_complement_lanes(codes, end - done - STEP, result, begin + done)
-        # The last step may write again what has been written.
+        # The last step may overlap the one before and write the same codes again.
         reverse_complement_lanes(codes, begin, result, end - STEP)

@@ -1,8 +1,8 @@
-"""How far two sequences agree, many bases at a time: what the sampled search is made of.
+"""Compiled primitives of the k-mer search: extending matches and reading k-mers.
 
-Codes are compared a vector register at a time, and k-mers are read as two words. So up to
-`MARGIN` codes before and after those that are asked about are read as well: sequences
-that are searched like this are copied with a margin of breaks (`with_margins`).
+Codes are compared one vector register at a time, and a k-mer is read as two words. These
+reads can touch up to `MARGIN` codes before the first and after the last code of interest.
+Sequences are therefore copied with a margin of breaks on both sides (`with_margins`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
 WORD_STEP: Final = 8
-"""Bases of a word: what is compared where no more are asked about."""
+"""The bases of a word: the comparison step where no more bases need to be compared."""
 
 MAXIMUM_KMER_LENGTH: Final = 15
-"""K-mers of so many bases still are numbers of 32 bits, and their number as well."""
+"""The longest k-mers: a k-mer, and the count of all possible k-mers, fit 32 bits."""
 
 _BYTES: Final = ir.VectorType(ir.IntType(8), STEP)
 _MASK: Final = ir.IntType(STEP)
@@ -50,7 +50,7 @@ def _difference(context: Any, builder: Any, signature: Any, arguments: Any, befo
 
 
 def _extend_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return how many of the next `STEP` bases are the same and no break."""
+    """Return how many of the next `STEP` bases match, up to the first difference or break."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         mask = _difference(context, builder, signature, arguments, 0)
@@ -61,7 +61,7 @@ def _extend_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: 
 
 
 def _extend_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return how many of the last `STEP` bases before these are the same and no break."""
+    """Return how many of the `STEP` bases before these positions match, without a break."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         mask = _difference(context, builder, signature, arguments, STEP)
@@ -72,7 +72,7 @@ def _extend_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: A
 
 
 def _extend_word_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return how many of the last `WORD_STEP` bases before these are the same and no break."""
+    """Return how many of the `WORD_STEP` bases before these positions match, without a break."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def word_before(array_type: Any, array: Any, index: Any) -> Any:
@@ -111,18 +111,18 @@ _codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_
 
 @inline_without_refcounts
 def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
-    """Return how many bases from here on are the same and no break, up to `most`.
+    """Return how many bases match from two positions on, without a break, up to `most`.
 
     Parameters
     ----------
     one : ndarray, dtype=uint8
         The first sequence, with margins.
     at : int
-        The position of the first base to compare, margins counted.
+        The index of the first base to compare; it includes the margin.
     other : ndarray, dtype=uint8
         The second sequence, with margins.
     other_at : int
-        The position of its first base to compare.
+        The index of its first base to compare.
     most : int
         The most bases to count.
 
@@ -141,18 +141,18 @@ def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most:
 
 @inline_without_refcounts
 def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
-    """Return how many bases before these are the same and no break, up to `most`.
+    """Return how many bases match before two positions, without a break, up to `most`.
 
     Parameters
     ----------
     one : ndarray, dtype=uint8
         The first sequence, with margins.
     at : int
-        The position after the first base to compare, margins counted.
+        The index after the first base to compare; it includes the margin.
     other : ndarray, dtype=uint8
         The second sequence, with margins.
     other_at : int
-        The position after its first base to compare.
+        The index after its first base to compare.
     most : int
         The most bases to count.
 
@@ -171,16 +171,16 @@ def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
 
 @inline_without_refcounts
 def kmer_at(codes: CodeArray, at: int, length: int) -> int:
-    """Return the k-mer that begins at a base as a number, or -1 if it has a break.
+    """Return the k-mer that begins at a position as a number, or -1 if it contains a break.
 
-    The first base makes the two lowest bits; `length` is at most `MAXIMUM_KMER_LENGTH`.
+    The first base takes the two lowest bits.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8
         A sequence with margins.
     at : int
-        The position of the first base, margins counted.
+        The index of the first base; it includes the margin.
     length : int
         The bases of the k-mer, 1 to `MAXIMUM_KMER_LENGTH`.
 
@@ -203,7 +203,7 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
 
 @inline_without_refcounts
 def _packed(codes: np.uint64) -> np.uint64:
-    """Return eight codes, a byte each, as 16 bits.
+    """Pack eight codes of one byte each into 16 bits.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def extend_match(
     reference_start: int,
     length: int,
 ) -> int:
-    """Return how long a match is that may go on where the search has ended.
+    """Return the full length of a match that may continue beyond the part that was searched.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def extend_match(
     Returns
     -------
     int
-        `length`, and the bases after that match as well.
+        `length` plus the number of bases after it that match too.
     """
     while (
         start + length < end

@@ -1,7 +1,7 @@
-"""What a workload is: the TOML files of ``workloads/``, read and checked.
+"""Read and check the TOML files of ``workloads/``, which declare the workloads.
 
-The files lie inside the package where it was installed from a wheel, and beside the
-package in a checkout (or an editable install, which is one).
+These files are inside the package if it was installed from a wheel. In a checkout, and so in an
+editable install, they are beside the package.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Repeats:
 
 @dataclass(frozen=True)
 class Tandems:
-    """Arrays of adjacent copies of a unit: satellites and microsatellites.
+    """Tandem arrays, which are adjacent copies of a unit: satellites and microsatellites.
 
     Attributes
     ----------
     arrays : int
-        The number of arrays, each with a unit of its own.
+        The number of arrays; each has its own unit.
     unit : tuple of int
         The shortest and the longest unit, in bases.
     copies : tuple of int
@@ -65,9 +65,9 @@ class Gaps:
     Attributes
     ----------
     runs : int
-        Their number.
+        The number of runs.
     length : tuple of int
-        The shortest and the longest, in bases.
+        The shortest and the longest run, in bases.
     """
 
     runs: int
@@ -76,16 +76,16 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Genome:
-    """A synthetic reference of one record.
+    """The declaration of a synthetic reference of one record.
 
     Attributes
     ----------
     length : int
-        In bases, gaps included.
+        The number of bases, gaps included.
     gc : float
         The share of G and C among the bases.
     repeats, tandems, gaps : tuple
-        What is laid over the random bases, in this order.
+        The elements that are laid over the random bases, in this order.
     """
 
     length: int
@@ -97,28 +97,28 @@ class Genome:
 
 @dataclass(frozen=True)
 class Reads:
-    """Reads of one platform.
+    """The declaration of reads of one sequencing platform.
 
     Attributes
     ----------
     platform : str
-        Its name, for people.
+        The name of the platform, for people.
     count : int
         The number of reads at scale 1.
     length_mean, length_deviation : float
-        Of the bell curve of the lengths, in bases.
+        The mean and standard deviation of the read length, in bases.
     length_minimum, length_maximum : int
-        Where the curve is cut.
+        The least and greatest read length, in bases; others are set to these.
     substitution, insertion, deletion : tuple of (float, float)
-        The rate of each error a base, along the read.
+        The rate of each error per base, as a curve along the read.
     unknown : tuple of (float, float)
-        The rate of N, along the read.
+        The rate of N per base, as a curve along the read.
     quality : tuple of (float, float)
-        The mean Phred quality of a right base, along the read; empty for reads without
-        qualities, which are written as FASTA, each with its name alone.
+        The mean Phred quality of a correct base, as a curve along the read; empty for reads
+        without qualities, which are written as FASTA, with only the name in the header.
     homopolymer : tuple of float
         The chance that a run of 1, 2, 3... equal bases is called one base too long or too
-        short; the last value holds for all longer runs.
+        short; the last value also holds for all longer runs.
     """
 
     platform: str
@@ -137,13 +137,13 @@ class Reads:
 
 @dataclass(frozen=True)
 class Copy:
-    """A diverged copy of the whole reference, as the genome of a relative.
+    """The declaration of a diverged copy of the whole reference, like a related genome.
 
     Attributes
     ----------
     substitution, insertion, deletion : float
-        The share of the bases that are replaced by another, followed by an inserted one,
-        or left out.
+        The shares of bases that are replaced by another base, followed by an inserted base,
+        or deleted.
     """
 
     substitution: float
@@ -158,17 +158,17 @@ class Workload:
     Attributes
     ----------
     name : str
-        As in Table 1 of the paper, for those that stand in it.
+        The name; workloads of the paper have their names in its Table 1.
     organism : str
-        What the reference stands for.
+        The organism that the reference imitates.
     minimum_length : int
-        The fewest bases of a match (``-l``).
+        Least length of a match, in bases (``-l``).
     seed : int
-        The seed of a run that names none.
+        The seed, unless the user gives another.
     genome : Genome
-        The reference of a run that is given none.
+        The reference, unless the user gives one.
     queries : Reads or Copy
-        What is searched in the reference.
+        The queries that are searched in the reference.
     """
 
     name: str
@@ -185,7 +185,7 @@ def workload_folder() -> Path:
     Returns
     -------
     Path
-        Inside the installed package, or beside it in a checkout.
+        The folder, inside the installed package or beside the package in a checkout.
     """
     package = Path(__file__).resolve().parent.parent
     installed = package / "workloads"
@@ -198,24 +198,24 @@ def workload_names() -> list[str]:
 
 
 def load_declaration(name: str) -> Workload:
-    """Return a workload by its name.
+    """Return the workload of a name.
 
     Parameters
     ----------
     name : str
-        One of `workload_names`, in either case.
+        One of `workload_names`, in upper or lower case.
 
     Returns
     -------
     Workload
-        Its declaration.
+        The declared workload.
 
     Raises
     ------
     OptionError
         If there is no such workload.
     InputError
-        If its file is not a valid declaration.
+        If the file is not a valid declaration.
     """
     known = workload_names()
     if name.upper() not in known:
@@ -230,18 +230,18 @@ def read_declaration(path: Path) -> Workload:
     Parameters
     ----------
     path : Path
-        A TOML file as ``workloads/README.md`` describes.
+        A TOML file with the keys that ``workloads/README.md`` describes.
 
     Returns
     -------
     Workload
-        What it declares.
+        The declared workload.
 
     Raises
     ------
     InputError
-        If it cannot be read, is not TOML, lacks a key, has an unknown one, or a value is
-        out of its range.
+        If the file cannot be read, is not TOML, lacks a key, has an unknown key, or has a value
+        out of range.
     """
     try:
         with path.open("rb") as file:

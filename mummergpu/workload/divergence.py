@@ -1,4 +1,4 @@
-"""Diverged copies: a whole reference as it may stand in a relative, to search in the first."""
+"""Make a diverged copy of a whole reference, to search it in the original."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ _BLOCK: Final = 1 << 20
 def diverge(
     reference: Reference, copy: Copy, seed: int, name: str
 ) -> tuple[Reference, dict[str, int]]:
-    """Copy a reference with differences of one base each.
+    """Return a copy of a reference with differences of one base each.
 
     Parameters
     ----------
     reference : Reference
-        What is copied.
+        The reference to copy.
     copy : Copy
         The rates of the differences.
     seed : int
         Any whole number.
     name : str
-        The name of the workload; two workloads of one seed are unlike each other.
+        The name of the workload; workloads with the same seed still differ.
 
     Returns
     -------
     copy : Reference
-        As many records, each called as its original with ``.copy`` after; breaks stay.
+        The diverged copy. It has the same number of records; their names get ``.copy`` at the
+        end, and breaks stay.
     counts : dict of str to int
         The bases of the copy (Ns included), and the differences of each kind.
     """
@@ -58,12 +59,12 @@ def diverge(
 
 
 def _diverged(codes: CodeArray, copy: Copy, stream: Stream, counts: np.ndarray) -> CodeArray:
-    """Return a piece with differences, and add them to the counts of their kinds."""
+    """Return a piece with differences, and add their numbers to `counts`, by kind."""
     bits = stream.bits(codes.size)
     chance = bits >> HALF
     kinds = np.cumsum([threshold(copy.substitution), threshold(copy.insertion)])
     bounds = np.append(kinds, kinds[-1] + threshold(copy.deletion)).astype(np.uint64)
-    # 0, 1 and 2 are the kinds of differences, 3 is none.
+    # 0 is a substitution, 1 an insertion, 2 a deletion, and 3 no difference.
     kind = np.searchsorted(bounds, bits & LOW_HALF, side="right")
     kind[codes == BREAK] = 3
     counts += np.bincount(kind, minlength=4)[:3]

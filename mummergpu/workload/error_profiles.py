@@ -1,7 +1,7 @@
-"""A platform in whole numbers: what `sequencing` reads for each base, as tables.
+"""Tables of whole numbers that describe a platform, for the loops in `read_sequencing`.
 
-Profiles are declared as points and rates; here they become 32-bit thresholds for each of
-`BINS` equal parts of a read, so that no floating-point number is left.
+A declaration gives points and rates. This module turns them into 32-bit thresholds for each of
+`BINS` equal parts of a read, so that the loops need no floating-point numbers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mummergpu.workload.splitmix import BitArray, threshold
 
 BINS: Final = 256
 
-# What can happen at a base. The first four are the columns of thresholds.
+# The events that can happen at a base. The first four are also the columns of their thresholds.
 UNKNOWN, DELETION, INSERTION, SUBSTITUTION, REPETITION, RIGHT = range(6)
 QUALITY: Final = 4
-"""The column of the Phred quality."""
+"""The column of the mean Phred quality."""
 
-# Places in the table of lengths.
+# Indices in the table of lengths.
 MINIMUM, MAXIMUM, MEAN, SCALE = range(4)
 
 _DICE_DEVIATION: Final = 37837.227
@@ -30,7 +30,7 @@ _DICE_DEVIATION: Final = 37837.227
 
 
 def error_table(reads: Reads) -> BitArray:
-    """Return the thresholds of the errors and the quality, at each part of a read.
+    """Return the thresholds of the errors and the mean quality, for each part of a read.
 
     Parameters
     ----------
@@ -40,9 +40,8 @@ def error_table(reads: Reads) -> BitArray:
     Returns
     -------
     ndarray, dtype=uint64, shape=(BINS, 5)
-        The thresholds of `UNKNOWN`, `DELETION`, `INSERTION` and `SUBSTITUTION`, to each
-        of which those before it are added; and the mean quality of a right base, 0 for
-        reads without qualities.
+        The cumulative thresholds of `UNKNOWN`, `DELETION`, `INSERTION` and `SUBSTITUTION`, and
+        the mean quality of a correct base, which is 0 for reads without qualities.
     """
     rates = [reads.unknown, reads.deletion, reads.insertion, reads.substitution]
     quality = [(x, round(phred)) for x, phred in reads.quality] or [(0.0, 0), (1.0, 0)]
@@ -57,7 +56,7 @@ def error_table(reads: Reads) -> BitArray:
 
 
 def _interpolate(points: list[tuple[float, int]], part: int) -> int:
-    """Return the rounded height of a line through points, in the middle of a part."""
+    """Return the rounded height of a curve of straight lines, in the middle of a part."""
     place = (2 * part + 1) << 15
     scaled = [(round(x * (BINS << 16)), height) for x, height in points]
     left, right = next(pair for pair in pairwise(scaled) if place <= pair[1][0])
@@ -66,7 +65,7 @@ def _interpolate(points: list[tuple[float, int]], part: int) -> int:
 
 
 def homopolymer_table(reads: Reads) -> BitArray:
-    """Return the thresholds of miscalling a run of equal bases.
+    """Return the thresholds for calling a run of equal bases with a wrong length.
 
     Parameters
     ----------
@@ -76,13 +75,13 @@ def homopolymer_table(reads: Reads) -> BitArray:
     Returns
     -------
     ndarray, dtype=uint64, shape=(n_lengths,)
-        For runs of 1, 2, 3... bases; empty on platforms that read base by base.
+        The thresholds for runs of 1, 2, 3... bases; empty for platforms that read base by base.
     """
     return np.array([threshold(rate) for rate in reads.homopolymer], dtype=np.uint64)
 
 
 def length_table(reads: Reads) -> npt.NDArray[np.int64]:
-    """Return what read lengths are drawn by.
+    """Return the numbers that read lengths are drawn from.
 
     Parameters
     ----------
@@ -92,8 +91,8 @@ def length_table(reads: Reads) -> npt.NDArray[np.int64]:
     Returns
     -------
     ndarray, dtype=int64, shape=(4,)
-        `MINIMUM`, `MAXIMUM`, `MEAN`, and the factor, in units of 2**-32, from the sum of
-        four 16-bit random numbers to bases.
+        `MINIMUM`, `MAXIMUM` and `MEAN` in bases; and `SCALE`, the factor in units of 2**-32
+        that turns the sum of four 16-bit random numbers into bases.
     """
     scale = round(reads.length_deviation * 2**32 / _DICE_DEVIATION)
     lengths = [reads.length_minimum, reads.length_maximum, round(reads.length_mean), scale]

@@ -1,4 +1,4 @@
-"""From a declaration to a folder of files: reference, queries, and what they are."""
+"""Write the files of a workload: the reference, the queries and their description."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mummergpu.workload.genome import synthesize
 from mummergpu.workload.read_simulator import Tally, sequence_reads
 
 FORMAT: Final = 1
-"""Grows when the same declaration and seed begin to give other bytes."""
+"""Version of the output; it grows if the same declaration and seed give other bytes."""
 
 LINE_BASES: Final = 60
-"""The bases of a line of ``reference.fa``."""
+"""Number of bases in a line of ``reference.fa``."""
 
 MAXIMUM_READS: Final = 1 << 32
 
@@ -39,11 +39,12 @@ class WorkloadFiles:
     Attributes
     ----------
     reference : Path
-        FASTA.
+        The reference, as FASTA.
     queries : Path
-        The reads, FASTQ or, without qualities, FASTA; or the diverged copy, FASTA.
+        The reads, as FASTQ, or as FASTA if they have no qualities; or the diverged copy, as
+        FASTA.
     description : Path
-        JSON: the parameters, what was made, and the SHA-256 of the two others.
+        JSON with the parameters, the counts, and the SHA-256 of the two other files.
     """
 
     reference: Path
@@ -65,29 +66,29 @@ def generate(
     name : str
         One of `declaration.workload_names`.
     folder : Path
-        Where the files go; made if it is missing. Each file appears when it is complete,
-        ``workload.json`` last, and replaces an older one.
+        The folder for the files; it is made if it is missing. Each file appears when it is
+        complete, ``workload.json`` last, and replaces an older one.
     scale : float
-        Multiplies the number of reads; the reference and a copy of it always have their
+        The factor for the number of reads. The reference and a diverged copy always have their
         full length.
     reference : Path, optional
-        FASTA file to take the queries from, instead of a synthetic genome. It is written
-        anew: all letters but ACGT as N, names cut at the first white space.
+        FASTA file of the reference, instead of a synthetic genome. ``reference.fa`` is a copy
+        in which all letters but ACGT are N, and names end at the first white space.
     seed : int, optional
-        Instead of the declared seed.
+        A seed to use instead of the declared seed.
 
     Returns
     -------
     WorkloadFiles
-        What was written.
+        The files that were written.
 
     Raises
     ------
     OptionError
-        If there is no such workload, or no read or too many at this scale, or there are no
-        reads to scale.
+        If there is no such workload, if the scale gives no reads or too many, or if the
+        workload has no reads to scale.
     InputError
-        If the reference cannot be read or no read fits into it.
+        If the reference cannot be read, or no read fits into it.
     OutputError
         If a file cannot be written.
     """
@@ -152,12 +153,12 @@ def _reference(workload: Workload, path: Path | None, seed: int) -> Reference:
 
 
 def fasta_text(reference: Reference) -> Iterator[bytes]:
-    """Write a reference as FASTA, `LINE_BASES` bases a line.
+    """Yield a reference as FASTA, with `LINE_BASES` bases in a line.
 
     Parameters
     ----------
     reference : Reference
-        What to write; breaks become N.
+        The reference; its breaks become N.
 
     Yields
     ------
@@ -206,7 +207,7 @@ def _describe(
 
 
 def _write(path: Path, texts: Iterable[bytes | memoryview]) -> str:
-    """Write pieces of text to a file; return their SHA-256."""
+    """Write pieces of text to a file, and return their SHA-256."""
     digest = hashlib.sha256()
     with OutputFile(str(path)) as file:
         for text in texts:

@@ -1,4 +1,4 @@
-"""Synthetic references: random bases, and over them repeats, tandem arrays and gaps."""
+"""Make synthetic references: random bases with repeats, tandem arrays and gaps."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _BLOCK: Final = 1 << 20
 
 
 def synthesize(genome: Genome, seed: int, name: str) -> CodeArray:
-    """Make a reference.
+    """Return a synthetic reference.
 
     Parameters
     ----------
     genome : Genome
-        What it is like.
+        The declaration of the reference.
     seed : int
         Any whole number.
     name : str
-        The name of the workload; two workloads of one seed are unlike each other.
+        The name of the workload; workloads with the same seed still differ.
 
     Returns
     -------
@@ -32,8 +32,8 @@ def synthesize(genome: Genome, seed: int, name: str) -> CodeArray:
 
     Notes
     -----
-    Each kind of element has a random stream of its own, and elements overwrite what they
-    are laid over, so that the length is the declared one.
+    Each kind of element has its own random stream. Elements overwrite the bases that they are
+    laid over, so the reference has the declared length.
     """
     codes = np.empty(genome.length, dtype=np.uint8)
     background = Stream(seed, name, "background")
@@ -80,7 +80,7 @@ def _lay_gaps(codes: CodeArray, gaps: Gaps, stream: Stream) -> None:
 def _lay(
     codes: CodeArray, element: CodeArray, divergence: tuple[float, float], stream: Stream
 ) -> None:
-    """Lay a diverged copy of an element over the genome, in either orientation."""
+    """Write a diverged copy of an element over the genome, in a random orientation."""
     rate = stream.between(threshold(divergence[0]), threshold(divergence[1]))
     bits = stream.bits(element.size)
     other = element + np.uint8(1) + (bits >> HALF) % np.uint64(3)

@@ -1,4 +1,4 @@
-"""How a platform reads a fragment: the compiled loops that draw lengths, errors and qualities."""
+"""Compiled loops that read a fragment as a platform does: they draw errors and qualities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from mummergpu.workload.splitmix import (
 IntArray = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]
 Scalar = Any
-"""A whole number inside compiled code, of the width that numba finds."""
+"""A whole number inside compiled code; numba infers its width."""
 
 
 _LOWEST_QUALITY: Final = 2
@@ -46,19 +46,19 @@ _LETTERS: Final = np.frombuffer(BASES, dtype=np.uint8)
 
 @inline
 def draw_length(bits: Scalar, lengths: IntArray) -> Scalar:
-    """Return a read length: four dice make the bell curve.
+    """Return a random read length: the sum of four random numbers has nearly a bell curve.
 
     Parameters
     ----------
     bits : uint64
         64 random bits.
     lengths : ndarray, dtype=int64
-        What `error_profiles.length_table` gives.
+        The result of `error_profiles.length_table`.
 
     Returns
     -------
     int
-        In bases.
+        The length in bases.
     """
     total = (bits & _16_BITS) + (bits >> np.uint64(16) & _16_BITS)
     total += (bits >> HALF & _16_BITS) + (bits >> np.uint64(48))
@@ -68,19 +68,19 @@ def draw_length(bits: Scalar, lengths: IntArray) -> Scalar:
 
 @inline
 def interval_of(place: Scalar, bounds: IntArray) -> Scalar:
-    """Return the n for which `place` lies from ``bounds[n]`` to before ``bounds[n + 1]``.
+    """Return the n with ``bounds[n] <= place < bounds[n + 1]``.
 
     Parameters
     ----------
     place : int
-        A number from the first bound on, below the last.
+        A number, at least the first bound and below the last.
     bounds : ndarray, dtype=int64
         Ascending bounds.
 
     Returns
     -------
     int
-        Its number.
+        The number of the interval.
     """
     low = 0
     high = bounds.size - 1
@@ -102,7 +102,7 @@ def _run_event(
     left: Scalar,
     homopolymer: BitArray,
 ) -> Scalar:
-    """Return how the run of equal bases from `position` on is called.
+    """Return how the platform calls the run of equal bases that begins at `position`.
 
     Parameters
     ----------
@@ -115,10 +115,10 @@ def _run_event(
     step : int
         1 on the forward strand, -1 on the reverse.
     left : int
-        How many bases the run still has from the position on.
+        Number of bases from the position to the end of the run without a break.
     homopolymer : ndarray, dtype=uint64
-        The chance that a run of equal bases is called wrong, by its length, of 2**32; empty
-        for platforms without such errors.
+        The chance that a run of equal bases is called with a wrong length, in units of 2**-32,
+        by the length of the run; empty for platforms without such errors.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def _run_event(
 
 @inline
 def _base_event(bits: Scalar, thresholds: BitArray) -> Scalar:
-    """Return how a base is called.
+    """Return how the platform calls a base.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _base_event(bits: Scalar, thresholds: BitArray) -> Scalar:
     Returns
     -------
     int
-        One of the events.
+        One of the events in `error_profiles`.
     """
     draw = bits & LOW_HALF
     if draw >= thresholds[SUBSTITUTION]:
@@ -161,21 +161,21 @@ def _base_event(bits: Scalar, thresholds: BitArray) -> Scalar:
 
 @inline
 def _called_letter(base: Scalar, event: Scalar, bits: Scalar) -> Scalar:
-    """Return the code that is read where `base` stands.
+    """Return the code that the platform reads for a base.
 
     Parameters
     ----------
     base : int
         The code of the base.
     event : int
-        What happens at the base, of the names in `error_profiles`.
+        The event at the base, one of those in `error_profiles`.
     bits : uint64
         64 random bits.
 
     Returns
     -------
     int
-        A code.
+        The code in the read.
     """
     chance = np.int64(bits >> HALF & _16_BITS)
     if event == UNKNOWN:
@@ -189,21 +189,21 @@ def _called_letter(base: Scalar, event: Scalar, bits: Scalar) -> Scalar:
 
 @inline
 def _called_quality(mean: Scalar, event: Scalar, bits: Scalar) -> Scalar:
-    """Return the quality byte: about the mean if right, about half of it if not.
+    """Return the quality byte: about the mean for a correct base, about half of it for an error.
 
     Parameters
     ----------
     mean : int
-        The mean quality there.
+        The mean quality at this part of the read.
     event : int
-        What happens at the base, of the names in `error_profiles`.
+        The event at the base, one of those in `error_profiles`.
     bits : uint64
         64 random bits.
 
     Returns
     -------
     int
-        A byte of FASTQ.
+        The byte in FASTQ.
     """
     quality: Scalar = np.int64(mean) + np.int64(bits >> np.uint64(61)) - 4
     if event == UNKNOWN:
@@ -219,7 +219,7 @@ def sequence_fragment(
     errors: BitArray, homopolymer: BitArray, letters: ByteArray, qualities: ByteArray,
     tally: IntArray,
 ) -> Scalar:  # fmt: skip
-    """Read `length` bases from `begin` on; return how many of the reference they took.
+    """Read `length` bases from `begin`, and return the number of reference bases they span.
 
     Parameters
     ----------
@@ -228,29 +228,29 @@ def sequence_fragment(
     codes : ndarray, dtype=uint8
         The base codes of the joined reference.
     begin : int
-        Where the fragment begins.
+        The 0-based position in the joined reference where the fragment begins.
     step : int
         1 on the forward strand, -1 on the reverse.
     available : int
-        The bases from there to the end of the run.
+        Number of bases from there to the end of the run without a break.
     length : int
-        The bases of the read.
+        Number of bases of the read.
     errors : ndarray, dtype=uint64, shape=(BINS, n)
-        What `error_profiles.error_table` gives.
+        The result of `error_profiles.error_table`.
     homopolymer : ndarray, dtype=uint64
-        The chance that a run of equal bases is called wrong, by its length, of 2**32; empty
-        for platforms without such errors.
+        The chance that a run of equal bases is called with a wrong length, in units of 2**-32,
+        by the length of the run; empty for platforms without such errors.
     letters : ndarray, dtype=uint8
         Output: the letters of the read.
     qualities : ndarray, dtype=uint8
-        Output: its qualities.
+        Output: the qualities of the read.
     tally : ndarray, dtype=int64
-        Counts of events, then of bases and of forward reads; added to.
+        Counts of events, then of bases and of forward reads; this call adds to them.
 
     Returns
     -------
     int
-        The bases of the reference that the read spans.
+        Number of reference bases that the read spans.
     """
     complement = 3 if step < 0 else 0
     part_step = (BINS << 20) // length
@@ -272,7 +272,7 @@ def sequence_fragment(
         if event == RIGHT:
             event = _base_event(bits, thresholds)
         if event == DELETION and left <= length - done:
-            # The fragment would be too short for the rest of the read.
+            # With this deletion, the fragment would be too short for the rest of the read.
             event = RIGHT
         tally[event] += 1
         if event != INSERTION and event != REPETITION:

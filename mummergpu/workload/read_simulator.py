@@ -1,8 +1,8 @@
-"""Reads: fragments of a reference, with a platform's lengths, errors and qualities.
+"""Draw reads from a reference, with the lengths, errors and qualities of a platform.
 
-Read number n has a random stream of its own, so it is the same in a small set as in a
-large one. A fragment lies within a run of bases: it holds no N of the reference and
-crosses no record border. Every N of a read is one that the platform did not call.
+Read number n has its own random stream, so it is the same in a small set as in a large one. A
+fragment lies within a run of bases: it contains no N of the reference and crosses no record
+border. So each N of a read is a base that the platform could not call.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _MAXIMUM_BASES: Final = 1 << 32
 
 @dataclass
 class Tally:
-    """What a set of reads holds.
+    """Counts of events, bases and reads in a set of reads.
 
     Attributes
     ----------
     counts : ndarray, dtype=int64, shape=(8,)
-        How often each thing happened at a base, the bases, and the reads on the forward
-        strand.
+        How often each event happened, the number of bases, and the number of reads on the
+        forward strand.
     """
 
     counts: IntArray = field(default_factory=lambda: np.zeros(8, dtype=np.int64))
@@ -67,35 +67,35 @@ class Tally:
 def sequence_reads(
     reference: Reference, reads: Reads, count: int, name: str, seed: int, tally: Tally
 ) -> Iterator[memoryview]:
-    """Draw reads and write them as text: FASTQ, or FASTA if they have no qualities.
+    """Draw reads and yield them as text: FASTQ, or FASTA if they have no qualities.
 
     Parameters
     ----------
     reference : Reference
-        What is sequenced.
+        The reference to draw the reads from.
     reads : Reads
-        How.
+        The declaration of the reads.
     count : int
         The number of reads.
     name : str
-        The reads are called ``name.1``, ``name.2`` and so on.
+        The name of the workload; the reads are called ``name.1``, ``name.2`` and so on.
     seed : int
         Any whole number.
     tally : Tally
-        Counts what is made, block by block.
+        Counts events, bases and reads; each block adds to it.
 
     Yields
     ------
     memoryview
-        The text of some reads, valid until the next is asked for. In FASTQ the description
-        of a read tells the truth: the record, the leftmost position (1-based) and the span
-        of its fragment on the forward strand, and its own strand.
+        The text of some reads, valid until the next text is yielded. In FASTQ the header of a
+        read gives its true origin: the record, the leftmost position (1-based) and the span of
+        the fragment on the forward strand, and the strand of the read.
 
     Raises
     ------
     InputError
-        If no run of bases of the reference is as long as the shortest read, or the bases
-        are too many for the 32-bit numbers that choose among them.
+        If no run of bases of the reference is as long as the shortest read, or the reference
+        has too many bases for the 32-bit random numbers that choose a position.
     """
     runs = base_runs(reference)
     runs = runs[runs[:, 1] - runs[:, 0] >= reads.length_minimum]
@@ -115,7 +115,7 @@ def sequence_reads(
     name_offsets = _offsets(name_lengths)
     lengths, errors, homopolymer = length_table(reads), error_table(reads), homopolymer_table(reads)
     key = np.uint64(stream_key(seed, name, "reads"))
-    # Four numbers of at most 20 digits, the fixed words, and four line ends.
+    # 128 bytes hold four numbers of at most 20 digits, the fixed words, and four line ends.
     read_bytes = 2 * reads.length_maximum + prefix.size + max(name_lengths) + 128
     block_reads = max(1, _BLOCK_BYTES // read_bytes)
     buffer = np.empty(block_reads * read_bytes, dtype=np.uint8)
@@ -134,17 +134,17 @@ def _offsets(lengths: npt.ArrayLike) -> IntArray:
 
 
 def base_runs(reference: Reference) -> IntArray:
-    """Return where the runs of bases without a break lie.
+    """Return where the runs of bases without a break begin and end.
 
     Parameters
     ----------
     reference : Reference
-        Its records are joined by breaks, so no run crosses a border.
+        The reference. A break separates its records, so no run crosses a record border.
 
     Returns
     -------
     ndarray, dtype=int64, shape=(n_runs, 2)
-        Begin and end of each, in the joined reference.
+        Begin and end of each run, in the joined reference.
     """
     is_base = np.zeros(reference.codes.size + 2, dtype=bool)
     is_base[1:-1] = reference.codes != BREAK

@@ -1,4 +1,4 @@
-"""Reads as FASTQ or FASTA, written while they are sequenced."""
+"""A compiled loop that draws reads and writes them as FASTQ or FASTA."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mummergpu.workload.splitmix import (
     scramble_compiled,
 )
 
-# Places in the tally, after the six things that can happen at a base.
+# Indices in the tally, after the six events that can happen at a base.
 BASES_READ, READS_FORWARD = 6, 7
 
 _RECORD: Final = np.frombuffer(b" record=", dtype=np.uint8)
@@ -40,21 +40,21 @@ _LINE_END: Final = ord("\n")
 
 @inline
 def _append_number(number: Scalar, out: ByteArray, end: Scalar) -> Scalar:
-    """Write a number in decimal; return the new end of the text.
+    """Write a number in decimal, and return the new end of the text.
 
     Parameters
     ----------
     number : int
-        At least 0.
+        The number, at least 0.
     out : ndarray, dtype=uint8
         Output: the text.
     end : int
-        Where the text ends so far.
+        Where the text ends before this call.
 
     Returns
     -------
     int
-        Where the text ends now.
+        Where the text ends after this call.
     """
     digits = 1
     rest = number // 10
@@ -69,25 +69,25 @@ def _append_number(number: Scalar, out: ByteArray, end: Scalar) -> Scalar:
 
 @inline
 def _append(text: ByteArray, begin: Scalar, stop: Scalar, out: ByteArray, end: Scalar) -> Scalar:
-    """Copy bytes; return the new end of the text.
+    """Copy bytes, and return the new end of the text.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        What to copy from.
+        The bytes to copy from.
     begin : int
-        Where the copied stretch begins.
+        Where the copied bytes begin.
     stop : int
-        Where the copied stretch ends.
+        Where the copied bytes end.
     out : ndarray, dtype=uint8
         Output: the text.
     end : int
-        Where the text ends so far.
+        Where the text ends before this call.
 
     Returns
     -------
     int
-        Where the text ends now.
+        Where the text ends after this call.
     """
     for place in range(begin, stop):
         out[end] = text[place]
@@ -102,12 +102,12 @@ def write_reads(
     lengths: IntArray, errors: BitArray, homopolymer: BitArray,
     prefix: ByteArray, has_qualities: bool, out: ByteArray, tally: IntArray,
 ) -> int:  # fmt: skip
-    """Write reads `first` to `last` as FASTQ or FASTA; return the number of bytes.
+    """Write reads `first` to `last` as FASTQ or FASTA, and return the number of bytes.
 
     Parameters
     ----------
     key : uint64
-        What the random streams of all reads derive from.
+        The key that the random streams of all reads derive from.
     first, last : int
         The half-open range of reads, counted from 0.
     codes : ndarray, dtype=uint8
@@ -121,27 +121,27 @@ def write_reads(
     runs : ndarray, dtype=int64, shape=(n_runs, 2)
         The runs of bases (`read_simulator.base_runs`).
     run_offsets : ndarray, dtype=int64, shape=(n_runs + 1,)
-        The bases in all runs before each.
+        Number of bases in all runs before each run.
     lengths : ndarray, dtype=int64
-        What `error_profiles.length_table` gives.
+        The result of `error_profiles.length_table`.
     errors : ndarray, dtype=uint64, shape=(BINS, n)
-        What `error_profiles.error_table` gives.
+        The result of `error_profiles.error_table`.
     homopolymer : ndarray, dtype=uint64
-        The chance that a run of equal bases is called wrong, by its length, of 2**32; empty
-        for platforms without such errors.
+        The chance that a run of equal bases is called with a wrong length, in units of 2**-32,
+        by the length of the run; empty for platforms without such errors.
     prefix : ndarray, dtype=uint8
-        What each header begins with.
+        The bytes at the start of each header.
     has_qualities : bool
-        FASTQ, not FASTA.
+        True for FASTQ, False for FASTA.
     out : ndarray, dtype=uint8
         Output: the text.
     tally : ndarray, dtype=int64
-        Counts of events, then of bases and of forward reads; added to.
+        Counts of events, then of bases and of forward reads; this call adds to them.
 
     Returns
     -------
     int
-        The number of bytes.
+        The number of bytes of the text.
     """
     letters = np.empty(lengths[MAXIMUM], dtype=np.uint8)
     qualities = np.empty(lengths[MAXIMUM], dtype=np.uint8)

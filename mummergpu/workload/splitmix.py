@@ -1,8 +1,8 @@
-"""Random bits that are the same for ever, on every machine and with every library.
+"""Random bits that are the same on every machine and with every version of every library.
 
-SplitMix64 (Steele, Lea and Flood 2014): the n-th number of a stream is a fixed scrambling
-of ``key + n * GAMMA``, so any number of any stream can be had without those before it.
-Rates become 32-bit thresholds, and nothing after them is a floating-point number.
+This is SplitMix64 (Steele, Lea and Flood 2014): a fixed function scrambles ``key + n * GAMMA``
+into the n-th number of a stream, so any number of any stream can be computed directly. Rates
+become 32-bit thresholds, so later steps need no floating-point numbers.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ _FACTORS: Final = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def scramble(state: Any) -> Any:
-    """Return the random bits of a state: uint64 in, uint64 out, arrays or compiled scalars."""
+    """Return the random bits of a state; both are uint64, as arrays or as compiled scalars."""
     state = (state ^ (state >> _SHIFTS[0])) * _FACTORS[0]
     state = (state ^ (state >> _SHIFTS[1])) * _FACTORS[1]
     return state ^ (state >> _SHIFTS[2])
 
 
 scramble_compiled: Final = inline(scramble)
-"""`scramble` for compiled callers."""
+"""The compiled form of `scramble`, for compiled callers."""
 
 
 def stream_key(seed: int, *labels: str) -> int:
-    """Return the key of the stream that a seed and some labels name.
+    """Return the key of the stream that belongs to a seed and some labels.
 
     Parameters
     ----------
     seed : int
         Any whole number.
     *labels : str
-        What the stream is for; each combination has a stream of its own.
+        The purpose of the stream; each combination of labels has its own stream.
 
     Returns
     -------
     int
-        64 bits.
+        The key, of 64 bits.
     """
     text = "/".join([str(seed), *labels])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
 def threshold(rate: float) -> int:
-    """Return the number that 32 random bits are smaller than with probability `rate`.
+    """Return the threshold of a rate: 32 random bits are below it with that probability.
 
     Parameters
     ----------
     rate : float
-        Between 0 and 1.
+        A probability, from 0 to 1.
 
     Returns
     -------
@@ -72,14 +72,14 @@ def threshold(rate: float) -> int:
 
 
 class Stream:
-    """Random numbers drawn one after the other from one stream.
+    """Draws random numbers from one stream, one after the other.
 
     Parameters
     ----------
     seed : int
         Any whole number.
     *labels : str
-        What the stream is for.
+        The purpose of the stream.
     """
 
     def __init__(self, seed: int, *labels: str) -> None:
@@ -91,12 +91,12 @@ class Stream:
         Parameters
         ----------
         count : int
-            How many.
+            How many words to return.
 
         Returns
         -------
         ndarray, dtype=uint64, shape=(count,)
-            64 random bits each.
+            The words, each with 64 random bits.
         """
         states = np.arange(1, count + 1, dtype=np.uint64) * GAMMA + np.uint64(self._state)
         self._state = (self._state + count * int(GAMMA)) % 2**64
@@ -113,7 +113,7 @@ class Stream:
         Returns
         -------
         int
-            Each with the same probability, to within 2**-32.
+            The number; all numbers have the same probability, to within 2**-32.
         """
         upper_half = int(self.bits(1)[0]) >> 32
         return low + (upper_half * (high - low + 1) >> 32)

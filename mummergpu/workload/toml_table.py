@@ -1,4 +1,4 @@
-"""TOML tables whose values are checked one by one."""
+"""Read the values of a TOML table, and check each of them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 from mummergpu.errors import InputError
 
 Profile = tuple[tuple[float, float], ...]
-"""Points (fraction of the read, value), joined by straight lines."""
+"""Points (fraction of the read, value) of a curve; straight lines join them."""
 
 
 class CheckedTable:
-    """A TOML table whose values are checked as they are taken out.
+    """A TOML table that checks each value when the value is taken out.
 
-    Every method takes out the value of a key, and raises InputError, with the file and
-    the full name of the key, if there is none or it is not as asked for.
+    Each method that returns a value takes it out of the table. It raises InputError, with the file
+    and the full name of the key, if the key is missing or its value is not valid.
 
     Parameters
     ----------
     content : dict
         The table.
     path : str
-        Its file.
+        The file of the table.
     prefix : str
-        The names of the tables around it, each with a dot after it.
+        The names of the tables that contain this one, each followed by a dot.
     """
 
     def __init__(self, content: dict[str, Any], path: str, prefix: str) -> None:
@@ -41,12 +41,12 @@ class CheckedTable:
         return self._left.pop(key)
 
     def finish(self) -> None:
-        """Raise InputError if there is a key that nobody has taken out."""
+        """Raise InputError if a key is left in the table."""
         for key in self._left:
             raise self.error(key, "is not a known key")
 
     def has(self, key: str) -> bool:
-        """Tell whether there is a key that nobody has taken out."""
+        """Return whether a key is left in the table."""
         return key in self._left
 
     def text(self, key: str) -> str:
@@ -79,7 +79,7 @@ class CheckedTable:
         return tuple(self._number(key, value, low, high) for value in values)
 
     def profile(self, key: str, low: float, high: float, *, may_be_empty: bool = False) -> Profile:
-        """Return points of a curve over the read, from its first base (0) to its last (1)."""
+        """Return the points of a curve along the read, from its first base (0) to its last (1)."""
         points = []
         for value in self._list(key, self._take(key)):
             place, height = self._list(key, value, 2)

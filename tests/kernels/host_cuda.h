@@ -1,6 +1,6 @@
-// What the kernels need of CUDA, for a host compiler: threads run one after the other.
+// The parts of CUDA that the kernels use, for a host compiler. Threads run one after the other.
 //
-// A kernel with barriers is run with one thread a block, for which a barrier is nothing.
+// A kernel with barriers runs with one thread in each block, so that a barrier does nothing.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Index {
 };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
-// A texture, where a device has an opaque handle.
+// A texture. On a device it would be an opaque handle; here the handle is its address.
 struct HostTexture {
     const unsigned char* data;
     size_t width;  // texels

@@ -1,4 +1,4 @@
-// The kernels, compiled for the host as one shared library with a function to launch them.
+// The kernels as a shared library for the host, with a function that launches them.
 #include "host_cuda.h"
 #include "host_warps.h"
 
@@ -6,7 +6,7 @@
 
 namespace {
 
-// Read arguments as a launch lays them out: each at a multiple of its own alignment.
+// Reads arguments as a launch lays them out: each at a multiple of its own alignment.
 class Arguments {
   public:
     Arguments(const char* bytes, size_t size) : bytes_(bytes), size_(size) {}
@@ -31,10 +31,11 @@ class Arguments {
     size_t offset_ = 0;
 };
 
+// Run all threads of a grid, one after the other, or all lanes of a warp in each block.
 template <typename... Parameters>
 void launch(void (*kernel)(Parameters...), unsigned int blocks, unsigned int threads,
             bool in_warps, Arguments arguments) {
-    // Braces keep the order of evaluation.
+    // Braces make the call below evaluate its arguments in order.
     struct Call {
         Call(void (*kernel)(Parameters...), unsigned int blocks, unsigned int threads,
              bool in_warps, const Arguments& source, Parameters... parameters) {
@@ -59,6 +60,7 @@ void launch(void (*kernel)(Parameters...), unsigned int blocks, unsigned int thr
 
 }  // namespace
 
+// Launch the kernel of a name. Return 0, or 1 if there is no such kernel.
 extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int threads,
                              const char* bytes, size_t size) {
 #define LAUNCH(kernel, threads, in_warps)                                  \
@@ -67,7 +69,7 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
         return 0;                                                          \
     }
 #define KERNEL(kernel) LAUNCH(kernel, threads, false)
-// Kernels that work in warps are given one a block, whatever was asked for.
+// A kernel that works in warps gets one warp in each block; `threads` is ignored.
 #define WARP_KERNEL(kernel) LAUNCH(kernel, warp::LANES, true)
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)

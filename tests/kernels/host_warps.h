@@ -1,5 +1,5 @@
-// Warps for a host compiler: the lanes of a warp take turns, each from one call that they make
-// together to the next.
+// Warps for a host compiler. The lanes of a warp take turns: each runs from one warp-wide call,
+// such as a shuffle, to the next.
 #pragma once
 
 #include <csetjmp>
@@ -14,23 +14,24 @@
 namespace warp {
 
 constexpr unsigned int LANES = 32;
-constexpr size_t STACK_BYTES = 64 << 10;  // A sanitizer clears the shadow of all of it at each turn.
+constexpr size_t STACK_BYTES = 64 << 10;  // A sanitizer clears its shadow at each turn.
 
-// Something that runs until it lets another run.
+// A thread of execution that runs until it hands over to another.
 struct Turn {
     ucontext_t context;  // where it begins
-    jmp_buf place;       // where it goes on
+    jmp_buf place;       // where it resumes
     bool has_begun;
 };
 
 struct Lane {
     Turn turn;
     alignas(16) char stack[STACK_BYTES];
-    unsigned int calls;  // that it has made together with the others
+    unsigned int calls;  // the number of warp-wide calls that it has made
     bool ended;
 };
 
-// What lanes hand over in a call; those of the next may be there before all have read these.
+// The values of the lanes in a warp-wide call. There are two sets, because a lane may write its
+// value for the next call before all lanes have read the values of this one.
 inline unsigned long long handed_over[2][LANES];
 inline Lane lanes[LANES];
 inline Turn scheduler;
@@ -44,7 +45,7 @@ inline void go(Turn& from, Turn& to, const void* stack, size_t stack_bytes) {
     __sanitizer_finish_switch_fiber(kept, nullptr, nullptr);
 }
 #else
-// A jump, unlike a change of context, asks nothing of the system.
+// A jump makes no system call; a change of context does.
 __attribute__((noinline)) inline void go(Turn& from, Turn& to, const void*, size_t) {
     if (_setjmp(from.place) == 0) {
         if (to.has_begun) {
@@ -64,7 +65,7 @@ constexpr const void* scheduler_stack = nullptr;
 constexpr size_t scheduler_stack_bytes = 0;
 #endif
 
-// Hand a value over, and return those of all lanes when all have come here.
+// Hand over this lane's value. When all lanes have done so, return the values of all.
 template <typename Value>
 const unsigned long long* exchange(unsigned int mask, Value value) {
     static_assert(sizeof(Value) <= sizeof(unsigned long long));
@@ -78,6 +79,7 @@ const unsigned long long* exchange(unsigned int mask, Value value) {
     return values;
 }
 
+// Return a lane's value in its own type.
 template <typename Value>
 Value taken(unsigned long long value) {
     Value taken;
@@ -85,7 +87,7 @@ Value taken(unsigned long long value) {
     return taken;
 }
 
-// What the lanes run.
+// The function that the lanes run, and its argument.
 inline void (*body)(void*);
 inline void* argument;
 
@@ -99,7 +101,7 @@ inline void lane_body() {
     go(lanes[number].turn, scheduler, scheduler_stack, scheduler_stack_bytes);
 }
 
-// Run a function in all lanes of a warp, turn by turn.
+// Run a function in all lanes of a warp, which take turns.
 inline void run(void (*function)(void*), void* given) {
     body = function;
     argument = given;

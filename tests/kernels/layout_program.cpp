@@ -1,5 +1,5 @@
-// The kernels' own idea of how memory is laid out, for tests to hold against the package's:
-// every value is the compiler's, none is copied.
+// The memory layout as the kernels see it. Tests compare it with the package's layout. The compiler
+// computes every value; none is copied.
 #include "host_cuda.h"
 #include "host_warps.h"
 
@@ -35,6 +35,7 @@ const Named VALUES[] = {
     NAMED(offsetof(Page, joined_reference)),
 };
 
+// Write the six fields of a half. Return the end of what was written.
 template <typename Number>
 uint32* write_half(const Number& half, uint32* fields) {
     for (uint32 field = EDGE_START; field <= IS_LEAF; ++field) {
@@ -45,7 +46,7 @@ uint32* write_half(const Number& half, uint32* fields) {
 
 }  // namespace
 
-// Return the name of a value and write it, or null behind the last.
+// Write the number-th value and return its name, or return null beyond the last value.
 extern "C" const char* named_value(uint64 number, uint64* value) {
     if (number >= sizeof(VALUES) / sizeof(Named)) {
         return nullptr;
@@ -54,12 +55,12 @@ extern "C" const char* named_value(uint64 number, uint64* value) {
     return VALUES[number].name;
 }
 
-// Write the six fields of a half that lies in memory.
+// Write the six fields of a half in memory.
 extern "C" void read_half(const NodeHalf* half, uint32* fields) {
     write_half(*half, fields);
 }
 
-// Write the twelve fields of each node of a tree, as the kernels find them.
+// Write the twelve fields of each node of a tree, read through the kernels' functions.
 extern "C" void read_nodes(const Tree* tree, const uint32* addresses, uint64 count,
                            uint32* fields) {
     for (uint64 number = 0; number < count; ++number) {
@@ -68,18 +69,21 @@ extern "C" void read_nodes(const Tree* tree, const uint32* addresses, uint64 cou
     }
 }
 
+// Write the codes of the reference, read through the kernels' functions.
 extern "C" void read_reference(const Reference* reference, uint64 count, uint8* codes) {
     for (uint64 position = 0; position < count; ++position) {
         codes[position] = static_cast<uint8>(reference->code_at(position));
     }
 }
 
+// Write the word of query codes at each position.
 extern "C" void read_words(const Queries* queries, uint64 count, uint64* words) {
     for (uint64 position = 0; position < count; ++position) {
         words[position] = queries->word_at(position);
     }
 }
 
+// Write the index of each numbered item in an array of strips.
 extern "C" void find_places(const uint64* numbers, uint64 count, uint32 width_bits,
                             uint32 strip_bits, uint64* places) {
     for (uint64 place = 0; place < count; ++place) {

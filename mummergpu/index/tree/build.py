@@ -1,6 +1,6 @@
-"""The trees of pages: grown, ordered and flattened, page by page.
+"""Builds the trees of pages: grows, orders and flattens each tree.
 
-Apart from `index`, so that a search without trees imports nothing of them.
+The code for trees has a package of its own, so that a k-mer search imports none of it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BUILDERS: Final[dict[str, Callable[[CodeArray], GrownTree]]] = {
     "ukkonen": grow_tree,
     "sa": grow_sorted_tree,
 }
-"""What makes a tree of the codes of a page: the same tree, each of them."""
+"""The functions that build a tree from the codes of a page; all build the same tree."""
 
 
 def page_codes(reference: Reference, page: Page) -> CodeArray:
-    """Return the codes of a page with a break after the last.
+    """Return the codes of a page, followed by a break.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ def build_page(
     page : Page
         One of its pages.
     layout : Layout
-        How the tree is to lie in memory.
+        The layout of the tree in memory.
     stats : Stats
-        Takes the time of the three stages.
+        Collects the times of the three stages.
     builder : str
-        What grows the tree: a name of `BUILDERS`.
+        The construction method: a key of `BUILDERS`.
 
     Returns
     -------
@@ -95,29 +95,29 @@ def build_pages(
     built: Callable[[], None],
     builder: str = "ukkonen",
 ) -> list[TreePage]:
-    """Build the trees of several pages side by side.
+    """Build the trees of several pages in parallel.
 
     Parameters
     ----------
     reference : Reference
         The reference.
     pages : sequence of Page
-        Which of its pages to build.
+        The pages whose trees are built.
     layout : Layout
-        How the trees are to lie in memory.
+        The layout of the trees in memory.
     stats : Stats
-        Takes the times, and the numbers of nodes and bytes.
+        Collects the times, and the numbers of nodes and bytes.
     executor : concurrent.futures.Executor
-        Runs the work, a page a task.
+        Runs the work, one task per page.
     built : callable
         Called after each page.
     builder : str
-        What grows the trees: a name of `BUILDERS`.
+        The construction method: a key of `BUILDERS`.
 
     Returns
     -------
     list of TreePage
-        In the order of `pages`.
+        The pages with their trees, in the order of `pages`.
     """
     futures = [
         executor.submit(build_page, reference, page, layout, stats, builder) for page in pages

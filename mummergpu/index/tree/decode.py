@@ -1,6 +1,6 @@
-"""Flat trees read back: the fields of nodes as columns of numbers, in any layout.
+"""Reads flat trees of any layout back into columns of numbers, one per field of a node.
 
-For people and for tests; the kernels read the arrays as they are.
+It serves inspection and tests; the kernels read the arrays directly.
 """
 
 from __future__ import annotations
@@ -32,35 +32,36 @@ NO_LEAF: Final = -1
 
 _SLOTS: Final = 7
 _FIELDS: Final = _SLOTS + BREAK + 2
-"""An address, six fields of the first half, five slots and the flags of the second."""
+"""The rows of fields: an address, the six fields of the first half, the five slots and the flags
+of the second half."""
 
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """The fields of nodes that follow each other in the tree's order.
+    """The fields of nodes that are consecutive in the tree's order.
 
-    All arrays are of dtype int32 and shape (n_nodes,) where not said otherwise. Positions
-    are 0-based, from the first base of the page.
+    All arrays have dtype int32 and shape (n_nodes,) unless stated otherwise. Positions are
+    0-based, counted from the first base of the page.
 
     Attributes
     ----------
     addresses : ndarray
-        Where each node lies, which is its name in all other columns.
+        The address of each node; all other columns refer to nodes by address.
     edge_starts, edge_ends : ndarray
         The half-open range of the page that labels the edge from the parent.
     string_depths : ndarray
-        The bases from the root to the node.
+        The number of bases from the root to the node.
     parents, suffix_links : ndarray
-        Addresses; `layout.ROOT` in the root itself.
+        The addresses of these nodes; `layout.ROOT` for the root itself.
     is_leaf : ndarray, dtype=bool
-        Which nodes are leaves.
+        Whether each node is a leaf.
     children : ndarray, shape=(5, n_nodes)
-        Addresses of the A, C, G, T and $ children; `layout.NO_NODE` where there is none,
+        The addresses of the A, C, G, T and $ children; `layout.NO_NODE` for a missing child,
         and in leaves.
     leaf_ids : ndarray
-        Where the suffix of a leaf begins; `NO_LEAF` in inner nodes.
+        The position at which the suffix of a leaf begins; `NO_LEAF` in inner nodes.
     next_leaves : ndarray
-        The next leaf of a ``$`` chain, or `layout.NO_NODE`.
+        The address of the next leaf of a ``$`` chain, or `layout.NO_NODE`.
     flags : ndarray
         The flags of the second half.
     """
@@ -79,20 +80,20 @@ class NodeColumns:
 
 
 def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> NodeColumns:
-    """Return the fields of some nodes, or of all.
+    """Return the fields of a range of nodes.
 
     Parameters
     ----------
     tree : FlatTree
         The tree.
     begin, end : int
-        Which nodes, counted in the tree's order; all by default. In one dimension the
-        number of a node is its address.
+        The half-open range of node numbers in the tree's order; all nodes by default. In one
+        dimension the number of a node is its address.
 
     Returns
     -------
     NodeColumns
-        New arrays of 68 bytes a node.
+        New arrays of 68 bytes per node.
     """
     end = tree.node_count if end is None else min(end, tree.node_count)
     fields = np.empty((_FIELDS, max(end - begin, 0)), dtype=np.int32)
@@ -142,12 +143,12 @@ def decode_fields(
     stride : int
         Elements from one node to the next, in either array.
     width_bits, strip_bits : int
-        As in `layout.place_in_strips`.
+        The same as in `layout.place_in_strips`.
     begin : int
         The number of the first node, in the order of the tree.
     fields : ndarray, dtype=int32, shape=(13, n_nodes)
-        Output: in each column the address of a node, the six fields of its first half, and the six
-        of its second.
+        Output: each column has the address of a node, the six fields of its first half, and the
+        six fields of its second half.
     """
     for column in range(fields.shape[1]):
         address = place_in_strips(begin + column, width_bits, strip_bits)

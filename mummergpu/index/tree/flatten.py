@@ -1,4 +1,4 @@
-"""From a grown tree to the flat node arrays that the kernels read (paper, section 2.1)."""
+"""Turns a grown tree into the flat node arrays that the kernels read (paper, section 2.1)."""
 
 from __future__ import annotations
 
@@ -48,27 +48,27 @@ BASE_SHIFT: Final = 61
 BASE_MASK: Final = 7
 FAR_AHEAD: Final = 32
 NEAR_AHEAD: Final = 16
-"""How many nodes ahead memory is asked for."""
+"""The numbers of nodes by which prefetching runs ahead."""
 
 
 @dataclass(frozen=True)
 class FlatTree:
-    """The suffix tree of a page as the kernels read it.
+    """The suffix tree of a page in the form that the kernels read.
 
     Attributes
     ----------
     layout : Layout
-        How the arrays are laid out.
+        The layout of the arrays.
     nodes : ndarray, dtype=uint8, or uint32 in the wide format, shape=(n_elements,)
-        First halves: the half of address a begins at ``a * layout.node_stride``.
+        First halves; the half of the node at address a begins at ``a * layout.node_stride``.
     children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
         Second halves, at the same offsets. In a merged tree both are views of one array.
     reference : ndarray, dtype=uint8
-        The codes of the page, with a break after the last, in the layout's dimensions.
+        The codes of the page, followed by a break, in one or two dimensions (`layout`).
     base_count : int
-        The bases of the page, breaks within it included.
+        The number of bases of the page, including breaks inside it.
     node_count, leaf_count : int
-        The nodes, and how many of them are leaves.
+        The number of nodes, and the number of leaves among them.
     """
 
     layout: Layout
@@ -81,29 +81,29 @@ class FlatTree:
 
     @property
     def byte_count(self) -> int:
-        """The bytes of the nodes and of the reference."""
+        """The size of the nodes and of the reference in bytes."""
         arrays = (self.nodes,) if self.layout.merged_tree else (self.nodes, self.children)
         return self.reference.size + sum(array.nbytes for array in arrays)
 
 
 def flatten_tree(tree: GrownTree, order: Int32Array, layout: Layout, base_before: int) -> FlatTree:
-    """Write the nodes of a grown tree in their order and layout.
+    """Write the nodes of a grown tree in a given order and layout.
 
     Parameters
     ----------
     tree : GrownTree
         The tree.
     order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of its nodes, as `node_order.order_nodes` gives them.
+        The names of its nodes, as `node_order.order_nodes` returns them.
     layout : Layout
         The layout to write.
     base_before : int
-        The code of the base before the page, `codes.BREAK` where there is none.
+        The code of the base before the page, or `codes.BREAK` if there is none.
 
     Returns
     -------
     FlatTree
-        32 or 48 bytes a node (`layout`), and the reference.
+        The flat tree, of 32 or 48 bytes per node (`layout`), and the reference.
 
     Raises
     ------
@@ -143,12 +143,12 @@ def empty_halves(slots: int, layout: Layout) -> tuple[NodeHalfArray, NodeHalfArr
 
 
 def in_elements(memory: ByteArray, layout: Layout) -> NodeHalfArray:
-    """Return memory for halves as an array of what the format is made of."""
+    """Return a view of memory for halves as an array of the format's elements."""
     return memory.view(np.uint32) if layout.wide else memory
 
 
 def lay_out_reference(codes: CodeArray, layout: Layout) -> ByteArray:
-    """Return the codes of a page in the layout's dimensions; new memory only in two."""
+    """Return the codes of a page in the layout's dimensions, copied only if there are two."""
     strip_bits = layout.reference_strip_bits
     if strip_bits == 0:
         return codes
@@ -159,7 +159,7 @@ def lay_out_reference(codes: CodeArray, layout: Layout) -> ByteArray:
 
 @jit
 def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None:
-    """Write each base to its place in strips.
+    """Write each base to its position in strips.
 
     Parameters
     ----------
@@ -177,20 +177,20 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
 
 @jit
 def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
-    """Return what is known of each leaf without the tree, in one number for one access.
+    """Return the facts about each leaf that need no tree, packed into one number per leaf.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
         The page, with a break after its last base.
     base_before : int
-        The code of the base before the page, `codes.BREAK` where there is none.
+        The code of the base before the page, or `codes.BREAK` if there is none.
 
     Returns
     -------
     ndarray, dtype=int64, shape=(n_bases + 1,)
-        Bits 31 to 60: the bases from the suffix to the next break, less one; bits 61 to 63: the
-        base before the suffix. Bits 0 to 30 are for the address of the leaf.
+        Bits 31 to 60 are the number of bases from the suffix to the next break, minus one. Bits
+        61 to 63 are the base before the suffix. Bits 0 to 30 are free for the leaf's address.
     """
     facts = np.zeros(codes.size, dtype=np.int64)
     path_end = codes.size - 1
@@ -211,18 +211,18 @@ def place_nodes(
     width_bits: int,
     strip_bits: int,
 ) -> None:
-    """Give each node the address of its place: leaves in `facts`, others in `addresses`.
+    """Assign an address to each node: for leaves in `facts`, for others in `addresses`.
 
     Parameters
     ----------
     order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of all nodes in their order (`node_order`).
+        The names of all nodes in order (`node_order`).
     facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        As `leaf_facts` returns it; the addresses of leaves are added.
+        The facts that `leaf_facts` returns; the addresses of leaves are added.
     addresses : ndarray, dtype=int32, shape=(n_inner,)
         Output: the address of each inner node.
     width_bits, strip_bits : int
-        As in `layout.place_in_strips`.
+        The same as in `layout.place_in_strips`.
     """
     for place in range(order.size):
         name = order[unsigned(place)]
@@ -244,30 +244,31 @@ def write_nodes(
     children: NodeWordArray,
     stride: int,
 ) -> None:
-    """Write every node: an inner node at its turn, a leaf at the turn of its parent.
+    """Write every node: an inner node at its turn in the order, a leaf with its parent.
 
     Parameters
     ----------
     order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of all nodes in their order (`node_order`).
+        The names of all nodes in order (`node_order`).
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
     facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        What is known of each leaf, as `leaf_facts` returns it.
+        The facts about each leaf, as `leaf_facts` returns them.
     addresses : ndarray, dtype=int32, shape=(n_inner,)
         The address of each inner node.
     nodes, children : ndarray, dtype=int64 or uint32, shape=(n_words,)
-        The first and the second halves, in words (`node_words`); written.
+        Output: the first and the second halves, in words (`node_words`).
     stride : int
         Words from one node to the next, in either array.
 
     Notes
     -----
-    What only the parent knows of an inner node (its own address, where the edge starts)
-    it adds at its own turn, in whichever order: an edge starts its parent's depth after
-    the first suffix. The other fields of a half are disjoint parts of zeroed memory.
+    Two fields of an inner node depend on its parent: the parent's address, and the start of the
+    edge, which is the first suffix plus the parent's string depth. The parent adds its part at
+    its own turn, which can be before or after the turn of the node. The other fields of a half
+    are disjoint parts of zeroed memory.
     """
     for place in range(order.size):
         foresee(order, inner_nodes, facts, addresses, place)
@@ -279,7 +280,7 @@ def write_nodes(
         depth = widened(inner_nodes[name, STRING_DEPTH])
         first_suffix = widened(inner_nodes[name, FIRST_SUFFIX])
         link = widened(addresses[inner_nodes[name, SUFFIX_LINK]])
-        # The parent adds its own depth, at its turn, before or after this.
+        # The parent adds its own string depth at its turn, before or after this one.
         path_start = first_suffix if name > 0 else 0
         write_half(nodes, half, path_start, first_suffix + depth, depth, 0, link)
         for code in range(BREAK + 1):
@@ -303,20 +304,20 @@ def foresee(
     addresses: Int32Array,
     place: int,
 ) -> None:
-    """Ask for the record of an inner node some turns ahead, later for what it points at.
+    """Prefetch the record of an inner node some turns ahead, and later what it points to.
 
     Parameters
     ----------
     order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of all nodes in their order (`node_order`).
+        The names of all nodes in order (`node_order`).
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        What is known of each leaf, as `leaf_facts` returns it.
+        The facts about each leaf, as `leaf_facts` returns them.
     addresses : ndarray, dtype=int32, shape=(n_inner,)
         The address of each inner node.
     place : int
-        Where in `order` the writing is.
+        The index in `order` of the node that is being written.
     """
     if place + FAR_AHEAD >= order.size:
         return
@@ -345,7 +346,7 @@ def write_leaves(
     children: NodeWordArray,
     stride: int,
 ) -> None:
-    """Write a leaf and those chained to it.
+    """Write a leaf and the leaves chained to it.
 
     Parameters
     ----------
@@ -354,18 +355,18 @@ def write_leaves(
     parent_depth, parent : int
         The string depth of the parent, in bases, and its address.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
     facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        What is known of each leaf, as `leaf_facts` returns it.
+        The facts about each leaf, as `leaf_facts` returns them.
     nodes, children : ndarray, dtype=int64 or uint32, shape=(n_words,)
-        The first and the second halves, in words (`node_words`); written.
+        Output: the first and the second halves, in words (`node_words`).
     stride : int
         Words from one node to the next, in either array.
 
     Notes
     -----
     The suffix link of a leaf is the leaf of the suffix that begins one base later, or the
-    root if none does. Construction has no use for it, but matching has.
+    root if there is none. Matching uses this link; construction does not.
     """
     while True:
         fact = facts[unsigned(suffix)]

@@ -1,32 +1,32 @@
-"""How nodes and references lie in memory, written once.
+"""The layout of nodes and references in memory.
 
-A node is two halves of six fields: five numbers and, last, flags. Positions count from the
-first base of the page; addresses name nodes, and address 0 is the root, which is nobody's
-child, so that 0 also says "none"::
+A node has two halves of six fields each: five numbers, and flags at the end. Positions are
+counted from the first base of the page. Addresses identify nodes. Address 0 is the root; since
+the root is never a child, 0 also means "none"::
 
     field     0           1         2             3       4             5
     node      edge start  edge end  string depth  parent  suffix link   is leaf
     children  A           C         G             T       $             flags
     a leaf's  leaf id     -         -             -       next leaf     flags
 
-In the children half the flags of a leaf are `LEAF_FLAG` plus the code of the base before
-its suffix (`BREAK` where there is none); in an inner node they are 0.
+In the children half, the flags of a leaf are `LEAF_FLAG` plus the code of the base before
+its suffix (`BREAK` if there is none). The flags of an inner node are 0.
 
-There are two formats. In the paper's (section 2.1) a number has 24 bits and flags have 8,
-so that a half is 16 bytes: field k begins at byte 3 k. That is enough for the 16,777,216
-nodes of a page of 8,388,608 bases. In the wide format every field is a word of 32 bits, and
-a half 24 bytes; a page can have 2**30 bases, and its addresses stay below 2**31. Both are
-little-endian. In memory the paper's halves are arrays of bytes and the wide ones of words.
+There are two formats. In the paper's format (section 2.1) a number has 24 bits and flags have
+8, so a half takes 16 bytes, and field k begins at byte 3 k. This is enough for the 16,777,216
+nodes of a page of 8,388,608 bases. In the wide format every field is a word of 32 bits, and a
+half takes 24 bytes. A page can have 2**30 bases, and its addresses stay below 2**31. Both
+formats are little-endian. In memory, halves are arrays of bytes in the paper's format and
+arrays of words in the wide format.
 
-A node has one ``$`` child although many suffixes can end after the same bases, one at
-each break of the page: they are a chain, each leaf naming the next in its own ``$`` slot.
+A node has one ``$`` child, although many suffixes can end after the same bases, one at each
+break of the page. Their leaves form a chain: each leaf names the next in its own ``$`` slot.
 
-Split trees keep the halves in two arrays, merged ones side by side in one. In two
-dimensions an address is a row (high bits) and a column (low bits) of an array that is 4,096
-nodes wide in the paper's format and 16,384 in the wide one, and consecutive nodes fill
-strips of 32 rows, column by column; a two-dimensional reference is 65,536 bases wide, in
-strips of 4 rows. Both are stored row after row, so an address is at the same time the index
-of its record.
+A split tree keeps the halves in two arrays; a merged tree keeps them side by side in one. In
+two dimensions an address is a row (high bits) and a column (low bits) of an array that is 4,096
+nodes wide in the paper's format and 16,384 in the wide format. Consecutive nodes fill strips
+of 32 rows, column by column. A two-dimensional reference is 65,536 bases wide and has strips
+of 4 rows. Both arrays are stored row after row, so an address is also the index of its node.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.runtime.jit import inline_without_refcounts
 
 NodeHalfArray = npt.NDArray[np.uint8] | npt.NDArray[np.uint32]
-"""NodeWordArray of nodes: bytes in the paper's format, words in the wide one."""
+"""Halves of nodes: bytes in the paper's format, words in the wide format."""
 
 # The fields of the first half.
 EDGE_START: Final = 0
@@ -51,7 +51,7 @@ PARENT: Final = 3
 SUFFIX_LINK: Final = 4
 IS_LEAF: Final = 5
 
-# The fields of the second half. The child of a base code is the field of that number.
+# The fields of the second half. Field k is the child for base code k.
 LEAF_ID: Final = 0
 NEXT_LEAF: Final = 4
 FLAGS: Final = 5
@@ -65,9 +65,9 @@ NO_NODE: Final = 0
 ROOT: Final = 0
 
 MAXIMUM_PAGE_BASES: Final = 1 << 23
-"""8,388,608 bases are the most of a page in the paper's format."""
+"""The most bases of a page in the paper's format: 8,388,608."""
 MAXIMUM_WIDE_PAGE_BASES: Final = 1 << 30
-"""1,073,741,824 bases are the most of a page in the wide format."""
+"""The most bases of a page in the wide format: 1,073,741,824."""
 
 TREE_WIDTH_BITS: Final = 12
 WIDE_TREE_WIDTH_BITS: Final = 14
@@ -81,20 +81,20 @@ HUGE_PAGE: Final = 1 << 21
 
 @dataclass(frozen=True)
 class Layout:
-    """What a policy and a format make of the arrays in memory.
+    """The layout of the arrays in memory, which a policy and a format determine.
 
     Attributes
     ----------
     merged_tree : bool
-        The halves of a node lie side by side.
+        Whether the halves of a node lie side by side.
     two_dimensional_reference : bool
-        The reference lies in strips of rows.
+        Whether the reference lies in strips of rows.
     two_dimensional_tree : bool
-        The nodes lie in strips of rows.
+        Whether the nodes lie in strips of rows.
     node_reordering : bool
-        Nodes are numbered breadth first, then depth first.
+        Whether nodes are numbered breadth first, then depth first.
     wide : bool
-        Fields have 32 bits; otherwise nodes have the paper's format.
+        Whether fields have 32 bits; if not, nodes have the paper's format.
     """
 
     merged_tree: bool
@@ -110,7 +110,7 @@ class Layout:
         Parameters
         ----------
         policy : Policy
-            Its four flags that are not textures are taken over.
+            The policy; its four flags other than textures are used.
         wide : bool, default False
             Whether the format is the wide one.
 
@@ -129,12 +129,12 @@ class Layout:
 
     @property
     def address_bits(self) -> int:
-        """The bits of a number: 24 in the paper's format, 32 in the wide one."""
+        """The bits of a number: 24 in the paper's format, 32 in the wide format."""
         return 32 if self.wide else 24
 
     @property
     def half_bytes(self) -> int:
-        """Bytes of half a node: 16 in the paper's format, 24 in the wide one."""
+        """Bytes of half a node: 16 in the paper's format, 24 in the wide format."""
         return 4 * FIELDS if self.wide else 16
 
     @property
@@ -149,22 +149,22 @@ class Layout:
 
     @property
     def node_stride(self) -> int:
-        """Elements from one node's half to the next node's: 32 or 12 merged, 16 or 6 split."""
+        """Elements between the halves of two neighbours: 32 or 12 merged, 16 or 6 split."""
         return 2 * self.half_elements if self.merged_tree else self.half_elements
 
     @property
     def node_stride_bytes(self) -> int:
-        """Bytes from one node's half to the next node's: 32 or 48 merged, 16 or 24 split."""
+        """Bytes between the halves of two neighbours: 32 or 48 merged, 16 or 24 split."""
         return self.node_stride * self.element_bytes
 
     @property
     def maximum_bases(self) -> int:
-        """The most bases of a page; a tree has at most two nodes a base."""
+        """The most bases of a page; a tree has at most two nodes per base."""
         return MAXIMUM_WIDE_PAGE_BASES if self.wide else MAXIMUM_PAGE_BASES
 
     @property
     def most_bytes_per_base(self) -> int:
-        """The most bytes that a flat tree takes for a base: two nodes and the base itself."""
+        """The most bytes of a flat tree per base: two nodes and the base itself."""
         return 2 * 2 * self.half_bytes + 1
 
     @property
@@ -185,10 +185,10 @@ class Layout:
 
 @inline_without_refcounts
 def place_in_strips(number: int, width_bits: int, strip_bits: int) -> int:
-    """Return where the `number`-th item lies in a two-dimensional array stored by rows.
+    """Return the index of an item in a two-dimensional array that is stored by rows.
 
     Items fill strips of ``1 << strip_bits`` rows, each ``1 << width_bits`` items wide,
-    column by column. With `strip_bits` 0 the item stays where it is.
+    column by column. If `strip_bits` is 0, the index is the number of the item.
 
     Parameters
     ----------
@@ -220,12 +220,12 @@ def length_in_strips(count: int, width_bits: int, strip_bits: int) -> int:
     count : int
         The number of items.
     width_bits, strip_bits : int
-        As in `place_in_strips`.
+        The same as in `place_in_strips`.
 
     Returns
     -------
     int
-        `count` itself in one dimension, else whole rows of whole strips.
+        `count` itself in one dimension, otherwise the size of whole strips.
     """
     if strip_bits == 0:
         return count
@@ -234,7 +234,7 @@ def length_in_strips(count: int, width_bits: int, strip_bits: int) -> int:
 
 
 def zeros_aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Return zeroed bytes that begin on a cache line, or on a huge page if they fill one.
+    """Return zeroed bytes that begin on a cache line, or on a huge page if they fill it.
 
     Parameters
     ----------
@@ -244,11 +244,11 @@ def zeros_aligned(size: int) -> npt.NDArray[np.uint8]:
     Returns
     -------
     ndarray, dtype=uint8, shape=(size,)
-        Memory that is taken when it is first touched.
+        The bytes; the system assigns their memory at the first touch.
 
     Notes
     -----
-    A node that straddled two cache lines would cost two accesses.
+    Alignment keeps a node from crossing two cache lines, which would cost two accesses.
     """
     alignment = HUGE_PAGE if size >= HUGE_PAGE else CACHE_LINE
     raw = np.zeros(size + alignment, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""The fields of nodes, read by compiled code in either format."""
+"""Reads the fields of nodes in compiled code, in either format."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from numba.extending import intrinsic
 
 
 def _load_number(typing_context: Any, halves: Any, half: Any, field: Any) -> Any:
-    """Read the number of a field of the half that begins at an element of an array.
+    """Read one number of the half that begins at an element of an array.
 
-    In an array of bytes numbers have 24 bits: one unaligned 32-bit load and a mask; the byte
-    after the number must be readable. In an array of words each field is one.
+    In an array of bytes a number has 24 bits. It is read by one unaligned 32-bit load and a
+    mask, so the byte after the number must be readable. In an array of words each field is one
+    element.
 
     Parameters
     ----------
     halves : ndarray, dtype=uint8 or uint32
-        NodeWordArray of nodes (`layout`).
+        Halves of nodes (`layout`).
     half : int
         The element at which the half begins.
     field : int
-        Which of the five numbers: `layout.EDGE_START` and so on.
+        The number of the field, such as `layout.EDGE_START`.
 
     Returns
     -------
     int
-        The number, of 24 or 32 bits, without a sign.
+        The unsigned number, of 24 or 32 bits.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -50,14 +51,14 @@ def _load_number(typing_context: Any, halves: Any, half: Any, field: Any) -> Any
 
 
 def _load_flags(typing_context: Any, halves: Any, half: Any) -> Any:
-    """Read the last field of the half that begins at an element of an array.
+    """Read the flags of the half that begins at an element of an array.
 
-    In an array of bytes it is the sixteenth byte, in an array of words the sixth word.
+    They are the sixteenth byte in an array of bytes, and the sixth word in an array of words.
 
     Parameters
     ----------
     halves : ndarray, dtype=uint8 or uint32
-        NodeWordArray of nodes (`layout`).
+        Halves of nodes (`layout`).
     half : int
         The element at which the half begins.
 
@@ -79,12 +80,12 @@ def _load_flags(typing_context: Any, halves: Any, half: Any) -> Any:
 
 
 def _has_words(typing_context: Any, array: Any) -> Any:
-    """Tell whether an array has elements of 32 bits; known when its user is compiled.
+    """Return whether an array has elements of 32 bits; a constant at compile time.
 
     Parameters
     ----------
     array : ndarray
-        Of any type.
+        An array of any type.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""In which order nodes are numbered (paper, section 2.1; policy ``n``).
+"""The order in which nodes are numbered (paper, section 2.1; policy ``n``).
 
-A node is named as in the children of an inner node: the number of an inner node, or
-``~s`` for the leaf of suffix s. An order is the list of all names; the place of a name in
-it is the number that its node gets.
+The name of a node is the one in the children of an inner node: the number of an inner node,
+or ``~s`` for the leaf of suffix s. An order is the list of all names. The index of a name in
+the list is the number that the node gets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BREADTH_FIRST_DEPTH: Final = 16
 """Nodes fewer than this many edges below the root are numbered breadth first."""
 
 LOOK_AHEAD: Final = 16
-"""How many nodes ahead memory is asked for."""
+"""The number of nodes by which prefetching runs ahead."""
 
 
 def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
@@ -36,8 +36,9 @@ def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
     tree : GrownTree
         The tree.
     reordered : bool
-        Breadth first near the root and depth first below, or else as constructed: by the
-        suffix whose insertion made the node, an inner node before the leaf below it.
+        If true, nodes are numbered breadth first near the root and depth first below. If not,
+        they keep the order of construction: by the suffix whose insertion made the node, an
+        inner node before the leaf below it.
 
     Returns
     -------
@@ -56,14 +57,14 @@ def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
 def order_breadth_then_depth_first(
     inner_nodes: Int32Array, next_leaves: Int32Array, order: Int32Array
 ) -> None:
-    """Fill `order` level by level down to depth 15, and subtree by subtree below.
+    """Fill `order` level by level down to depth 15 in edges, and subtree by subtree below.
 
     Parameters
     ----------
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
     order : ndarray, dtype=int32, shape=(n_nodes,)
         Output: the names of the nodes.
     """
@@ -99,14 +100,14 @@ def order_subtree(
     order: Int32Array,
     filled: int,
 ) -> int:
-    """Append all nodes below `top` depth first, A before C before G before T before $.
+    """Append all nodes below `top` depth first, in the order A, C, G, T, $.
 
     Parameters
     ----------
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
     top : int
         The number of an inner node.
     waiting : ndarray, dtype=int32, shape=(n_nodes,)
@@ -114,12 +115,12 @@ def order_subtree(
     order : ndarray, dtype=int32, shape=(n_nodes,)
         Output: the names of the nodes.
     filled : int
-        How many names `order` has.
+        The number of names in `order`.
 
     Returns
     -------
     int
-        How many names it has then.
+        The number of names in `order` afterwards.
     """
     count = 0
     node = top
@@ -147,7 +148,7 @@ def order_subtree(
 
 @jit
 def order_as_constructed(codes: CodeArray, inner_nodes: Int32Array, order: Int32Array) -> None:
-    """Fill `order` suffix by suffix: the inner node its insertion made, then its leaf.
+    """Fill `order` suffix by suffix: the inner node that its insertion made, then its leaf.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""How halves of nodes are written, in either format (`layout`), into zeroed memory.
+"""Writes halves of nodes into zeroed memory, in either format (`layout`).
 
-In the wide format a half is six words of an array of uint32; in the paper's it is written as
-two words of an array of int64. Where a half begins is counted in those words.
+In the wide format a half is six words of an array of uint32. In the paper's format it is
+written as two words of an array of int64. The position of a half is counted in these words.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mummergpu.index.tree.node_fields import has_words
 from mummergpu.runtime.jit import inline, unsigned, widened
 
 NodeWordArray = npt.NDArray[Any]
-"""Of dtype uint32 in the wide format, of dtype int64 in the paper's."""
+"""Words of halves: dtype uint32 in the wide format, int64 in the paper's format."""
 
 LEAF_BIT: Final = 1 << 56
 
 
 def as_words(halves: NodeHalfArray) -> NodeWordArray:
-    """Return an array of halves as one of the words that they are written in."""
+    """Return a view of an array of halves as the words that they are written in."""
     return halves.view(np.int64) if halves.dtype == np.uint8 else halves
 
 
@@ -30,16 +30,18 @@ def as_words(halves: NodeHalfArray) -> NodeWordArray:
 def write_half(
     words: NodeWordArray, half: int, first: int, second: int, third: int, fourth: int, fifth: int
 ) -> None:
-    """Add five numbers to a half; each field is written once, or with numbers that add up.
+    """Add five numbers to a half.
+
+    Each field is written once, or several times with numbers that sum to its value.
 
     Parameters
     ----------
     words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
         The halves; changed.
     half : int
-        Where the half begins, in words.
+        The index of the first word of the half.
     first, second, third, fourth, fifth : int
-        The numbers of the fields, in their order; of 24 bits in the paper's format.
+        The numbers of the fields in order; they have 24 bits in the paper's format.
     """
     if has_words(words):
         words[unsigned(half)] += first
@@ -61,7 +63,7 @@ def write_child(words: NodeWordArray, half: int, code: int, address: int) -> Non
     words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
         The halves; changed.
     half : int
-        Where the half begins, in words.
+        The index of the first word of the half.
     code : int
         The first code of the child's edge.
     address : int
@@ -79,14 +81,14 @@ def write_child(words: NodeWordArray, half: int, code: int, address: int) -> Non
 
 @inline
 def mark_leaf(words: NodeWordArray, half: int) -> None:
-    """Mark the first half of a leaf as such.
+    """Mark the first half of a node as that of a leaf.
 
     Parameters
     ----------
     words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
         The halves; changed.
     half : int
-        Where the half begins, in words.
+        The index of the first word of the half.
     """
     if has_words(words):
         words[unsigned(half + IS_LEAF)] = 1
@@ -96,19 +98,19 @@ def mark_leaf(words: NodeWordArray, half: int) -> None:
 
 @inline
 def write_flags(words: NodeWordArray, half: int, flags: int) -> None:
-    """Write the flags of a second half; `layout.LEAF_FLAG` is among them.
+    """Write the flags of a second half; they must include `layout.LEAF_FLAG`.
 
     Parameters
     ----------
     words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
         The halves; changed.
     half : int
-        Where the half begins, in words.
+        The index of the first word of the half.
     flags : int
-        The flags, of eight bits.
+        The flags, as eight bits.
     """
     if has_words(words):
         words[unsigned(half + FLAGS)] = flags
     else:
-        # The flag byte is the sign byte of its word.
+        # The flags are the highest byte of the word, which contains its sign bit.
         words[unsigned(half + 1)] |= widened(flags - 256) << 56

@@ -1,4 +1,4 @@
-"""The index of a reference: its pages, each with its flat suffix tree."""
+"""A page of a reference with its flat suffix tree."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TreePage:
-    """A page of a reference and its tree: what a backend is given to search.
+    """A page of a reference and its tree: the input of a tree search.
 
     Attributes
     ----------
     page : Page
-        Where the page lies in the joined reference.
+        The position of the page in the joined reference.
     tree : FlatTree
         Its suffix tree.
     joined_reference : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the whole reference, shared by all pages: matches that reach the end
-        of their page are followed there.
+        The codes of the whole reference, shared by all pages. They let the search follow a
+        match beyond the end of its page.
     index_path : str
         The index file that the page is from, or ``""`` if it was built in memory.
     """

@@ -13,10 +13,10 @@ NO_POLICY: Final = "none"
 
 @dataclass(frozen=True)
 class Policy:
-    """Which of the seven policies are on.
+    """The seven policies, each on or off.
 
-    The letters are the ones that MUMmerGPU 2.0 prints. Textures exist on a GPU only; the
-    cpu backend accepts those three flags and does the same work with or without them.
+    The letters are the ones that MUMmerGPU 2.0 prints. Textures exist only on a GPU. The
+    cpu backend accepts the three texture flags, and does the same work with and without them.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Policy:
 
     @classmethod
     def from_code(cls, code: str) -> Policy:
-        """Return the policy that a code such as ``Tn`` names.
+        """Return the policy for a code such as ``Tn``.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Policy:
         Raises
         ------
         OptionError
-            If a letter is unknown or stands twice, or the code is empty.
+            If a letter is unknown or occurs twice, or if the code is empty.
 
         Examples
         --------
@@ -91,7 +91,7 @@ LETTERS: Final = dict(zip((field.name for field in fields(Policy)), "QRTmrtn", s
 """The letter of each flag, by the flag's name."""
 
 DEFAULT_POLICY: Final = Policy.from_code("m")
-"""The policy of a run that names none: the fastest of the layouts on the cpu backend. A node
-whose halves share a cache line costs one access instead of two, and in the order of
-construction the leaves of neighbouring suffixes lie side by side, which is where a match
-goes next. The paper's own default is ``Tn``."""
+"""The policy of a run that names none; its layout is the fastest on the cpu backend. A node
+whose halves share a cache line costs one access instead of two. In the order of construction
+the leaves of neighbouring suffixes lie side by side, and a match visits them one after the
+other. The paper's own default is ``Tn``."""

@@ -1,17 +1,18 @@
-"""The suffix tree of one page from its sorted suffixes (`suffix_array`): the same tree, sooner.
+"""Builds the suffix tree of one page from its sorted suffixes (`suffix_array`).
 
-Inner nodes are the maximal runs of neighbours that share some number of bases. What
-`ukkonen` makes of them depends on the order in which it inserts suffixes, and so do the
-numbers of its nodes; but that order is known. A node is made when its second branch is: by
-the second smallest of the numbers, each the smallest of a branch's suffixes (leaves that
-end at the node are branches of their own). A suffix makes at most one node.
+The tree is the same as that of `ukkonen`, and is built faster. An inner node is a maximal run
+of neighbouring suffixes that share some number of bases. Ukkonen's algorithm numbers nodes in
+the order in which inserting the suffixes makes them, and that order can be computed. A node is
+made when its second branch is. Take the smallest suffix of each branch, where a leaf that ends
+at the node is a branch of its own: the second smallest of these suffixes makes the node. A
+suffix makes at most one node.
 
-1. The runs, from the right to the left, with a stack of those still open: the reverse of
-   the order in which a walk down the tree, A before C before G before T, comes to them.
-2. The suffixes, from the first to the last: those that make nodes give them their numbers.
-3. The walk, which is one from the left to the right: children, and suffix links. The link
-   of a node made by suffix s leads to where the path of suffix s + 1 is one base shorter;
-   the walk has the whole path to each leaf at hand.
+1. Visit the runs from right to left, with a stack of those still open. This is the reverse of
+   the order in which a depth-first walk of the tree (A, C, G, T) reaches the nodes.
+2. Visit the suffixes from first to last. Each suffix that makes a node gives it its number.
+3. Walk the tree by visiting the sorted suffixes from left to right, and set children and suffix
+   links. The suffix link of a node made by suffix s leads to the node that lies on the path of
+   suffix s + 1 and is one base less deep. The walk knows the whole path to each leaf.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ WordArray = npt.NDArray[np.int64]
 DEPTH_SHIFT: Final = 31
 NUMBER_MASK: Final = (1 << DEPTH_SHIFT) - 1
 LINKED: Final = 1 << 62
-"""What is known of the node that a suffix makes: its number, its string depth after, and
-whether it has its suffix link; 0 for suffixes that make none."""
+"""The bits of a fact about the node that a suffix makes: the low bits are its number, the bits
+from `DEPTH_SHIFT` on its string depth, and `LINKED` says that its suffix link is set. The fact
+is 0 for a suffix that makes no node."""
 
 
 def grow_sorted_tree(codes: CodeArray) -> GrownTree:
@@ -55,16 +57,16 @@ def grow_sorted_tree(codes: CodeArray) -> GrownTree:
     Returns
     -------
     GrownTree
-        The tree as `ukkonen.grow_tree` builds it, number for number.
+        The tree that `ukkonen.grow_tree` builds, identical in every number.
 
     Raises
     ------
     OptionError
-        If the library that sorts is not installed.
+        If the library that sorts suffixes is not installed.
 
     Notes
     -----
-    Besides the tree, 20 bytes a base while it is built, in highly repetitive pages 28.
+    Besides the tree, the construction takes 20 bytes per base, or 28 in highly repetitive pages.
     """
     leaf_count = int(np.count_nonzero(codes != BREAK))
     suffixes = sort_suffixes(codes)[:leaf_count]
@@ -83,14 +85,14 @@ def grow_sorted_tree(codes: CodeArray) -> GrownTree:
 
 @inline
 def add_branch(stack: Int32Array, top: int, smallest: int) -> None:
-    """Count a branch of the node on top: the two smallest of its branches' smallest suffixes.
+    """Add a branch to the top node, which keeps its branches' two smallest suffixes.
 
     Parameters
     ----------
     stack : ndarray, dtype=int32, shape=(n_leaves + 1, 3)
-        Of each open node: the string depth, and the two smallest suffixes; changed.
+        The string depth and the two smallest suffixes of each open node; changed.
     top : int
-        The node on top.
+        The index of the top node.
     smallest : int
         The smallest suffix of the branch.
     """
@@ -105,27 +107,28 @@ def add_branch(stack: Int32Array, top: int, smallest: int) -> None:
 def find_makers(
     suffixes: Int32Array, shared: Int32Array, made_by: WordArray, makers: Int32Array
 ) -> int:
-    """Find the suffix that makes each inner node, and note the node's string depth by it.
+    """Find the suffix that makes each inner node, and store the node's string depth for it.
 
     Parameters
     ----------
     suffixes : ndarray, dtype=int32, shape=(n_leaves,)
         The suffixes in the order of their codes, without those that begin with a break.
     shared : ndarray, dtype=int32, shape=(n_leaves + 1,)
-        How many bases each suffix shares with the one before it in that order, and a 0.
+        The number of bases that each suffix shares with the one before it, and a final 0.
     made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        Output: zeros that become the string depth of the node that each suffix makes, shifted by
-        `DEPTH_SHIFT`.
+        Output: zeros that become the string depth of the node that each suffix makes, shifted
+        left by `DEPTH_SHIFT`.
     makers : ndarray, dtype=int32, shape=(n_leaves,)
-        Output: the makers of all nodes but the root fill it from its end, in the order of the walk.
+        Output: the makers of all nodes except the root, in the order of the walk, at the end of
+        the array.
 
     Returns
     -------
     int
-        Where in `makers` they begin.
+        The index of the first maker in `makers`.
     """
     nobody = made_by.size
-    # String depth, smallest suffix, second smallest.
+    # Columns: string depth, smallest suffix, second smallest suffix.
     stack = np.empty((suffixes.size + 1, 3), dtype=np.int32)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, nobody, nobody
     top = 0
@@ -156,14 +159,14 @@ def find_makers(
 
 @jit
 def number_nodes(made_by: WordArray, inner_nodes: Int32Array) -> None:
-    """Give each node its number, and its record all but children and some suffix links.
+    """Give each node its number, and fill its record except children and some suffix links.
 
-    Where the next suffix makes the node one base above, that is where the link leads.
+    If the next suffix makes a node that is one base less deep, the suffix link leads to that node.
 
     Parameters
     ----------
     made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        String depths, as `find_makers` leaves them; the numbers and `LINKED` are added.
+        The string depths that `find_makers` returns; the numbers and `LINKED` are added.
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         Output: zeros that become the records of the inner nodes.
     """
@@ -186,16 +189,16 @@ def number_nodes(made_by: WordArray, inner_nodes: Int32Array) -> None:
 
 @inline
 def ancestor_at(path: Int32Array, top: int, depth: int) -> int:
-    """Return the node of a string depth on a path of ascending depths; most are near its end.
+    """Return the node of a given string depth on a path; most such nodes are near its end.
 
     Parameters
     ----------
     path : ndarray, dtype=int32, shape=(n_leaves + 2, 2)
-        The string depth and the number of each node, from the root on.
+        The string depth and the number of each node, from the root downwards.
     top : int
-        The last node of the path.
+        The index of the last node of the path.
     depth : int
-        A string depth of one of the nodes, in bases.
+        The string depth of one of the nodes, in bases.
 
     Returns
     -------
@@ -209,7 +212,7 @@ def ancestor_at(path: Int32Array, top: int, depth: int) -> int:
         high = low
         low = max(low - step, 0)
         step <<= 1
-    # The depth is that of `low`, or lies between it and that of `high`.
+    # The node is `low`, or lies between `low` and `high`.
     while path[low, 0] != depth:
         middle = (low + high) >> 1
         if path[middle, 0] <= depth:
@@ -229,7 +232,7 @@ def look_ahead(
     inner_nodes: Int32Array,
     place: int,
 ) -> None:
-    """Ask for what the walk will want to know of a coming leaf, and for what it will change.
+    """Prefetch the memory that the walk will read and change at a coming leaf.
 
     Parameters
     ----------
@@ -238,13 +241,13 @@ def look_ahead(
     suffixes : ndarray, dtype=int32, shape=(n_leaves,)
         The suffixes in the order of their codes, without those that begin with a break.
     shared : ndarray, dtype=int32, shape=(n_leaves + 1,)
-        How many bases each suffix shares with the one before it in that order, and a 0.
+        The number of bases that each suffix shares with the one before it, and a final 0.
     made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        What is known of the node that each suffix makes (`NUMBER_MASK`, `DEPTH_SHIFT`, `LINKED`).
+        The fact about the node that each suffix makes (`NUMBER_MASK`, `DEPTH_SHIFT`, `LINKED`).
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     place : int
-        Where in `suffixes` the walk is.
+        The index in `suffixes` that the walk has reached.
     """
     if place + 2 * LOOK_AHEAD >= suffixes.size:
         return
@@ -266,7 +269,7 @@ def walk(
     inner_nodes: Int32Array,
     next_leaves: Int32Array,
 ) -> None:
-    """Give each node its children and each leaf its place, and lay the other suffix links.
+    """Set the children of each node, the chains of leaves, and the other suffix links.
 
     Parameters
     ----------
@@ -275,17 +278,17 @@ def walk(
     suffixes : ndarray, dtype=int32, shape=(n_leaves,)
         The suffixes in the order of their codes, without those that begin with a break.
     shared : ndarray, dtype=int32, shape=(n_leaves + 1,)
-        How many bases each suffix shares with the one before it in that order, and a 0.
+        The number of bases that each suffix shares with the one before it, and a final 0.
     makers : ndarray, dtype=int32, shape=(n_inner - 1,)
-        The suffixes that make the inner nodes, the root excepted, in the order of the walk.
+        The suffixes that make the inner nodes except the root, in the order of the walk.
     made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        What is known of the node that each suffix makes (`NUMBER_MASK`, `DEPTH_SHIFT`, `LINKED`).
+        The fact about the node that each suffix makes (`NUMBER_MASK`, `DEPTH_SHIFT`, `LINKED`).
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records, as `number_nodes` leaves them; completed.
+        The records that `number_nodes` returns; completed.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        Output: zeros that become ``~s`` of the next leaf in a ``$`` chain, for each suffix.
+        Output: zeros that become, for each suffix, ``~s`` of the next leaf in its ``$`` chain.
     """
-    # String depth, number.
+    # Columns: string depth, number.
     path = np.zeros((suffixes.size + 2, 2), dtype=np.int32)
     top = 0
     reached = 0
@@ -310,7 +313,7 @@ def walk(
         node = path[unsigned(top), 1]
         code = codes[unsigned(suffix + path[unsigned(top), 0])]
         if code == BREAK:
-            # Its turn in the chain comes below; no leaf ends at the root.
+            # The last loop builds the chains; a node is never 0 here, as no leaf ends at the root.
             next_leaves[unsigned(suffix)] = node
         else:
             inner_nodes[unsigned(node), unsigned(FIRST_CHILD + code)] = ~suffix

@@ -1,9 +1,9 @@
-"""The sorted suffixes of a page, and how many bases neighbours among them share.
+"""The sorted suffixes of a page, and the number of bases that neighbouring suffixes share.
 
-Suffixes are sorted by libdivsufsort (the library `pydivsufsort`, an optional one); breaks
-sort after all bases, so what begins with one comes last and is left out. Between two
-neighbours lie their *shared bases*, of which none is a break: what lies after a break
-orders suffixes and counts no further.
+libdivsufsort sorts the suffixes (through `pydivsufsort`, an optional library). Breaks sort
+after all bases, so suffixes that begin with a break come last and are left out. The *shared
+bases* of two neighbours are those up to the first difference or break. Codes after a break
+affect the order of suffixes, but not the number of shared bases.
 
 References
 ----------
@@ -24,7 +24,7 @@ from mummergpu.runtime.jit import jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 LOOK_AHEAD: Final = 16
-"""How many suffixes or nodes ahead memory is asked for."""
+"""The number of suffixes or nodes by which prefetching runs ahead."""
 
 
 def sort_suffixes(codes: CodeArray) -> Int32Array:
@@ -33,12 +33,12 @@ def sort_suffixes(codes: CodeArray) -> Int32Array:
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page.
+        The page, with a break after its last base.
 
     Returns
     -------
     ndarray, dtype=int32, shape=(n_bases + 1,)
-        Where they begin; those that begin with a break are the last.
+        The positions at which they begin; those that begin with a break come last.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def sort_suffixes(codes: CodeArray) -> Int32Array:
 
 @jit
 def shared_bases(codes: CodeArray, suffixes: Int32Array) -> Int32Array:
-    """Return how many bases each suffix shares with the one before it in the order.
+    """Return the number of bases that each suffix shares with the one before it in order.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def shared_bases(codes: CodeArray, suffixes: Int32Array) -> Int32Array:
     Returns
     -------
     ndarray, dtype=int32, shape=(n_leaves + 1,)
-        The shared bases, none of them a break; 0 for the first suffix, and after the last.
+        The number of shared bases, without breaks; 0 for the first suffix and after the last.
     """
     shared = np.zeros(suffixes.size + 1, dtype=np.int32)
     before = np.full(codes.size, -1, dtype=np.int32)

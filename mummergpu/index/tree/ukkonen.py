@@ -1,19 +1,19 @@
-"""Ukkonen's construction of the suffix tree of one page (paper, section 2.1).
+"""Builds the suffix tree of one page by Ukkonen's algorithm (paper, section 2.1).
 
-While the tree grows, only inner nodes have records; a leaf is its suffix. An inner node is
-eight numbers::
+While the tree grows, only inner nodes have records, and a leaf is just its suffix. The record
+of an inner node is eight numbers::
 
     first suffix | string depth | suffix link | child A | C | G | T | $
 
-Its path is the `string depth` bases from `first suffix` on, so the label of an edge is
-that path less its first ``depth of the parent`` bases, and splitting an edge changes no
-record below it. A child is 0 where there is none, the number of an inner node, or, for
-the leaf of suffix s, ``~s``.
+The path of a node is the `string depth` bases from `first suffix` on. The label of its edge
+is that path without the first bases, as many as the string depth of the parent. Splitting an
+edge therefore changes no record below it. A child is the number of an inner node, ``~s`` for
+the leaf of suffix s, or 0 if there is none.
 
-Breaks (other letters than ACGT, borders of records, the end of the page) end every suffix
-that reaches them: a suffix is inserted from its first base to the next break and no
-further, and a suffix that begins with a break is not inserted at all. Suffixes that end
-after the same bases hang on one ``$`` child as a chain, the last one first.
+Breaks (characters other than A, C, G, T and U, borders of records, the end of the page) end
+every suffix that reaches them. A suffix is inserted from its first base to the next break, and
+a suffix that begins with a break is not inserted at all. The leaves of suffixes that end after
+the same bases form a chain at one ``$`` child, the last suffix first.
 
 References
 ----------
@@ -41,7 +41,7 @@ FIRST_CHILD: Final = 3
 RECORD_NUMBERS: Final = 8
 
 WORD_BASES: Final = 10
-"""The bases by which the nodes that coming suffixes will pass are foreseen."""
+"""The number of bases that predict which node a coming suffix will pass."""
 FAR_AHEAD: Final = 24
 NEAR_AHEAD: Final = 12
 RING: Final = 32
@@ -50,7 +50,7 @@ RING: Final = 32
 
 @dataclass(frozen=True)
 class GrownTree:
-    """A suffix tree as its construction leaves it.
+    """A suffix tree as its construction returns it.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class GrownTree:
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, 8)
         The records of inner nodes in the order of their creation; the root is the first.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
     leaf_count : int
         The number of leaves: the bases of the page that are not breaks.
     """
@@ -85,8 +85,8 @@ def grow_tree(codes: CodeArray) -> GrownTree:
 
     Notes
     -----
-    32 bytes for each inner node (about 0.63 a base in random sequence, at most 1) and
-    4 bytes for each base that ends up in a chain.
+    The tree takes 32 bytes for each inner node (about 0.63 nodes per base in random sequence, at
+    most 1), and 4 bytes for each base whose leaf is in a chain.
     """
     leaf_count = int(np.count_nonzero(codes != BREAK))
     capacity = max(leaf_count, 1) + 1
@@ -105,7 +105,7 @@ def insert_suffixes(
     next_leaves: Int32Array,
     word_nodes: Int32Array,
 ) -> int:
-    """Insert every suffix, from the longest to the shortest; return the inner nodes made.
+    """Insert every suffix, longest first, and return the number of inner nodes made.
 
     Parameters
     ----------
@@ -114,26 +114,25 @@ def insert_suffixes(
     inner_nodes : ndarray, dtype=int32, shape=(n_leaves + 1, RECORD_NUMBERS)
         Output: zeros that become the records of the inner nodes.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        Output: zeros that become ``~s`` of the next leaf in a ``$`` chain, for each suffix.
+        Output: zeros that become, for each suffix, ``~s`` of the next leaf in its ``$`` chain.
     word_nodes : ndarray, dtype=int32, shape=(4**WORD_BASES,)
-        Zeros, as scratch memory.
+        Scratch memory, filled with zeros.
 
     Returns
     -------
     int
-        The inner nodes made, the root included.
+        The number of inner nodes, including the root.
 
     Notes
     -----
-    The active point is (`node`, `depth`): `depth` bases from `suffix` on are in the tree,
-    `node` is the deepest inner node on their path. Each suffix extends the match as far as
-    it goes (Ukkonen's phases that only move the active point), becomes a leaf where it
-    stops (the phases that insert), and hands on through a suffix link.
+    The active point is (`node`, `depth`): the `depth` bases from `suffix` on are in the tree,
+    and `node` is the deepest inner node on their path. Each suffix first extends the match as
+    far as possible (Ukkonen's phases that only move the active point). It then becomes a leaf
+    where the match ends (the phases that insert), and a suffix link leads to the next suffix.
 
-    Each step waits for memory: the node after the suffix link is anywhere, so is its
-    child. `word_nodes` holds, for each word of ten bases, the first node at or below its
-    end; it serves only to ask for the nodes on the path of a suffix some steps before its
-    turn, and halves the time.
+    Each step waits for memory, because the target of a suffix link and its child can be
+    anywhere. `word_nodes` holds, for each word of ten bases, the first node at or below its end.
+    It serves only to prefetch the nodes on a suffix's path some steps ahead; this halves the time.
     """
     ring = np.zeros(RING, dtype=np.int32)
     word = 0
@@ -177,19 +176,19 @@ def insert_suffixes(
 
 @inline
 def first_suffix_below(inner_nodes: Int32Array, child: int) -> int:
-    """Return a suffix whose path passes a child, which is an inner node or a leaf.
+    """Return a suffix whose path passes a child, either an inner node or a leaf.
 
     Parameters
     ----------
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     child : int
-        The number of an inner node, or ``~s`` of the leaf of suffix s.
+        The number of an inner node, or ``~s`` for the leaf of suffix s.
 
     Returns
     -------
     int
-        Where in the page the suffix begins, 0-based.
+        The position in the page at which the suffix begins, 0-based.
     """
     return ~child if child < 0 else inner_nodes[child, FIRST_SUFFIX]
 
@@ -203,7 +202,7 @@ def descend(
     node_depth: int,
     depth: int,
 ) -> tuple[int, int, int]:
-    """Go `depth` bases down a path known to exist, looking at the first base of each edge.
+    """Descend `depth` bases along an existing path, reading only the first base of each edge.
 
     Parameters
     ----------
@@ -212,21 +211,21 @@ def descend(
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     suffix : int
-        Where in the page the path begins, 0-based.
+        The position in the page at which the path begins, 0-based.
     node, node_depth : int
-        An inner node on the path, and its string depth in bases.
+        An inner node on the path, and the string depth of the node in bases.
     depth : int
-        The bases of the path.
+        The length of the path in bases.
 
     Returns
     -------
     tuple of int
-        The deepest inner node, its string depth, and the child in whose edge the path ends, which
-        counts only if it ends in one.
+        The deepest inner node, its string depth, and the child in whose edge the path ends. The
+        child has no meaning if the path ends at the node.
 
     Notes
     -----
-    Skip and count, in Ukkonen's words.
+    This is the skip/count trick of Ukkonen's algorithm.
     """
     below = 0
     while node_depth < depth:
@@ -251,7 +250,7 @@ def extend(
     depth: int,
     below: int,
 ) -> tuple[int, int, int, int]:
-    """Extend the match until a base differs or is a break.
+    """Extend the match until a base differs or a break is reached.
 
     Parameters
     ----------
@@ -260,16 +259,16 @@ def extend(
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     suffix : int
-        Where in the page the match begins, 0-based.
+        The position in the page at which the match begins, 0-based.
     node, node_depth, depth, below : int
-        The deepest inner node of the match, its string depth, the bases matched, and the child in
-        whose edge the match ends, as `descend` returns them.
+        The deepest inner node of the match, its string depth, the number of matched bases, and
+        the child in whose edge the match ends, as `descend` returns them.
 
     Returns
     -------
     tuple of int
-        The deepest inner node, its string depth, the bases matched, and the child in whose edge
-        the match ends; at a node, its child by the next code, or 0.
+        The deepest inner node, its string depth, the number of matched bases, and the child in
+        whose edge the match ends. If it ends at a node: its child for the next code, or 0.
     """
     occurrence = first_suffix_below(inner_nodes, below)
     while True:
@@ -298,7 +297,7 @@ def split(
     below: int,
     made: int,
 ) -> None:
-    """Fill the record of a new node within the edge to `below`, with the new leaf under it.
+    """Fill the record of a new node that splits the edge to `below`, and add the new leaf.
 
     Parameters
     ----------
@@ -307,13 +306,13 @@ def split(
     inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
         The records of inner nodes, as in `ukkonen.GrownTree`.
     next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next, or 0.
+        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
     suffix : int
         The suffix of the new leaf.
     depth : int
         The string depth of the new node, in bases.
     below : int
-        What the edge leads to: the number of an inner node, or ``~s`` of a leaf.
+        The lower end of the edge: the number of an inner node, or ``~s`` for a leaf.
     made : int
         The number of the new node.
     """
@@ -322,26 +321,26 @@ def split(
     old_code = codes[first_suffix_below(inner_nodes, below) + depth]
     new_code = codes[suffix + depth]
     inner_nodes[made, FIRST_CHILD + old_code] = below
-    # Two equal codes that do not match are two breaks: both leaves end here.
+    # Equal codes that do not match are two breaks, so both leaves end here.
     next_leaves[suffix] = below if old_code == new_code else 0
     inner_nodes[made, FIRST_CHILD + new_code] = ~suffix
 
 
 @inline
 def word_at(codes: CodeArray, begin: int) -> int:
-    """Return the number of the ten bases from `begin` on, none of them a break.
+    """Return the ten bases from `begin` on, none of them a break, as a number.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
         The page, with a break after its last base.
     begin : int
-        Where in the page the first base lies, 0-based.
+        The position of the first base in the page, 0-based.
 
     Returns
     -------
     int
-        Two bits a base, the first base in the highest.
+        The number, with two bits per base and the first base in the highest bits.
     """
     word = 0
     for position in range(begin, begin + WORD_BASES):
@@ -358,9 +357,9 @@ def foresee(
     suffix: int,
     word: int,
 ) -> int:
-    """Ask for the nodes that the suffixes 24 and 12 steps ahead will pass; return the word.
+    """Prefetch the nodes that the suffixes 24 and 12 steps ahead will pass; return the word.
 
-    Breaks make wrong words, which ask for nodes in vain and do no other harm.
+    Breaks produce wrong words; these prefetch useless nodes and do no other harm.
 
     Parameters
     ----------
@@ -371,16 +370,16 @@ def foresee(
     word_nodes : ndarray, dtype=int32, shape=(4**WORD_BASES,)
         For each word of ten bases, the first node at or below its end.
     ring : ndarray, dtype=int32, shape=(RING,)
-        The nodes of the words of the last suffixes asked for; changed.
+        The nodes that were prefetched for the latest suffixes; changed.
     suffix : int
         The suffix whose turn it is.
     word : int
-        What this function has returned for the suffix before; 0 for the first.
+        The result of this function for the suffix before; 0 for the first suffix.
 
     Returns
     -------
     int
-        The number of the ten bases that begin 24 bases after the suffix.
+        The ten bases that begin 24 bases after the suffix, as a number.
     """
     last = suffix + FAR_AHEAD + WORD_BASES - 1
     if last >= codes.size:

@@ -8,25 +8,25 @@ from mummergpu.cuda.device import Device, Stream, Texture
 from mummergpu.sequence.codes import CodeArray
 
 WORD_BYTES: Final = 8
-"""Codes on the device are read in words of so many."""
+"""The bytes of a word; kernels read codes in whole words."""
 
 PADDING_BYTES: Final = 2 * WORD_BYTES
-"""After the last code, so that two words can be read from any position on."""
+"""The zero bytes after the last code; they let a kernel read two words from any position."""
 
 
 class ResidentCodes:
-    """Codes in linear memory with padding after them, and a texture of words if asked for.
+    """Codes in linear memory with padding after them, and optionally a texture of words.
 
     Parameters
     ----------
     device : Device
-        Where they go; the calling thread's.
+        The device; current in the calling thread.
     stream : Stream
-        Copies them, and is waited for.
+        The stream that copies them; the constructor waits for it.
     codes : ndarray, dtype=uint8
         The codes.
     texture : bool
-        Whether they are read through a texture.
+        Whether kernels read them through a texture.
     """
 
     def __init__(self, device: Device, stream: Stream, codes: CodeArray, texture: bool) -> None:
@@ -47,11 +47,11 @@ class ResidentCodes:
 
     @property
     def arguments(self) -> tuple[int, int]:
-        """The address and the texture, as the kernels take them."""
+        """The kernel arguments: the address and the texture."""
         return self.address, 0 if self._texture is None else self._texture.handle
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         if self._texture is not None:
             self._texture.free()
         self._buffer.free()

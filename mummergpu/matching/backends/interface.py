@@ -1,4 +1,4 @@
-"""What every backend takes and gives: pages and a block of queries in, match columns out."""
+"""The interface of every backend: it takes pages and blocks of queries, and returns matches."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ IndexedPart = TypeVar("IndexedPart", contravariant=True)
 
 @dataclass(frozen=True)
 class WorkSizes:
-    """How much work a backend likes to be given at once.
+    """The amounts of work that suit a backend.
 
     Attributes
     ----------
     block_bases : int
         About how many bases make a block of queries.
     piece_bases : int
-        How many starts a piece of a long query owns.
+        The number of starts that a piece of a long query owns.
     long_query : int
         A query of more bases than this is cut into pieces.
     part_bases : int
-        About how many bases of pieces are searched together.
+        About how many bases of pieces one thread searches together.
     most_rows : int
-        A block with more matches than this is cut in two, to bound the memory.
+        A block with more matches than this is cut in two, to limit the memory.
     """
 
     block_bases: int
@@ -39,19 +39,19 @@ class WorkSizes:
 
 
 class Backend(Protocol[IndexedPart]):
-    """What finds the MEMs of blocks of queries; shared by several threads.
+    """Finds the MEMs of blocks of queries; several threads share one.
 
-    It is of one kind of index: of pages with trees, or with tables of k-mers.
+    A backend searches one kind of index: pages with trees, or pages with k-mer tables.
 
     Attributes
     ----------
     name : str
-        As in ``--backend``.
+        The name in ``--backend``.
     sizes : WorkSizes
-        How much work it likes to be given at once.
+        The amounts of work that suit it.
     page_memory : int or None
-        The most bytes of trees that it can hold at once besides the memory of the host;
-        None if that is all there is.
+        The most bytes of trees or k-mer tables that fit the device's memory together; None for
+        a backend that uses the host's memory.
     """
 
     @property
@@ -64,7 +64,7 @@ class Backend(Protocol[IndexedPart]):
     def page_memory(self) -> int | None: ...  # noqa: D102
 
     def load_pages(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
-        """Take the pages to search, in place of those before; no search may be under way.
+        """Load the pages to search, in place of earlier ones; no search may be running.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class Backend(Protocol[IndexedPart]):
         ...
 
     def release_pages(self) -> None:
-        """Forget the pages, so that their memory can be used again; no search may be under way."""
+        """Release the pages and their memory; no search may be running."""
         ...
 
     def find_mems(
@@ -89,18 +89,18 @@ class Backend(Protocol[IndexedPart]):
         block : QueryBlock
             The queries.
         strands : sequence of Strand
-            Which strands of the queries to search; the backend makes reverse complements.
+            The strands of the queries to search; the backend makes reverse complements.
         max_rows : int
-            The most rows to make room for, on all strands together.
+            The most rows to return, on all strands together.
 
         Returns
         -------
         dict of Strand to MemColumns, or None
             The MEMs that start in the owned parts of the pages, in the order of `strands`, or
-            None if there are more than `max_rows`: cut the block and ask again.
+            None if there are more than `max_rows`: the caller then cuts the block and tries again.
         """
         ...
 
     def close(self) -> None:
-        """Give back what is held, after the searches that are under way."""
+        """Wait for running searches, then release all memory."""
         ...

@@ -1,4 +1,4 @@
-"""How device memory is divided between trees and blocks of queries."""
+"""The division of device memory between trees and blocks of queries."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Final
 from mummergpu.errors import BackendError
 
 FREE_PART: Final = 0.9
-"""The share of free memory that a run uses: fragments and the driver need some."""
+"""The share of free memory that a run uses; fragmentation and the driver need the rest."""
 
 WORK_BYTES_PER_BASE: Final = 192
-"""What a block takes for each of its bases: its code on both strands (2 bytes), a candidate match
-(16), what is known of the candidates that there are (48 each), and its MEMs (24 each, up to three
-times where pages are merged). Blocks that take more are cut in two."""
+"""The device memory of a block for each of its bases: the code on both strands (2 bytes), a slot
+for a candidate match (16), the data of the actual candidates (48 each), and the MEMs (24 each, up
+to three times where pages are merged). A block that needs more is cut in two."""
 
 LARGEST_BLOCK: Final = 1 << 23
-"""8 Mi bases: 70,000 reads of 120 bases, half of the threads that a large device holds; several
-streams work at once."""
+"""8 Mi bases, or 70,000 reads of 120 bases: half of the threads that a large device runs at once.
+Several streams work at the same time."""
 
 SMALLEST_BLOCK: Final = 1 << 16
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How device memory is divided.
+    """A division of device memory.
 
     Attributes
     ----------
     block_bases : int
-        The bases of a block of queries.
+        The most bases of a block of queries.
     search_bytes : int
-        What the work on one block may take.
+        The most bytes that the search of one block may use.
     tree_bytes : int
-        What the trees of a group of pages may take together.
+        The most bytes of the trees of a group of pages together.
     """
 
     block_bases: int
@@ -49,23 +49,23 @@ def divide_memory(
     Parameters
     ----------
     free : int
-        Bytes that are free.
+        The free bytes of the device.
     limit : int or None
-        The most bytes to take; None for nearly all that is free.
+        The most bytes to use; None for nearly all free memory.
     streams : int
-        How many blocks are worked on at once.
+        How many blocks are searched at once.
     most_block_bases : int
         The most bases of a block, however much memory there is.
 
     Returns
     -------
     MemoryPlan
-        Blocks take half of the memory at most, trees the rest.
+        Blocks get at most half of the memory, trees get the rest.
 
     Raises
     ------
     BackendError
-        If that is too little for the smallest block.
+        If the memory is too small for the smallest block.
     """
     budget = int(free * FREE_PART) if limit is None else min(limit, free)
     block_bases = min(most_block_bases, budget // 2 // streams // WORK_BYTES_PER_BASE)

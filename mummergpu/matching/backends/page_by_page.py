@@ -1,4 +1,4 @@
-"""What the two ``cpu`` backends share: pages that are searched one after the other."""
+"""The common part of the two ``cpu`` backends: they search page after page."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PageType = TypeVar("PageType")
 
 
 class PageByPageBackend(ABC, Generic[PageType]):
-    """Searches blocks of queries on the processor; may be called by many threads at once.
+    """Searches blocks of queries on the processor; many threads may call it at once.
 
     Parameters
     ----------
     stats : Stats
-        Takes the times of the kernels, and what else they tell.
+        Collects the times and counts of the kernels.
     sizes : WorkSizes
-        How much work is given at once.
+        The amounts of work that suit the backend.
     """
 
     name = "cpu"
@@ -37,7 +37,7 @@ class PageByPageBackend(ABC, Generic[PageType]):
         self._pages: list[PageType] = []
 
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
-        """Take the pages to search, in place of those before.
+        """Load the pages to search, in place of earlier ones.
 
         Parameters
         ----------
@@ -50,11 +50,11 @@ class PageByPageBackend(ABC, Generic[PageType]):
         self._pages = list(pages)
 
     def release_pages(self) -> None:
-        """Forget the pages, so that their memory can be used again."""
+        """Release the pages and their memory."""
         self._pages = []
 
     def close(self) -> None:
-        """Forget the pages."""
+        """Release the pages."""
         self.release_pages()
 
     def find_mems(
@@ -67,15 +67,15 @@ class PageByPageBackend(ABC, Generic[PageType]):
         block : QueryBlock
             The queries.
         strands : sequence of Strand
-            Which strands of the queries to search.
+            The strands of the queries to search.
         max_rows : int
-            The most rows to make room for, on all strands together.
+            The most rows to return, on all strands together.
 
         Returns
         -------
         dict of Strand to MemColumns, or None
-            The MEMs that belong to the pages, or None if there are more than `max_rows`: cut
-            the block and ask again.
+            The MEMs that start in the owned parts of the pages, or None if there are more
+            than `max_rows`: the caller then cuts the block and tries again.
         """
         found: dict[Strand, MemColumns] = {}
         for strand in strands:
@@ -116,9 +116,9 @@ class PageByPageBackend(ABC, Generic[PageType]):
         indexed : PageType
             The page.
         offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-            Where each query begins, and where the last ends, margins not counted.
+            Where each query begins, and where the last one ends, not counting margins.
         padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
             The bases on the strand that is searched, between two margins.
         max_rows : int
-            The most rows to make room for.
+            The most rows to return.
         """

@@ -1,4 +1,4 @@
-"""What every search of a block on a stream needs, whatever it searches."""
+"""The common part of both searches on a GPU stream, of trees and of k-mer tables."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ ContextType = TypeVar("ContextType")
 PreparedType = TypeVar("PreparedType")
 
 COUNTER_BYTES: Final = 32
-"""Of the buffer of counters that come back to the host."""
+"""The size of the buffer of counters that is copied back to the host."""
 
 MOST_BASES: Final = 1 << 30
-"""Of a block: positions in it have 32 bits on the device, with some to spare."""
+"""The most bases of a block; positions have 32 bits on the device, with some to spare."""
 
 
 @dataclass(frozen=True)
 class UploadedBlock:
-    """A block of queries as it has been copied to the device.
+    """A block of queries on the device, as it was copied there.
 
     Attributes
     ----------
     query_count, base_count : int
-        The queries, and their bases together.
+        The number of queries, and the number of their bases together.
     codes, size : int
-        The address of its bases on the forward strand, and their bytes with the padding after
-        them, which is zero.
+        The address of the codes of the forward strand, and their size in bytes, with the zero
+        padding after them.
     offsets : int
-        The address of where each query begins, and where the last ends.
+        The address of the array that says where each query begins and where the last one ends.
     """
 
     query_count: int
@@ -53,23 +53,23 @@ class UploadedBlock:
 
 
 class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
-    """Searches one block at a time, on a stream and with memory of its own.
+    """Searches one block at a time, with its own stream and its own memory.
 
     Parameters
     ----------
     device : Device
-        The device; the calling thread's in all methods.
+        The device; current in the calling thread whenever a method is called.
     limit : int
-        The most bytes of device memory for a block and what is found for it.
+        The most bytes of device memory for a block and its results.
     stats : Stats
-        Takes kernel times and bytes moved.
+        Collects kernel times and bytes moved.
     """
 
     stage = ""
-    """The stage that the kernels' times belong to."""
+    """The stage to which the times of the kernels are added."""
 
     stages: Mapping[str, str] = MappingProxyType({})
-    """The stages of kernels that belong to another one, by their names."""
+    """The stages of kernels whose times are added to another stage, by kernel name."""
 
     def __init__(self, device: Device, limit: int, stats: Stats) -> None:
         self._device = device
@@ -88,23 +88,23 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     ) -> dict[Strand, MemColumns] | None:
         """Return the MEMs of a block, or None if there are too many.
 
-        The block is copied to the device once, whatever the strands.
+        The block is copied to the device once, however many strands are searched.
 
         Parameters
         ----------
         context : ContextType
-            What all searches of a run share.
+            The data that all searches of a run share.
         block : QueryBlock
             The queries.
         strands : sequence of Strand
-            Which strands of the queries to search.
+            The strands of the queries to search.
         max_rows : int
-            The most rows to make room for, on all strands together.
+            The most rows to return, on all strands together.
 
         Returns
         -------
         dict of Strand to MemColumns, or None
-            As `interface.Backend.find_mems`.
+            The matches, as for `interface.Backend.find_mems`.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
 
     @abstractmethod
     def _prepare(self, context: ContextType, block: UploadedBlock) -> PreparedType:
-        """Return a block as all strands are searched with it."""
+        """Return a block in the form in which all strands are searched."""
 
     @abstractmethod
     def _search_strand(
@@ -136,14 +136,14 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
         """Return the MEMs of a block on one strand, or None if there are too many."""
 
     def release(self) -> None:
-        """Give the memory back, after a block that did not fit."""
+        """Free the memory of a block that did not fit."""
         self._stream.synchronize()
         self._launcher.forget()
         self._workspace.free()
 
     def free(self) -> None:
-        """Give everything back."""
-        # Pinned memory must be gone before its context is.
+        """Free all memory and the stream."""
+        # Pinned memory must be freed before its CUDA context.
         self._total = self._counters = np.empty(0, dtype=np.int64)
         self._staging.free()
         self._workspace.free()
@@ -170,7 +170,7 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
         return uploaded
 
     def _columns(self, set_number: int, count: int) -> tuple[int, int, int]:
-        """Return the addresses of buffers for the columns of a set of MEMs."""
+        """Return the addresses of the three buffers for the columns of a set of MEMs."""
         buffer = self._workspace.buffer
         return (
             buffer(f"query starts {set_number}", 8 * count),
@@ -179,7 +179,7 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
         )
 
     def _read_total(self, offsets: int, count: int) -> int:
-        """Return the last offset, which is how many there are of what the offsets count."""
+        """Return the last of `count + 1` offsets, which is the total that they count."""
         self._stream.copy_out(self._total, offsets + 8 * count)
         self._stream.synchronize()
         return int(self._total[0])

@@ -1,4 +1,4 @@
-"""What the two ``cuda`` backends share: streams, programs, and blocks that do not fit."""
+"""The common part of the two ``cuda`` backends: streams, programs, and blocks that do not fit."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ from mummergpu.sequence.codes import Strand
 PageType = TypeVar("PageType")
 
 STREAMS: Final = 3
-"""Blocks under way at once: one is copied in, one searched, one copied out."""
+"""The blocks processed at once: one is copied in, one searched, one copied out."""
 
 PART_BASES: Final = 1 << 23
 MOST_ROWS: Final = 1 << 24
 
 
 class StreamingBackend(ABC, Generic[PageType, ContextType]):
-    """Searches blocks of queries on a GPU; may be called by many threads at once.
+    """Searches blocks of queries on a GPU; many threads may call it at once.
 
     Parameters
     ----------
     device : Device
-        The device; it stays open when the backend is closed.
+        The device; the backend does not close it.
     cache : KernelCache
-        Gives compiled programs.
+        Compiles programs, or loads those compiled before.
     stats : Stats
-        Takes kernel times, bytes moved, and what the kernels need.
+        Collects kernel times, bytes moved, and the resources of the kernels.
     notice : callable
-        Takes lines for people who want to know more.
+        Receives progress messages, shown with -v.
     memory : int or None
-        The most bytes of device memory to take.
+        The most bytes of device memory to use; None for nearly all free memory.
     most_block_bases : int
-        The most bases of a block of queries, if there is memory for it.
+        The most bases of a block of queries; fewer if memory is short.
     pool : DevicePool or None
-        Closed after the backend, if the backend is the only one to use it.
+        The pool of the device, closed with the backend; None if others use it too.
 
     Raises
     ------
     BackendError
-        If there is too little memory.
+        If the device has too little memory.
     """
 
     name = "cuda"
@@ -64,7 +64,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     searcher: type[StreamSearcher[ContextType, Any]]
 
     piece_bases: int
-    """How many starts a piece of a long query owns."""
+    """The number of starts that a piece of a long query owns."""
 
     long_query: int
     """A query of more bases than this is cut into pieces."""
@@ -112,11 +112,11 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
 
     @abstractmethod
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
-        """Take a group of pages to the device, in place of the last one."""
+        """Copy a group of pages to the device, in place of the last group."""
 
     @abstractmethod
     def _let_go(self) -> None:
-        """Give the pages back."""
+        """Free the memory of the pages."""
 
     def find_mems(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
@@ -128,20 +128,20 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         block : QueryBlock
             The queries.
         strands : sequence of Strand
-            Which strands of the queries to search.
+            The strands of the queries to search.
         max_rows : int
-            The most rows to make room for, on all strands together.
+            The most rows to return, on all strands together.
 
         Returns
         -------
         dict of Strand to MemColumns, or None
             The MEMs that start in the owned parts of the pages, or None if there are more
-            than `max_rows`: cut the block and ask again.
+            than `max_rows`: the caller then cuts the block and tries again.
 
         Raises
         ------
         BackendError
-            If the MEMs of a single query do not fit the device's memory, or it fails.
+            If the MEMs of a single query do not fit the device's memory, or the device fails.
         """
         searcher = self._idle.get()
         try:
@@ -151,12 +151,12 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             self._idle.put(searcher)
 
     def release_pages(self) -> None:
-        """Give back the pages, so that their memory can be used again."""
+        """Release the pages and their memory."""
         with self._device.current():
             self._let_go()
 
     def close(self) -> None:
-        """Wait for the searches that are under way, and give back what was taken of the device."""
+        """Wait for running searches, then free all memory on the device."""
         for _ in self._searchers:
             self._idle.get()
         with self._device.current():
@@ -190,7 +190,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         strands: Sequence[Strand],
         max_rows: int,
     ) -> dict[Strand, MemColumns] | None:
-        """Search a block, in halves if it does not fit the memory."""
+        """Search a block, in halves if it does not fit the device's memory."""
         assert self._context is not None
         try:
             return searcher.find_mems(self._context, block, strands, max_rows)

@@ -1,11 +1,12 @@
-"""The k-mer search: every few bases of a query a k-mer is looked up and extended.
+"""The k-mer search: it looks up a k-mer at every step of a query and extends its occurrences.
 
-A MEM of at least `l` bases holds a k-mer that begins at a multiple of the step ``l-k+1``
-of its query. Such a sample is looked up in the table of the reference's k-mers; each place
-found is extended to the left by less than a step (by a step or more, and an earlier sample
-has found the same MEM) and then to the right. So every MEM comes out just once.
+A MEM of at least `l` bases contains a k-mer that begins at a multiple of the step ``l-k+1``
+in its query. The search looks up each such sample in the table of the reference's k-mers. It
+extends each occurrence to the left by less than a step, and then to the right. If the match
+reaches a step or more to the left, an earlier sample has found the same MEM. So every MEM is
+found exactly once.
 
-Samples are taken in batches, and each memory access is asked for a whole batch ahead of
+Samples are processed in batches. Each memory access is prefetched for a whole batch before
 its use: the table's offsets, then its positions, then the reference.
 """
 
@@ -42,19 +43,19 @@ from mummergpu.sequence.extension import (
 )
 
 BATCH: Final = 64
-"""Samples whose memory accesses are under way together."""
+"""The samples whose memory accesses run at the same time."""
 
 BATCH_NUMBERS: Final = 4
-"""What is kept of a sample: its query, its position, the range of its list."""
+"""The numbers of a sample: its query, its position, and the start and end of its list."""
 
 PLACES_AHEAD: Final = 4
-"""So many places of a list are asked for before the first is compared."""
+"""The occurrences of a list that are prefetched before the first is compared."""
 
 LEFT_BITS: Final = 20
-"""Rows of one sample are ordered by numbers that hold a left extension of so many bits."""
+"""The bits of the left extension in the sort keys of a sample's rows."""
 
 START_BITS: Final = 62 - LEFT_BITS
-"""The bits of a reference position in these numbers."""
+"""The bits of the reference position in these sort keys."""
 
 assert MAXIMUM_STEP <= 1 << LEFT_BITS
 
@@ -65,32 +66,32 @@ SIZES: Final = WorkSizes(
     part_bases=1 << 20,
     most_rows=1 << 21,
 )
-"""Blocks large enough that starting on one costs nothing, small enough for the matches of
-one to stay in the caches."""
+"""A block is so large that its start-up cost does not matter, and so small that its matches
+stay in the caches."""
 
 LEAST_ROOM: Final = 1 << 12
-"""Rows to make room for at least."""
+"""The least number of rows to allocate."""
 
 QUERY, SAMPLE, FILLED = 0, 1, 2
-"""What the kernel remembers when it stops because the rows are full."""
+"""The elements of the state that the kernel keeps when it stops because the rows are full."""
 
 ROWS_FULL, DONE, DAMAGED = 0, 1, 2
-"""Why the kernel has stopped."""
+"""The reasons why the kernel stops."""
 
 ROWS_FULL_HERE: Final = -1
 DAMAGED_HERE: Final = -2
-"""What stands in place of a row number."""
+"""Returned in place of a row number."""
 
 _RowArrays = tuple[ColumnArray, ColumnArray, ColumnArray]
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
-    """Searches tables of k-mers (`page_by_page.PageByPageBackend`).
+    """Searches k-mer tables on the processor (`page_by_page.PageByPageBackend`).
 
     Parameters
     ----------
     stats : Stats
-        Takes the times of the kernel.
+        Collects the times of the kernel.
     """
 
     def __init__(self, stats: Stats) -> None:
@@ -106,12 +107,12 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
     def _search_part(
         self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
     ) -> MemColumns | None:
-        """Return the MEMs whose first sample begins in one part."""
+        """Return the MEMs whose first sample occurs in one part of the reference."""
         table = indexed.table
         counts = np.zeros(offsets.size, dtype=np.int64)
         state = np.zeros(3, dtype=np.int64)
         batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
-        # Somewhat more than the last block had; a wrong guess costs a copy of the rows.
+        # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
         room = LEAST_ROOM + int(1.25 * self._rows_per_base * offsets[-1])
         rows = new_columns(min(room, max_rows))
         while True:
@@ -164,36 +165,36 @@ def kmer_kernel(
     counts: OffsetArray,
     rows: _RowArrays,
 ) -> int:
-    """Find the MEMs of queries with one table; return why it has stopped.
+    """Find the MEMs of queries with one table; return why the kernel stopped.
 
     Parameters
     ----------
     table_offsets, positions : ndarray, dtype=uint32
         The table (`kmer_table.KmerTable`).
     kmer_length, part_begin : int
-        The bases of its k-mers, and where in the reference its positions count from.
+        The bases of a k-mer, and the reference position from which the table counts.
     reference, codes : ndarray, dtype=uint8
         The codes of the whole reference and of the queries, both with margins.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last ends, margins not counted.
+        Where each query begins, and where the last one ends, not counting margins.
     minimum_length, step : int
-        The fewest bases of a MEM, and the bases from one sample to the next.
+        The fewest bases of a MEM, and the distance from one sample to the next, in bases.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
         Scratch memory.
     state : ndarray, dtype=int64, shape=(3,)
-        The query and the position in `codes`, without margin, of the next sample, and how many
-        rows are filled: zeros before the first call, moved on by each.
+        The query of the next sample, its position in `codes` without the margin, and the number
+        of filled rows. Zeros before the first call; each call updates them.
     counts : ndarray, dtype=int64, shape=(n_queries,)
-        The matches of each query are added to its number.
+        Output: the number of matches of each query is added to its element.
     rows : tuple of ndarray, dtype=int64
-        Room for the query starts, reference starts and lengths of the MEMs.
+        Output: the query starts, reference starts and lengths of the MEMs.
 
     Returns
     -------
     int
-        `DONE`; `ROWS_FULL` if `rows` have no room for the next MEMs, so that the kernel is to
-        be called again with larger ones; `DAMAGED` if the table holds a list that is not
-        inside `positions`, or a position whose k-mer is not inside the reference.
+        `DONE`; `ROWS_FULL` if the next MEMs do not fit `rows`: the caller then calls the kernel
+        again with longer ones; `DAMAGED` if a list of the table is not inside `positions`, or
+        the k-mer at a position is not inside the reference.
     """
     query, at, filled = state[QUERY], state[SAMPLE], state[FILLED]
     last_position = reference.size - 2 * MARGIN - kmer_length - part_begin
@@ -242,21 +243,21 @@ def find_lists(
     batch: npt.NDArray[np.int64],
     size: int,
 ) -> bool:
-    """Replace the k-mer of each sample by its list; ask for the first occurrences of the list.
+    """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
 
     Parameters
     ----------
     table_offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
-        Where in `positions` the list of each k-mer begins, and where the last ends.
+        Where in `positions` the list of each k-mer begins, and where the last one ends.
     positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where k-mers begin, counted from `part_begin`.
+        Where the k-mers begin, counted from `part_begin`.
     part_begin : int
         Where in the reference the part begins, 0-based.
     reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference with margins.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
-        The samples. In place of its k-mer a sample gets the beginning of its list, and after that
-        the end.
+        The samples. The start of its list replaces the k-mer of each sample; the end of the list
+        follows.
     size : int
         The number of samples in the batch.
 
@@ -297,35 +298,35 @@ def extend_sample(
     filled: int,
     rows: _RowArrays,
 ) -> int:
-    """Write the MEMs whose first sample this is; return where they end.
+    """Write the MEMs for which this is the first sample; return where their rows end.
 
     Parameters
     ----------
     positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where k-mers begin, counted from `part_begin`.
+        Where the k-mers begin, counted from `part_begin`.
     last_position : int
-        The last of those at which a whole k-mer of the reference can begin.
+        The last position at which a whole k-mer of the reference can begin.
     kmer_length, part_begin : int
         The bases of a k-mer, and where in the reference the part begins, 0-based.
     reference, codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference and of the queries, both with margins.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last ends, margins not counted.
+        Where each query begins, and where the last one ends, not counting margins.
     minimum_length, step : int
-        The fewest bases of a MEM, and the bases from one sample to the next.
+        The fewest bases of a MEM, and the distance from one sample to the next, in bases.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
         The samples, as `find_lists` leaves them.
     sample : int
-        Which of them to extend.
+        The number of the sample to extend.
     filled : int
-        The rows that are filled already.
+        The number of rows filled before.
     rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
-        Room for the query starts, reference starts and lengths of the MEMs.
+        Output: the query starts, reference starts and lengths of the MEMs.
 
     Returns
     -------
     int
-        How many rows are filled then; `ROWS_FULL_HERE` without room for all MEMs of the sample;
+        The number of filled rows; `ROWS_FULL_HERE` if not all MEMs of the sample fit;
         `DAMAGED_HERE` if a position is larger than `last_position`.
     """
     query_starts, reference_starts, lengths = rows
@@ -359,7 +360,7 @@ def extend_sample(
             continue
         if row == lengths.size:
             return ROWS_FULL_HERE
-        # Ascending by query start, then by reference start, which places do already.
+        # The key sorts by query start, then by reference start; the last loop decodes it.
         query_starts[row] = at - query_begin
         reference_starts[row] = (step - 1 - left) << START_BITS | (found - left)
         lengths[row] = length

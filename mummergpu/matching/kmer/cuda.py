@@ -1,4 +1,4 @@
-"""The k-mer search on a GPU: a warp for 32 samples, a block of threads for a frequent k-mer."""
+"""The k-mer search on a GPU: a warp searches 32 samples, a thread block a frequent k-mer."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from mummergpu.matching.merge import merge_pages
 from mummergpu.sequence.codes import CodeArray, Strand
 
 PADDING_BYTES: Final = BIT_PLANES_BYTES * PADDING_WORDS
-"""Of the padding on each side of a sequence of bit planes."""
+"""The bytes of the padding on each side of a sequence of bit planes."""
 
 QUERY_OF_WARP: Final = 512
-"""Where queries have at least so many bases on average, a warp marks the words of each; else a
-thread."""
+"""A warp marks the words of a query if the queries of the block have at least this many bases on
+average; otherwise one thread does."""
 
 UPLOAD_BASES: Final = 1 << 26
-"""The bases of the reference that are copied to the device at a time, to be packed there."""
+"""The bases of the reference that are copied to the device at a time and packed there."""
 
 PIECE_BASES: Final = 1 << 16
-"""The starts that a piece of a long query owns: many threads work on a piece, but a match is
-extended by one."""
+"""The starts that a piece of a long query owns. Many threads search a piece, but one thread
+extends a match."""
 
 LONG_QUERY: Final = 1 << 17
 
@@ -58,20 +58,20 @@ KERNELS: Final = (
 
 
 def bit_planes_bytes(bases: int) -> int:
-    """Return the bytes that a number of bases takes on the device, with its padding."""
+    """Return the bytes of the bit planes of `bases` bases on the device, padding included."""
     return BIT_PLANES_BYTES * (-(-bases // WORD_BASES) + 2 * PADDING_WORDS)
 
 
 @dataclass(frozen=True)
 class ResidentTable:
-    """A part of a reference on the device: its table, as the kernels take it.
+    """The k-mer table of a part of the reference, on the device.
 
     Attributes
     ----------
     offsets, positions : Buffer
         The two arrays of the table.
     part_begin, kmer_length : int
-        Where the part begins, and the bases of a k-mer.
+        Where the part begins in the reference, and the bases of a k-mer.
     """
 
     offsets: Buffer
@@ -82,18 +82,18 @@ class ResidentTable:
 
 @dataclass(frozen=True)
 class KmerSearchContext:
-    """What all searches of a run share.
+    """The data that all searches of a run share.
 
     Attributes
     ----------
     program : Program
         The kernels.
     minimum_length, step : int
-        The fewest bases of a MEM, and the bases from one sample to the next.
+        The fewest bases of a MEM, and the distance from one sample to the next, in bases.
     reference : int
         The address of the joined reference, as bit planes.
     tables : sequence of ResidentTable
-        The parts to search, in the order of the reference.
+        The tables of the parts to search, in the order of the reference.
     """
 
     program: Program
@@ -103,7 +103,7 @@ class KmerSearchContext:
     tables: Sequence[ResidentTable]
 
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
-        """Return a table and the reference as the kernels take them."""
+        """Return the kernel arguments for a table and the reference."""
         return (
             table.offsets.address,
             table.positions.address,
@@ -115,18 +115,18 @@ class KmerSearchContext:
 
 @dataclass(frozen=True)
 class PackedQueries:
-    """A block of queries on the device.
+    """A block of queries on the device, packed as bit planes.
 
     Attributes
     ----------
     count, base_count : int
-        The queries, and their bases together.
+        The number of queries, and the number of their bases together.
     offsets : int
-        The address of where each begins.
+        The address of the array that says where each query begins.
     bit_planes : int
-        The address of their bases.
+        The address of their bases, as bit planes.
     queries_of_words : int
-        The address of the query that the first base of each word belongs to.
+        The address of the array that names, for each word, the query of its first base.
     """
 
     count: int
@@ -137,7 +137,7 @@ class PackedQueries:
 
 
 class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
-    """Searches tables of k-mers (`stream_searcher.StreamSearcher`)."""
+    """Searches k-mer tables on one stream (`stream_searcher.StreamSearcher`)."""
 
     stage = "kmer_kernel"
 
@@ -207,10 +207,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         queries: PackedQueries,
         max_rows: int,
     ) -> MemColumns | None:
-        """Return the MEMs whose first sample is found in one part."""
+        """Return the MEMs whose first sample occurs in one part of the reference."""
         buffer = self._workspace.buffer
         program = context.program
-        # No samples where the block is shorter than a k-mer: the division rounds down.
+        # A block shorter than a k-mer has no samples: the division rounds down.
         count = max(0, (queries.base_count - table.kmer_length) // context.step + 1)
         searched: tuple[Argument, ...] = (
             queries.bit_planes,
@@ -268,7 +268,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
 
 class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
-    """Searches blocks of queries in tables of k-mers on a GPU (`streaming.StreamingBackend`)."""
+    """Searches k-mer tables on a GPU (`streaming.StreamingBackend`)."""
 
     kernels = KERNELS
     searcher = KmerStreamSearcher
@@ -276,7 +276,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
     long_query = LONG_QUERY
 
     def load_pages(self, pages: Sequence[KmerPage], minimum_length: int) -> None:
-        """Take the tables of a group of parts to the device, and the whole reference.
+        """Copy the tables of a group of parts, and the whole reference, to the device.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         Raises
         ------
         BackendError
-            If they do not fit.
+            If they do not fit the device's memory.
         """
         with self._device.current():
             self._let_go()
@@ -328,7 +328,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         return ResidentTable(offsets, positions, page.page.begin, table.kmer_length)
 
     def _place_reference(self, program: Program, codes: CodeArray) -> int:
-        """Pack the reference on the device, a stretch at a time; return its address."""
+        """Copy the reference to the device, pack it there piece by piece; return its address."""
         address = self._allocate(bit_planes_bytes(codes.size)).address + PADDING_BYTES
         text = self._device.allocate(min(UPLOAD_BASES, codes.size) + WORD_BYTES)
         try:

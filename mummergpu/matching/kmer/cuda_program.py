@@ -1,4 +1,4 @@
-"""The program that searches tables of k-mers, and what its kernels share with the package."""
+"""The program that searches k-mer tables, and the constants of its kernels."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ WORD_BASES: Final = 32
 """The bases of a word of bit planes."""
 
 BIT_PLANES_BYTES: Final = 16
-"""Of a word of bit planes."""
+"""The bytes of a word of bit planes."""
 
 PADDING_WORDS: Final = 2
-"""The words of breaks before a sequence of bit planes, and after it."""
+"""The words of breaks before a sequence of bit planes, and the words after it."""
 
 TILE_SAMPLES: Final = WARP_LANES
-"""The samples that a warp works on at a time."""
+"""The samples that a warp searches at a time."""
 
 KEPT_MEMS_OF_TILE: Final = 128
 """The most MEMs of a tile that the counting kernel keeps for the writing kernel."""
 
 KEPT_MEM_BYTES: Final = 8
 TILE_BYTES: Final = 8
-"""Of a kept MEM, and of what is known of a tile besides its counts."""
+"""The bytes of a kept MEM, and of the data of a tile besides its counts."""
 
 COUNT_BYTES: Final = 8
-"""Of the numbers that say how many MEMs a tile has."""
+"""The bytes of the number of MEMs of a tile."""
 
 KMER_PROGRAM: Final = ProgramSource(
     "kmer",
@@ -44,4 +44,4 @@ KMER_PROGRAM: Final = ProgramSource(
         ("SCAN_COUNT_BYTES", COUNT_BYTES),
     ),
 )
-"""The same for every run: it knows no policies."""
+"""The same program for every run; the k-mer search has no policies."""

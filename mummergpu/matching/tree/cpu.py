@@ -1,4 +1,4 @@
-"""Trees on the processor: both kernels of the paper, compiled by numba."""
+"""The tree search on the processor: both kernels of the paper, compiled by numba."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SIZES: Final = WorkSizes(
     part_bases=1 << 20,
     most_rows=1 << 21,
 )
-"""Blocks and parts large enough that starting on one costs nothing, small enough for all
-threads to have some."""
+"""A block or part is so large that its start-up cost does not matter, and so small that all
+threads get some."""
 
 
 class TreeCpuBackend(PageByPageBackend[TreePage]):
@@ -35,7 +35,7 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
     Parameters
     ----------
     stats : Stats
-        Takes the times of the kernels and the number of candidates.
+        Collects the times of the kernels and the number of candidate matches.
     """
 
     def __init__(self, stats: Stats) -> None:

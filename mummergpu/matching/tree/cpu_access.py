@@ -1,9 +1,9 @@
-"""How the kernels read a flat tree: every layout after the same small functions.
+"""Small functions by which the kernels read a flat tree, the same for every layout.
 
-An address is the index of a record in every layout, so that only the distance between two
-records (`stride`, in elements of their array) differs; the type of the array tells the
-format, and the functions are compiled for one or the other. A base of a reference in strips
-is elsewhere than its position says.
+In every layout, an address is the index of a node. Layouts differ only in the distance between
+two nodes (`stride`, in elements of the array). The type of the array shows the node format, and
+the functions are compiled for each format. In a reference in strips, the index of a base differs
+from its position.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, 
 
 @inline_without_refcounts
 def prefetch_node(nodes: NodeHalfArray, stride: int, node: int) -> None:
-    """Ask for a node some time before it is read.
+    """Prefetch a node that will be read later.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def string_depth_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
 
 @inline_without_refcounts
 def path_start_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
-    """Return where in the page an occurrence of a node's path begins.
+    """Return where in the page one occurrence of a node's path begins.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def parent_depth_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
     Returns
     -------
     int
-        In bases.
+        The bases from the root to the parent.
     """
     half = node * stride
     edge_length = load_number(nodes, half, EDGE_END) - load_number(nodes, half, EDGE_START)
@@ -131,7 +131,7 @@ def parent_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
 
 @inline_without_refcounts
 def suffix_link_of(nodes: NodeHalfArray, stride: int, node: int) -> int:
-    """Return the node whose path is one base shorter at its beginning.
+    """Return the node whose path lacks the first base of this node's path.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def is_leaf(nodes: NodeHalfArray, stride: int, node: int) -> bool:
 
 @inline_without_refcounts
 def child_of(children: NodeHalfArray, stride: int, node: int, code: int) -> int:
-    """Return the child of an inner node by the first code of its edge.
+    """Return the child of an inner node whose edge begins with a code.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def leaf_id_of(children: NodeHalfArray, stride: int, leaf: int) -> int:
 
 @inline_without_refcounts
 def next_leaf_of(children: NodeHalfArray, stride: int, leaf: int) -> int:
-    """Return the next leaf that ends after the same bases.
+    """Return the next leaf of a ``$`` chain, whose path has the same bases.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def reference_base(reference: ByteArray, strip_bits: int, position: int) -> int:
     Parameters
     ----------
     reference : ndarray, dtype=uint8, shape=(n_places,)
-        The codes of the page, in the layout's dimensions.
+        The codes of the page, in one or two dimensions as the layout says.
     strip_bits : int
         Binary logarithm of the rows in a strip; 0 in one dimension.
     position : int

@@ -1,4 +1,4 @@
-"""The lanes of the match kernel: queries under way, and the steps that each takes in turn."""
+"""The lanes of the match kernel: the queries that one thread matches in turn, step by step."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ OffsetArray = npt.NDArray[np.int64]
 
 
 LANES: Final = 16
-"""Queries under way at once: enough to hide a memory access, few enough for the registers
-and buffers of one core."""
+"""The number of queries matched at once: enough to hide a memory access, few enough for the
+registers and buffers of one core."""
 
-# What is known of a lane.
+# The indices of a lane's numbers, and how many there are.
 QUERY: Final = 0
 START: Final = 1
 END: Final = 2
@@ -45,12 +45,12 @@ LANE_NUMBERS: Final = 8
 NO_LEAF: Final = -1
 
 MOST_SKIPS_PER_BASE: Final = 16
-"""More edges that are skipped than a sound tree has for a base of the queries.
+"""The most edges skipped for each base of the queries; a sound tree needs fewer than five.
 
-A damaged tree can have circles of such edges. In a sound one, each skips the bases of one edge
-that are known to match, and leads one edge down. A suffix link leads at most one edge up, and
-so does each of the at most two ways to a parent that come with it: each base of a query is
-good for fewer than five."""
+A damaged tree can have circles of skipped edges, which would never end. In a sound tree, each
+skip passes an edge whose bases are known to match, and leads one edge down. A suffix link leads
+at most one edge up. At most two steps to a parent come with it, each one edge up. So each base
+of a query allows fewer than five skips."""
 
 
 @inline_without_refcounts
@@ -62,29 +62,29 @@ def begin_query(
     lane: int,
     upcoming: int,
 ) -> int:
-    """Give a lane the next query that is long enough, or -1; return the one after it.
+    """Give a lane the next query that is long enough, or -1 if none is left.
 
     Parameters
     ----------
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where in the block each query begins, and where the last ends.
     minimum_length : int
-        The fewest bases of a candidate match; shorter queries are passed over.
+        The fewest bases of a candidate match; shorter queries are skipped.
     candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
-        Set to 0 for the queries that are passed over and the one that is begun.
+        Output: set to 0 for the skipped queries and for the query that begins.
     lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        What is known of each lane: its query, the start of the match and the end of the query as
+        The state of each lane: its query, the start of the match and the end of the query as
         positions in the block, the address of a node, the bases matched, the leaf before the
         node or `NO_LEAF`, the edges skipped.
     lane : int
-        Which lane.
+        The number of the lane.
     upcoming : int
-        The first query that no lane has had.
+        The first query that no lane has had yet.
 
     Returns
     -------
     int
-        The first query that no lane has had now.
+        The first query that no lane has had after this call.
     """
     lanes[lane, QUERY] = -1
     while upcoming < offsets.size - 1 and lanes[lane, QUERY] < 0:
@@ -112,10 +112,10 @@ def advance(
     lane: int,
     most_skips: int,
 ) -> bool:
-    """Go on from the node that the lane has waited for; return whether its match has ended.
+    """Continue a lane's match at its prefetched node; return whether the match has ended.
 
-    Above the end of what is known to match, only the first base of each edge is looked at
-    (skip and count); from there on every base.
+    As long as the bases are known to match, the function compares only the first base of each
+    edge (skip and count); after that, it compares every base.
 
     Parameters
     ----------
@@ -124,31 +124,31 @@ def advance(
     stride : int
         Elements from one node to the next, in either array.
     reference : ndarray, dtype=uint8, shape=(n_places,)
-        The codes of the page, in the layout's dimensions.
+        The codes of the page, in one or two dimensions as the layout says.
     strip_bits : int
         Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
     codes : ndarray, dtype=uint8, shape=(n_bases,)
         The codes of the queries.
     lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        What is known of each lane: its query, the start of the match and the end of the query as
+        The state of each lane: its query, the start of the match and the end of the query as
         positions in the block, the address of a node, the bases matched, the leaf before the
         node or `NO_LEAF`, the edges skipped.
     lane : int
-        Which lane.
+        The number of the lane.
     most_skips : int
-        A match ends at once when its lane has skipped more edges than this: the tree has a circle.
+        A match ends when its lane has skipped more edges than this: the tree has a circle.
 
     Returns
     -------
     bool
-        Whether the match has ended, with the lane's numbers saying where.
+        Whether the match has ended; the lane's numbers then say where.
     """
     node = lanes[lane, NODE]
     matched = lanes[lane, MATCHED]
     start = lanes[lane, START]
     if lanes[lane, LEAF_BEFORE] != NO_LEAF:
         if parent_depth_of(nodes, stride, node) >= matched:
-            # The match is shorter than this leaf's edge begins: to it from above.
+            # The match ends above this leaf's edge: come down from the parent's suffix link.
             node = suffix_link_of(nodes, stride, parent_of(nodes, stride, lanes[lane, LEAF_BEFORE]))
         lanes[lane, LEAF_BEFORE] = NO_LEAF
     depth = string_depth_of(nodes, stride, node)
@@ -192,7 +192,7 @@ def is_candidate(
     lanes: OffsetArray,
     lane: int,
 ) -> bool:
-    """Return whether a match that has ended is long enough, and may be left maximal.
+    """Return whether an ended match is long enough and may be maximal to the left.
 
     Parameters
     ----------
@@ -207,16 +207,16 @@ def is_candidate(
     minimum_length : int
         The fewest bases of a candidate match.
     lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        What is known of each lane: its query, the start of the match and the end of the query as
+        The state of each lane: its query, the start of the match and the end of the query as
         positions in the block, the address of a node, the bases matched, the leaf before the
         node or `NO_LEAF`, the edges skipped.
     lane : int
-        Which lane.
+        The number of the lane.
 
     Returns
     -------
     bool
-        False only for matches that are no MEM, or are too short.
+        False only if the match is too short or cannot be a MEM.
     """
     if lanes[lane, MATCHED] < minimum_length:
         return False
@@ -233,11 +233,11 @@ def is_candidate(
 
 @inline_without_refcounts
 def follow_suffix_link(nodes: NodeHalfArray, stride: int, lanes: OffsetArray, lane: int) -> None:
-    """Move a lane to a node from which the match of its new start, one base shorter, is found.
+    """Move a lane to a node from which it can find the match of its new start, one base later.
 
-    From a leaf its own suffix link is tried first: the next leaf continues the same
-    occurrence, and as long as that is the only one the match stands in its edge. Otherwise
-    the suffix link of the parent is the way.
+    At a leaf, the lane first tries the leaf's own suffix link. It leads to the leaf of the same
+    occurrence, and while there is only one occurrence, the match ends in that leaf's edge.
+    Otherwise the lane follows the suffix link of the parent.
 
     Parameters
     ----------
@@ -246,11 +246,11 @@ def follow_suffix_link(nodes: NodeHalfArray, stride: int, lanes: OffsetArray, la
     stride : int
         Elements from one node to the next.
     lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        What is known of each lane: its query, the start of the match and the end of the query as
+        The state of each lane: its query, the start of the match and the end of the query as
         positions in the block, the address of a node, the bases matched, the leaf before the
         node or `NO_LEAF`, the edges skipped.
     lane : int
-        Which lane.
+        The number of the lane.
     """
     node = lanes[lane, NODE]
     matched = lanes[lane, MATCHED] - 1

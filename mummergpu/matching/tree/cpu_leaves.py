@@ -20,7 +20,7 @@ from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 DAMAGED: Final = -1
-"""What stands in place of a number of rows."""
+"""Returned in place of a number of rows."""
 
 
 @inline_without_refcounts
@@ -40,7 +40,7 @@ def search_below(
     lengths: OffsetArray,
     filled: int,
 ) -> int:
-    """Search the leaves below P; write page positions and lengths if there is room.
+    """Search the leaves below P; count the MEMs, and write them unless the arrays are empty.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def search_below(
     stride : int
         Elements from one node to the next, in either array.
     slots : int
-        The nodes that the arrays have room for.
+        The number of nodes that the arrays can hold.
     owned_count : int
-        The suffixes that the page reports: those that begin before this position.
+        The page reports the suffixes that begin before this position.
     codes : ndarray, dtype=uint8, shape=(n_bases,)
         The codes of the queries.
     begin, start : int
@@ -61,24 +61,25 @@ def search_below(
     edge_length : int
         The bases matched along the edge to L.
     reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
-        Output: where in the page each MEM begins, and its bases; nothing is written to arrays of
-        no elements.
+        Output: where in the page each MEM begins, and its length in bases. Nothing is written
+        to empty arrays.
     filled : int
-        The MEMs found before.
+        The number of MEMs found before.
 
     Returns
     -------
     int
-        `filled` plus the number of MEMs; `DAMAGED` if more nodes are visited than there are, or a
-        match is longer than the candidate.
+        `filled` plus the number of MEMs; `DAMAGED` if the search visits more nodes than there
+        are, or if a match is longer than the candidate.
 
     Notes
     -----
-    The query path leads from P to L. `distance` counts the edges between the current node
-    and the path, `length` is the match at the last node of the path that was passed. A
-    node is left upwards when all its children have been visited, and which child it was
-    is known by comparing addresses; a ``$`` chain is passed from leaf to leaf. `level` counts
-    the edges below P, so that a wrong parent cannot lead above it for ever.
+    The query path leads from P to L. `distance` counts the edges between the current node and
+    the path; `length` is the length of the match at the last node of the path that was
+    visited. When all children of a node are visited, the search goes back to the parent. It
+    compares addresses to see which child it came from. It follows a ``$`` chain from leaf to
+    leaf. `level` counts the edges below P, so that the search ends even if a parent pointer is
+    wrong.
     """
     match_length = parent_depth_of(nodes, stride, lowest) + edge_length
     preceding = codes[unsigned(start - 1)] if start > begin else BREAK
@@ -146,7 +147,7 @@ def take_leaves(
     filled: int,
     visits_left: int,
 ) -> tuple[int, int]:
-    """Count the MEMs at a leaf and those chained to it, write them if there is room.
+    """Count the MEMs at a leaf and its chain; write them unless the arrays are empty.
 
     Parameters
     ----------
@@ -159,20 +160,21 @@ def take_leaves(
     owned_count : int
         The suffixes that the page reports.
     preceding : int
-        The code of the base before the match in its query.
+        The code of the base before the match in the query.
     length : int
         The bases of the match.
     reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
         Output, as in `search_below`.
     filled : int
-        The MEMs found before.
+        The number of MEMs found before.
     visits_left : int
-        How many nodes may still be visited.
+        The number of nodes that the search may still visit.
 
     Returns
     -------
     tuple of int
-        The MEMs found so far, and how many nodes may be visited now; -1 if the chain has a circle.
+        The number of MEMs found so far, and the number of nodes that the search may still visit:
+        -1 if the chain is a circle.
     """
     while visits_left >= 0:
         suffix = leaf_id_of(children, stride, leaf)
@@ -191,7 +193,7 @@ def take_leaves(
 
 @inline_without_refcounts
 def next_child(children: NodeHalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
-    """Return the first child of a node from a slot on, and the slot after it.
+    """Return the first child of a node at or after a slot, and the slot after that child.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def next_child(children: NodeHalfArray, stride: int, node: int, slot: int) -> tu
     node : int
         The address of the node.
     slot : int
-        The first child to look at: 0 to 3 for the bases, 4 for ``$``, 5 for none.
+        The first slot to read: 0 to 3 for the bases, 4 for ``$``, 5 for none.
 
     Returns
     -------
@@ -218,7 +220,7 @@ def next_child(children: NodeHalfArray, stride: int, node: int, slot: int) -> tu
 
 @inline_without_refcounts
 def slot_behind(children: NodeHalfArray, stride: int, node: int, child: int) -> int:
-    """Return the slot after that of a child; leaves far down a chain are in the last.
+    """Return the slot after that of a child; leaves further down a ``$`` chain count as last.
 
     Parameters
     ----------
@@ -232,7 +234,7 @@ def slot_behind(children: NodeHalfArray, stride: int, node: int, child: int) -> 
     Returns
     -------
     int
-        1 to 6.
+        A number from 1 to 6.
     """
     slot = 0
     while slot <= BREAK and child_of(children, stride, node, slot) != child:
@@ -244,7 +246,7 @@ def slot_behind(children: NodeHalfArray, stride: int, node: int, child: int) -> 
 def query_code(
     nodes: NodeHalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
 ) -> int:
-    """Return the code by which the query path leaves a node that lies on it above L.
+    """Return the code of the edge by which the query path leaves a node above L.
 
     Parameters
     ----------
@@ -255,7 +257,7 @@ def query_code(
     codes : ndarray, dtype=uint8, shape=(n_bases,)
         The codes of the queries.
     start, match_length : int
-        Where in `codes` the match begins, and its bases.
+        Where in `codes` the match begins, and its length in bases.
     node : int
         The address of the node.
 

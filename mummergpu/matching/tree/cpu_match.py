@@ -1,12 +1,12 @@
 """The match kernel: the longest match of every suffix of every query (paper, section 2.3).
 
-Where a match stands is told by two numbers: the lowest node reached, in whose edge or at
-whose end it stops, and the bases matched. From one suffix of the query to the next, shorter
-by its first base, a suffix link leads past everything that is known to match.
+Two numbers describe a match: the lowest node that it reaches, and the number of bases matched.
+The match stops inside the edge to that node, or at its end. The next suffix of the query lacks
+the first base. A suffix link leads to it, past all bases that are known to match.
 
-Nearly every step goes to a node that is not in any cache. A GPU hides that time after other
-threads; here one thread goes through several queries in turn, and leaves each as soon as it
-has asked for the next node. The queries under way are the lanes, as in a warp.
+Nearly every step reads a node that is in no cache. A GPU hides this delay by running other
+threads. Here, one thread works on several queries in turn: it prefetches the next node of a
+query, then goes on with another query. These queries are called lanes, as in a warp.
 """
 
 from __future__ import annotations
@@ -61,40 +61,40 @@ def match_kernel(
     stride : int
         Elements from one node to the next, in either array.
     reference : ndarray, dtype=uint8, shape=(n_places,)
-        The codes of the page, in the layout's dimensions.
+        The codes of the page, in one or two dimensions as the layout says.
     strip_bits : int
         Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
     codes : ndarray, dtype=uint8, shape=(n_bases,)
         The codes of the queries.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `codes` each query begins, and where the last ends.
+        Where in `codes` each query begins, and where the last one ends.
     minimum_length : int
         The fewest bases of a candidate match.
     lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        Room to work in.
+        Scratch memory.
     positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
         Output: where in its query each candidate begins, the lowest node reached, and the
-        bases matched along the edge to it. There is room for every position of a query
-        that has `minimum_length` bases after it.
+        bases matched along the edge to it. There is one element for every position of a query
+        from which at least `minimum_length` bases follow.
     candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the room for the candidates of each query begins.
+        Where the elements for the candidates of each query begin.
     candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
-        Output: how many candidates each query has.
+        Output: the number of candidates of each query.
 
     Returns
     -------
     bool
-        False if a match ends at an address of no node, in an edge that begins below its end, or
-        in a circle of the tree: the tree is damaged, and the output is of no use.
+        False if a match ends at an address outside the tree, in an edge that begins below its
+        end, or in a circle of nodes: the tree is damaged, and the output is invalid.
 
     Notes
     -----
-    The addresses on the way to a match are not compared with the size of the tree, which would
-    cost a twentieth of the time. Trees from a file lie in memory in which all addresses can be
-    read (`mapped_file`).
+    The kernel does not compare the addresses on the way to a match with the size of the tree,
+    because that would cost a twentieth of the run time. A tree from a file lies in memory where
+    every address can be read (`mapped_file`).
 
-    A match whose node P of the print kernel is a leaf is one MEM or none. Where the base
-    before it matches too it is none, and not written.
+    If the print kernel's node P of a match is a leaf, the match is one MEM or none. If the base
+    before it matches too, it is no MEM and is not written.
     """
     upcoming = 0
     active = 0
@@ -151,17 +151,17 @@ def close_ranks(
     candidate_offsets: OffsetArray,
     candidate_counts: OffsetArray,
 ) -> None:
-    """Move the candidates of all queries together, to the front of their arrays.
+    """Close the gaps between the candidates of different queries.
 
     Parameters
     ----------
     positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
-        The candidates, as `match_kernel` leaves them; moved.
+        The candidates that `match_kernel` wrote; moved to the front of the arrays.
     candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the room for the candidates of each query begins; afterwards where they begin,
-        and those of the query before end.
+        Where the elements for the candidates of each query begin. Output: where the candidates
+        of each query begin, and where those of the last query end.
     candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
-        How many candidates each query has.
+        The number of candidates of each query.
     """
     filled = 0
     for query in range(candidate_counts.size):

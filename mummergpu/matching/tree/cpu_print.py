@@ -1,9 +1,10 @@
-"""The print kernel: from candidate matches to MEMs (paper, section 2.4).
+"""The print kernel: it turns candidate matches into MEMs (paper, section 2.4).
 
-A depth-first search without a stack, by parent pointers alone, visits the leaves below P,
-the highest ancestor of the lowest node L whose string depth is at least the minimum
-length. Each leaf is an occurrence; its match is as long as the lowest common ancestor of
-leaf and L is deep, and it is a MEM if the base before it differs.
+L is the lowest node of a candidate. P is the highest ancestor of L whose string depth is at
+least the minimum length. A depth-first search visits the leaves below P; it needs no stack,
+only parent pointers. Each leaf is an occurrence. The length of its match is the string depth
+of the lowest common ancestor of the leaf and L. The match is a MEM if the base before it
+differs.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ RING: Final = 32
 TURNS_AHEAD: Final = 24
 TURNS_TO_PARENT: Final = 8
 TURNS_TO_TOP: Final = 16
-"""How many candidates ahead memory is asked for; `RING` is a power of two that is larger
-than the turns between finding P and using it."""
+"""How many candidates ahead memory is prefetched. `RING` is a power of two that is larger than the
+number of turns between finding P and using it."""
 
 
 @jit_without_refcounts
@@ -68,30 +69,30 @@ def print_kernel(
         The bases of the page, where it begins in the joined reference, and how many of its
         suffixes it reports.
     joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
-        The codes of all pages, to follow a match that reaches the end of this one.
+        The codes of all pages, to extend a match that reaches the end of this page.
     codes : ndarray, dtype=uint8, shape=(n_bases,)
         The codes of the queries.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `codes` each query begins, and where the last ends.
+        Where in `codes` each query begins, and where the last one ends.
     minimum_length : int
         The fewest bases of a MEM.
     tops : ndarray, dtype=int64, shape=(RING,)
-        Room to work in.
+        Scratch memory.
     positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
-        The candidates, as `cpu_match.close_ranks` leaves them.
+        The candidates, without gaps (`cpu_match.close_ranks`).
     candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the candidates of each query begin, and where the last end.
+        Where the candidates of each query begin, and where those of the last query end.
     mem_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Output: where the MEMs of each query begin; the writing run writes them again.
+        Output: where the MEMs of each query begin; the writing run computes them again.
     query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
-        Output of the writing run; without room for any row, this run counts. Rows of a
-        query ascend by query start, then by reference start.
+        Output of the writing run; with empty arrays, the run only counts. The rows of a query
+        ascend by query start, then by reference start.
 
     Returns
     -------
     bool
-        False as soon as the search meets a circle, or a match that is longer than its
-        candidate: the tree is damaged, and the output is of no use.
+        False if the search meets a circle of nodes, or a match that is longer than its
+        candidate: the tree is damaged, and the output is invalid.
     """
     slots = nodes.size // stride
     counting = lengths.size == 0
@@ -167,10 +168,10 @@ def foresee(
     tops: OffsetArray,
     step: int,
 ) -> bool:
-    """Find P of a candidate some turns before its own, and ask for the nodes around it.
+    """Find P of a candidate some turns before its own turn, and prefetch the nodes around it.
 
-    L is asked for first, then the parent of L, then the children of P: each is known when
-    the one before it has come.
+    The function prefetches L first, then the parent of L, then the children of P. Each address
+    is known only after the node before it has arrived.
 
     Parameters
     ----------
@@ -187,13 +188,13 @@ def foresee(
     tops : ndarray, dtype=int64, shape=(RING,)
         Output: the address of P of the coming candidates.
     step : int
-        The candidate whose L is asked for.
+        The candidate whose L is prefetched.
 
     Returns
     -------
     bool
-        False if the string depth does not fall from a node to its parent, or P is not as deep as
-        matches are long: the tree is damaged.
+        False if the string depth does not decrease from a node to its parent, or if that of P
+        is less than `minimum_length`: the tree is damaged.
     """
     if step < candidate_count:
         prefetch_node(nodes, stride, lowest_nodes[step])

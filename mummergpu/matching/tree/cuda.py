@@ -1,4 +1,4 @@
-"""Trees on a GPU: both kernels of the paper, under all 128 policies."""
+"""The tree search on a GPU: both kernels of the paper, with all 128 policies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "sort_candidates",
 
 
 PIECE_BASES: Final = 1 << 10
-"""Of a long query, for each thread: a chromosome fills the device."""
+"""The starts that a piece of a long query owns. One thread searches a piece, so a chromosome fills
+the device."""
 
 LONG_QUERY: Final = 1 << 12
 
@@ -36,28 +37,28 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
     Parameters
     ----------
     device : Device
-        The device; it stays open when the backend is closed.
+        The device; the backend does not close it.
     cache : KernelCache
-        Gives compiled programs.
+        Compiles programs, or loads those compiled before.
     policy : Policy
-        The policies.
+        The policy of the search.
     stats : Stats
-        Takes kernel times, bytes moved, and what the kernels need.
+        Collects kernel times, bytes moved, and the resources of the kernels.
     notice : callable
-        Takes lines for people who want to know more.
+        Receives progress messages, shown with -v.
     memory : int or None
-        The most bytes of device memory to take.
+        The most bytes of device memory to use; None for nearly all free memory.
     profile : bool
         Whether the kernels count the nodes that they visit.
     most_block_bases : int
-        The most bases of a block of queries, if there is memory for it.
+        The most bases of a block of queries; fewer if memory is short.
     pool : DevicePool or None
-        Closed after the backend, if the backend is the only one to use it.
+        The pool of the device, closed with the backend; None if others use it too.
 
     Raises
     ------
     BackendError
-        If there is too little memory.
+        If the device has too little memory.
     """
 
     kernels = KERNELS
@@ -84,7 +85,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         super().__init__(device, cache, stats, notice, memory, most_block_bases, pool)
 
     def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
-        """Take a group of pages to the device, in place of the last one.
+        """Copy a group of pages to the device, in place of the last group.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         Raises
         ------
         BackendError
-            If they do not fit.
+            If they do not fit the device's memory.
         """
         with self._device.current():
             self._let_go()

@@ -1,4 +1,4 @@
-"""What lies on a device during a search: addresses and numbers, as the kernels take them."""
+"""The data on a device during a tree search: addresses and sizes for the kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mummergpu.matching.tree.cuda_pages import ResidentPage
 
 @dataclass(frozen=True)
 class TreeSearchContext:
-    """What all searches of a run share.
+    """The data that all searches of a run share.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class TreeSearchContext:
     joined_reference : int
         The address of the codes of all pages on the device; 0 if no page needs them.
     joined_count : int
-        How many they are.
+        The number of these codes.
     query_texture : bool
-        Whether queries are read through a texture.
+        Whether kernels read queries through a texture.
     profile : bool
-        Whether the kernels count the nodes they visit.
+        Whether the kernels count the nodes that they visit.
     """
 
     program: Program
@@ -47,13 +47,13 @@ class DeviceQueries:
     Attributes
     ----------
     count, base_count : int
-        The queries, and their bases together.
+        The number of queries, and the number of their bases together.
     offsets : int
-        The address of where each begins.
+        The address of the array that says where each query begins.
     codes : int
-        The address of their bases.
+        The address of their codes.
     texture : Texture or None
-        Reads the bases, if the policy says so.
+        The texture through which the codes are read, if the policy says so.
     """
 
     count: int
@@ -64,25 +64,25 @@ class DeviceQueries:
 
     @property
     def arguments(self) -> tuple[int, int]:
-        """The bases, as the kernels take them."""
+        """The kernel arguments for the codes."""
         return self.codes, 0 if self.texture is None else self.texture.handle
 
 
 @dataclass(frozen=True)
 class DeviceCandidates:
-    """Candidate matches on the device: where they are, and their number.
+    """Candidate matches on the device.
 
     Attributes
     ----------
     records : int
-        The address of the candidates, those of a query from its first base on: there is room for
-        one at each position.
+        The address of the candidates. The buffer has one slot for each base of the block; the
+        candidates of a query begin at the slot of its first base.
     offsets : int
-        The address of how many candidates the queries before each have, and last of all.
+        The address of the number of candidates before each query, with the total at the end.
     queries : int
-        The address of the query of each candidate.
+        The address of the array that names the query of each candidate.
     count : int
-        How many there are.
+        The number of them.
     """
 
     records: int
@@ -98,13 +98,13 @@ class DeviceMems:
     Attributes
     ----------
     set_number : int
-        Which of the sets of buffers for MEMs they are in.
+        The number of the set of buffers that holds them.
     offsets : int
-        The address of where those of each query begin.
+        The address of the array that says where the MEMs of each query begin.
     columns : tuple of int
         The addresses of query starts, reference starts and lengths.
     count : int
-        How many there are.
+        The number of them.
     """
 
     set_number: int
@@ -114,5 +114,5 @@ class DeviceMems:
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        """As the kernels take them."""
+        """The kernel arguments for the MEMs."""
         return self.offsets, *self.columns

@@ -1,4 +1,4 @@
-"""Pages on a device: their trees and references, bound to textures as the policy says."""
+"""Pages on a device: trees and references in memory or in textures, as the policy says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.tree import cuda_program
 
 MOST_ARRAY_ROWS: Final = 1 << 16
-"""Of a two-dimensional texture, on every device that CUDA supports."""
+"""The most rows of a two-dimensional texture, on every device that CUDA supports."""
 
 
 class ResidentPage:
@@ -23,31 +23,31 @@ class ResidentPage:
     Parameters
     ----------
     device : Device
-        Where it goes; the calling thread's.
+        The device; current in the calling thread.
     stream : Stream
-        Copies it, and is waited for.
+        The stream that copies the page; the constructor waits for it.
     indexed : TreePage
         The page and its tree.
     policy : Policy
-        What is read through textures. The layout of the tree must be that of the policy.
+        Says which data is read through textures. The tree must have the policy's layout.
 
     Attributes
     ----------
     page : Page
         Where the page lies in the joined reference.
     base_count : int
-        Its bases.
+        The bases of the page.
     tree_arguments, reference_arguments : tuple of int
-        As the kernels take them.
+        The kernel arguments for the tree and for the reference.
     size : int
-        Bytes that were copied.
+        The bytes that were copied.
 
     Raises
     ------
     DeviceMemoryError
-        If it does not fit; nothing stays on the device.
+        If the page does not fit; nothing stays on the device.
     BackendError
-        If it is too large for a texture.
+        If the page is too large for a texture.
     """
 
     def __init__(self, device: Device, stream: Stream, indexed: TreePage, policy: Policy) -> None:
@@ -66,7 +66,7 @@ class ResidentPage:
             raise
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory and the textures."""
         while self._owned:
             self._owned.pop().free()
 

@@ -1,4 +1,4 @@
-"""The programs that search trees: one for each set of policies and node format."""
+"""The programs that search trees: one for each policy and node format."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mummergpu.sequence.codes import BREAK
 ENTRY: Final = "tree/program.cu"
 
 COUNT_BYTES: Final = 4
-"""Of the numbers that say how many candidate matches a query has, or MEMs a candidate."""
+"""The bytes of the number of a query's candidate matches, or of a candidate's MEMs."""
 
 CANDIDATE_BYTES: Final = 16
-"""Of a candidate match."""
+"""The bytes of a candidate match."""
 
 KEPT_MEMS: Final = 4
 """The most MEMs of a candidate that the counting kernel keeps for the writing kernel."""
@@ -25,10 +25,10 @@ KEPT_MEMS: Final = 4
 KEPT_MEMS_BYTES: Final = 8 * KEPT_MEMS
 
 FEW_ROWS: Final = 32
-"""A thread sorts the MEMs of a candidate that has at most so many; a block of threads others."""
+"""One thread sorts at most this many MEMs of a candidate; a thread block sorts longer lists."""
 
 TEXTURE_PART_BITS: Final = 27
-"""The most texels of a one-dimensional texture, as a power of two; larger trees take several."""
+"""Binary logarithm of the most texels of a one-dimensional texture; larger trees take several."""
 
 PAPER_TEXTURE_PARTS: Final = 1
 WIDE_TEXTURE_PARTS: Final = 64
@@ -39,31 +39,31 @@ _NAMES_OF_LAYOUT: Final = (
     *("LEAF_ID", "NEXT_LEAF", "FLAGS", "LEAF_FLAG", "PRECEDING_BASE_MASK", "ROOT", "NO_NODE"),
     *("REFERENCE_WIDTH_BITS", "REFERENCE_STRIP_BITS"),
 )
-"""What the kernels know of how nodes and references are laid out."""
+"""The constants of the node and reference layout that the kernels use."""
 
 
 def texture_parts(wide: bool) -> int:
-    """Return the most one-dimensional textures of a tree in one of the node formats."""
+    """Return the most one-dimensional textures of a tree in a node format."""
     return WIDE_TEXTURE_PARTS if wide else PAPER_TEXTURE_PARTS
 
 
 def tree_program(policy: Policy, wide: bool, profile: bool) -> ProgramSource:
-    """Return the program that searches trees of a policy and a node format.
+    """Return the program that searches trees of a given policy and node format.
 
     Parameters
     ----------
     policy : Policy
-        Six of its seven flags make a difference. Node reordering does not: it moves nodes, and
-        the kernels follow addresses, whatever the order.
+        Six of its seven flags change the program. Node reordering does not: it moves nodes, but
+        the kernels follow addresses in any order.
     wide : bool
-        Nodes have 32-bit addresses, not the paper's 24-bit ones.
+        Whether nodes have 32-bit addresses instead of the paper's 24-bit addresses.
     profile : bool
-        The kernels count the nodes that they visit.
+        Whether the kernels count the nodes that they visit.
 
     Returns
     -------
     ProgramSource
-        Its name has the letters of the policy, ``W`` for wide and ``P`` for profile.
+        The program. Its name holds the letters of the policy, ``W`` for wide and ``P`` for profile.
     """
     flags = {flag: getattr(policy, flag) for flag in LETTERS if flag != "node_reordering"}
     letters = [LETTERS[flag] for flag, is_set in flags.items() if is_set]
@@ -78,7 +78,7 @@ def tree_program(policy: Policy, wide: bool, profile: bool) -> ProgramSource:
 
 
 def _constants(ours: Layout) -> tuple[tuple[str, int], ...]:
-    """Return what the kernels share with the package."""
+    """Return the constants that the kernels share with the package."""
     return (
         *((name, getattr(layout, name)) for name in _NAMES_OF_LAYOUT),
         ("NODE_HALF_BYTES", ours.half_bytes),

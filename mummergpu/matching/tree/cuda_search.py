@@ -1,9 +1,9 @@
-"""The work of one stream: a block of queries in, its MEMs on all resident pages out.
+"""The tree search of one stream: it finds the MEMs of a block of queries on all resident pages.
 
-The kernels follow each other as in the paper: match, then print. Both write into exact
-buffers: what is to be written is counted first, the counts become offsets, and the offsets
-say where each thread writes. Between the kernels nothing comes back to the host but two
-totals, by which the next buffers are measured.
+The kernels run in the order of the paper: match, then print. Their output buffers have the
+exact size: a first pass counts the results, a scan turns the counts into offsets, and the
+offsets say where each thread writes. Between the kernels only two totals come back to the
+host, which give the sizes of the next buffers.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from mummergpu.sequence.codes import Strand
 FIRST_SET: Final = 0
 LATER_SET: Final = 1
 OTHER_SET: Final = 2
-"""Sets of buffers for MEMs: those on earlier pages and on a later page are merged into the set
-that is not in use."""
+"""The sets of buffers for MEMs. The MEMs on earlier pages and those on the next page are merged
+into the set that is not in use."""
 
 LONG_COUNT: Final = 0
 NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
-"""Where in the buffer of counters each of them is, in bytes."""
+"""The offset of each counter in the buffer of counters, in bytes."""
 
 
 class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
-    """Searches trees: match, then print (`stream_searcher.StreamSearcher`)."""
+    """Searches trees on one stream: match, then print (`stream_searcher.StreamSearcher`)."""
 
     stage = "print_kernel"
     stages = MappingProxyType({"match_kernel": "match_kernel"})
@@ -79,7 +79,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
     def _queries_on(
         self, context: TreeSearchContext, block: UploadedBlock, strand: Strand
     ) -> DeviceQueries:
-        """Return the queries of a block on a strand, bound to a texture if the policy says so."""
+        """Return a block's queries on one strand, bound to a texture if the policy says so."""
         codes = block.codes
         if strand is Strand.REVERSE:
             codes = self._workspace.buffer("reverse codes", block.size)
@@ -155,7 +155,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         max_rows: int,
         set_number: int,
     ) -> DeviceMems | None:
-        """Turn candidate matches into MEMs, or return None if they are too many."""
+        """Turn candidate matches into MEMs, or return None if there are too many."""
         buffer = self._workspace.buffer
         kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
         counts = buffer("mem counts", COUNT_BYTES * candidates.count)
@@ -257,7 +257,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         return merged
 
     def _read_visits(self, counters: int) -> None:
-        """Add the nodes that the kernels have visited to the stats."""
+        """Add the number of nodes that the kernels visited to the stats."""
         self._stream.copy_out(self._counters, counters)
         self._stream.synchronize()
         for kernel, offset in NODE_VISITS.items():
