@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mummergpu.matching.tree.cuda_macros import Specialisation
 
 from mummergpu.cli.main import main
 from mummergpu.cuda.kernel_cache import KernelCache
