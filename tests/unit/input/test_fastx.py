@@ -326,7 +326,7 @@ def test_names_are_made_printable() -> None:
 def test_state_has_room_for_all_that_is_in_it() -> None:
     """Each index of a state, from `MODE` on, is given away once."""
     source = Path(parser_state.__file__).read_text()
-    block = source[source.index("# What a state holds") : source.index("STATE_SIZE")]
+    block = source[source.index("MODE: Final") : source.index("STATE_SIZE: Final")]
     fields = re.findall(r"^([A-Z_]+): Final", block, re.MULTILINE)
     numbers = [getattr(parser_state, field) for field in fields]
     assert sorted(numbers) == list(range(parser_state.STATE_SIZE))
