@@ -26,9 +26,12 @@ ByteArray = npt.NDArray[np.uint8]
 # Constants of Linux that the module `mmap` lacks, or has only in later versions.
 _NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000)
 _FIXED: Final = 0x10
+_READ_WRITE: Final = mmap.PROT_READ | mmap.PROT_WRITE
 _DONT_NEED: Final = 4
 _POPULATE_READ: Final = 22
 _FAILED: Final = ctypes.c_void_p(-1).value
+
+_HUGE_PAGE: Final = 1 << 21
 
 _BYTES_AT_ONCE: Final = 1 << 24
 """The bytes that one call asks the system for; between two calls the thread can end."""
@@ -62,20 +65,27 @@ def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int 
     If the system limits the address space of a process (``ulimit -v``), the zeros may not
     fit. The file is then mapped without them.
     """
-    before = _in_whole_pages(room_before)
-    total = before + _in_whole_pages(size) + _in_whole_pages(room_behind)
+    if not room_before and not room_behind:
+        begin, total = _map(None, size, _READ_WRITE, 0, descriptor), _in_whole_pages(size)
+        return _array_at(begin, size, begin, total)
+    total = room_before + _HUGE_PAGE + _in_whole_pages(size) + _in_whole_pages(room_behind)
     try:
         begin = _map(None, total, mmap.PROT_READ, mmap.MAP_ANONYMOUS, -1)
     except OSError:
-        if total == _in_whole_pages(size):
-            raise
         return map_file(descriptor, size)
+    # As the system places files by itself: it maps them in huge pages then, where it can.
+    file_begin = -(-(begin + room_before) // _HUGE_PAGE) * _HUGE_PAGE
     try:
-        _map(begin + before, size, mmap.PROT_READ | mmap.PROT_WRITE, _FIXED, descriptor)
+        _map(file_begin, size, _READ_WRITE, _FIXED, descriptor)
     except OSError:
         _library().munmap(begin, total)
         raise
-    memory = (ctypes.c_uint8 * size).from_address(begin + before)
+    return _array_at(file_begin, size, begin, total)
+
+
+def _array_at(address: int, size: int, begin: int, total: int) -> ByteArray:
+    """Return mapped memory as an array; the whole mapping is released with it."""
+    memory = (ctypes.c_uint8 * size).from_address(address)
     given_back = weakref.finalize(memory, _library().munmap, begin, total)
     # Threads may still read when the process ends.
     given_back.atexit = False
