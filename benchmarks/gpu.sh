@@ -12,14 +12,14 @@ site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
 if [ $# -gt 0 ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --target "$site/wheels" "$1"/*.whl
-    export PYTHONPATH="$site/wheels:$PWD${PYTHONPATH:+:$PYTHONPATH}"
+    export PYTHONPATH="$site/wheels:$PWD:$PWD/tests${PYTHONPATH:+:$PYTHONPATH}"
 fi
 export MUMMERGPU_CACHE_DIR="${MUMMERGPU_CACHE_DIR:-$site/cache}"
 folder="${WORKLOADS:-$site/workloads}"
 
 python3 -m mummergpu doctor
 echo "== tests on the device"
-MUMMERGPU_REQUIRE_GPU=1 timeout 240 python3 -m pytest -q -m gpu -p no:cacheprovider tests/gpu
+MUMMERGPU_REQUIRE_GPU=1 timeout 240 python3 -m pytest -q -n0 -m gpu -p no:cacheprovider -p no:benchmark tests/gpu
 # The bindings look up calls that the driver may not have: those answers are no errors of ours.
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck initcheck; do
