@@ -12,8 +12,9 @@ site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
 if [ $# -gt 0 ]; then
     python3 -m pip install -q --no-index --no-deps --no-compile --target "$site/wheels" "$1"/*.whl
-    export PYTHONPATH="$site/wheels:$PWD:$PWD/tests${PYTHONPATH:+:$PYTHONPATH}"
+    export PYTHONPATH="$site/wheels:$PWD${PYTHONPATH:+:$PYTHONPATH}"
 fi
+export PYTHONPATH="$PWD/tests${PYTHONPATH:+:$PYTHONPATH}"
 export MUMMERGPU_CACHE_DIR="${MUMMERGPU_CACHE_DIR:-$site/cache}"
 folder="${WORKLOADS:-$site/workloads}"
 
