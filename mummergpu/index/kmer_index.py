@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from mummergpu.errors import OptionError
@@ -180,23 +181,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
 
     def header(self, build: BuildFacts) -> IndexHeader:
         """Return the header of a file that holds the index."""
-        return IndexHeader(
-            program=build.program,
-            reference_path=self.reference.path,
-            digest=build.digest,
-            records=len(self.reference.names),
-            bases=int(self.reference.record_lengths.sum()),
-            search=self.search,
-            minimum_length=build.minimum_length,
-            page_size=self.page_size,
-            search_length=0,
-            kmer_length=self.kmer_length,
-            policy="",
-            address_bits=0,
-            builder="",
-            pages=build.pages,
-            sections=build.sections,
-        )
+        return replace(super().header(build), kmer_length=self.kmer_length)
 
     def settings(self) -> dict[str, Any]:
         """Return the facts that the report gives about the index."""

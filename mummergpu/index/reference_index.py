@@ -110,9 +110,29 @@ class ReferenceIndex(ABC, Generic[PageType]):
     def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
         """Build the pages one after the other, and write each as soon as it is ready."""
 
-    @abstractmethod
     def header(self, build: BuildFacts) -> IndexHeader:
-        """Return the header of a file that holds the index."""
+        """Return the header of a file that holds the index.
+
+        Each kind of index adds its own facts; here they have the values of an index without
+        them.
+        """
+        return IndexHeader(
+            program=build.program,
+            reference_path=self.reference.path,
+            digest=build.digest,
+            records=len(self.reference.names),
+            bases=int(self.reference.record_lengths.sum()),
+            search=self.search,
+            minimum_length=build.minimum_length,
+            page_size=self.page_size,
+            search_length=0,
+            kmer_length=0,
+            policy="",
+            address_bits=0,
+            builder="",
+            pages=build.pages,
+            sections=build.sections,
+        )
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:

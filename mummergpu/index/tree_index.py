@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from mummergpu.errors import OptionError
@@ -210,22 +211,12 @@ class TreeIndex(ReferenceIndex[TreePage]):
 
     def header(self, build: BuildFacts) -> IndexHeader:
         """Return the header of a file that holds the index."""
-        return IndexHeader(
-            program=build.program,
-            reference_path=self.reference.path,
-            digest=build.digest,
-            records=len(self.reference.names),
-            bases=int(self.reference.record_lengths.sum()),
-            search=self.search,
-            minimum_length=build.minimum_length,
-            page_size=self.page_size,
+        return replace(
+            super().header(build),
             search_length=self.search_length,
-            kmer_length=0,
             policy=self.policy.code,
             address_bits=self.layout.address_bits,
             builder=self.builder,
-            pages=build.pages,
-            sections=build.sections,
         )
 
     def settings(self) -> dict[str, Any]:
