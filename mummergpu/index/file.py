@@ -87,9 +87,7 @@ class IndexFile:
         with reading(path), open(path, "rb", buffering=0) as file:
             self.header = read_header(file, path)
             self.layout = self._layout_of(self.header)
-            before, behind = self._room_for_addresses()
-            size = os.fstat(file.fileno()).st_size
-            self._memory = map_file(file.fileno(), size, before, behind)
+            self._memory = self._map(file.fileno())
         self._sections = {section.name: section for section in self.header.sections}
         self._present: list[Page] = []
         header = self.header
@@ -171,6 +169,17 @@ class IndexFile:
         except OptionError as error:
             raise InputError(f"the index makes no sense: {error}", self.path) from error
 
+    def _map(self, descriptor: int) -> ByteArray:
+        """Map the file, with room for every address if it has trees and the system allows it."""
+        size = os.fstat(descriptor).st_size
+        before, behind = self._room_for_addresses()
+        self._any_address_is_readable = True
+        try:
+            return map_file(descriptor, size, before, behind)
+        except OSError:
+            self._any_address_is_readable = not before and not behind
+            return map_file(descriptor, size)
+
     def _room_for_addresses(self) -> tuple[int, int]:
         """Return how far before and after the file the numbers in its trees may point.
 
@@ -212,9 +221,7 @@ class IndexFile:
     def _open_reference(self) -> Reference:
         header = self.header
         for name in RECORD_SECTIONS:
-            section = self._sections.get(name)
-            if section is None or not self._is_sound(section):
-                raise InputError(f"the index is damaged in its section '{name}'", self.path)
+            self._check_section(name)
         starts = self._array("record_starts", "<i8")
         lengths = self._array("record_lengths", "<i8")
         name_offsets = self._array("name_offsets", "<i8")
@@ -277,11 +284,18 @@ class IndexFile:
         return KmerTable(kmer_length, offsets, positions)
 
     def tree(self, page: Page) -> FlatTree:
-        """Return the tree of a page; raise `InputError` if its arrays are inconsistent."""
+        """Return the tree of a page; raise `InputError` if its arrays are inconsistent.
+
+        The search trusts the addresses in a tree. Where a wrong one could lead to memory that
+        cannot be read, the arrays are compared with their checksums first.
+        """
         entry = self.header.pages[page.index]
         # Imported here because a k-mer search needs no code for trees.
         from mummergpu.index.tree.flatten import FlatTree
 
+        if not self._any_address_is_readable:
+            for section in self._sections_of(page.index):
+                self._check_section(section.name)
         layout = self.layout
         dtype = "<u4" if layout.wide else "<u1"
         nodes = self._array(section_name(page.index, "nodes"), dtype)
@@ -302,6 +316,12 @@ class IndexFile:
         return FlatTree(
             layout, nodes, children, reference, base_count, entry.node_count, entry.leaf_count
         )
+
+    def _check_section(self, name: str) -> None:
+        """Raise `InputError` if a section is missing, or has changed since it was written."""
+        section = self._sections.get(name)
+        if section is None or not self._is_sound(section):
+            raise InputError(f"the index is damaged in its section '{name}'", self.path)
 
     def _require(self, sound: bool, what: str) -> None:
         if not sound:

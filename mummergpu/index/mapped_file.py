@@ -58,21 +58,14 @@ def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int 
     Raises
     ------
     OSError
-        If the system refuses.
-
-    Notes
-    -----
-    If the system limits the address space of a process (``ulimit -v``), the zeros may not
-    fit. The file is then mapped without them.
+        If the system refuses. Where it limits the address space of a process (``ulimit -v``),
+        the zeros may not fit although the file would.
     """
     if not room_before and not room_behind:
         begin, total = _map(None, size, _READ_WRITE, 0, descriptor), _in_whole_pages(size)
         return _array_at(begin, size, begin, total)
     total = room_before + _HUGE_PAGE + _in_whole_pages(size) + _in_whole_pages(room_behind)
-    try:
-        begin = _map(None, total, mmap.PROT_READ, mmap.MAP_ANONYMOUS, -1)
-    except OSError:
-        return map_file(descriptor, size)
+    begin = _map(None, total, mmap.PROT_READ, mmap.MAP_ANONYMOUS, -1)
     # As the system places files by itself: it maps them in huge pages then, where it can.
     file_begin = -(-(begin + room_before) // _HUGE_PAGE) * _HUGE_PAGE
     try:

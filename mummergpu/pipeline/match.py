@@ -146,7 +146,9 @@ class PageLoader:
         self._index = index
         self._backend = backend
         self._tree_files = tree_files
-        self._work = BuildWork(executor, threads, stats, self._count_page)
+        self._executor = executor
+        self._threads = threads
+        self._stats = stats
         self._progress = progress
         self._ready_count = 0
 
@@ -154,7 +156,9 @@ class PageLoader:
         """Build or read the pages of a group, and load them into the backend."""
         # Two groups together would not fit into memory.
         self._backend.release_pages()
-        pages = self._index.load_pages(self._index.groups[number], self._work)
+        # Not kept: a circle of references would hold the index until a garbage collection.
+        work = BuildWork(self._executor, self._threads, self._stats, self._count_page)
+        pages = self._index.load_pages(self._index.groups[number], work)
         for file, text in self._tree_files:
             for piece in text(pages):
                 file.write(piece)

@@ -53,7 +53,12 @@ def ordered_map(
 
     def take_first() -> None:
         item, future = under_way.popleft()
-        result = future.result()
+        try:
+            result = future.result()
+        finally:
+            # The future holds its exception, which holds this frame: a circle, and with it all
+            # memory of the run, until a garbage collection.
+            del future
         if result is not None:
             take(result)
         elif cut is not None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.damage import damages, write_damaged
 
 from mummergpu.cli.main import main
+from mummergpu.index.format import read_header
 
 INDEXES = {
     "kmer": "--search kmer",
@@ -40,6 +45,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         command = ["index", str(folder / "r.fa"), "-o", str(folder / name), "-q", "-l", "12"]
         assert main([*command, *words.split()]) == 0
     return folder
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Release only what no reference holds, as while a long search runs."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def endings_of(made: Path, kind: str, seed: int, count: int) -> list[dict[str, Any]]:
@@ -75,6 +89,59 @@ def check_endings(made: Path, kind: str, seed: int, count: int) -> None:
 @pytest.mark.parametrize("kind", INDEXES)
 def test_a_search_of_a_damaged_index_ends(made: Path, kind: str) -> None:
     check_endings(made, kind, 1, 60)
+
+
+def search(index: Path, queries: Path, address_space: int | None) -> tuple[int, str, str]:
+    """Search an index in another process; return its exit code, output and errors."""
+
+    def limit() -> None:
+        if address_space is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+    command = [sys.executable, "-m", "mummergpu", "-C", "-q", "-t", "1", "-l", "20"]
+    ended = subprocess.run(
+        [*command, str(index), str(queries)],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_a_damaged_index_is_an_error_where_addresses_are_limited(
+    made: Path, tmp_path: Path
+) -> None:
+    index, damaged, queries = made / "wide_tree", tmp_path / "damaged", made / "q.fa"
+    few = 16 << 30
+    whole = search(index, queries, None)
+    assert whole[0] == 0
+    assert len(whole[1].splitlines()) > 20
+    assert search(index, queries, few) == whole
+    with open(index, "rb", buffering=0) as file:
+        sections = read_header(file, str(index)).sections
+    trees = min(section.offset for section in sections if section.name.endswith(".nodes"))
+    in_trees = [damage for damage in damages(index, 3, 8) if damage.offset >= trees]
+    assert in_trees
+    for damage in in_trees:
+        write_damaged(index.read_bytes(), damage, damaged)
+        code, output, errors = search(damaged, queries, few)
+        assert (code, output) == (1, "")
+        assert errors.startswith(f"mummergpu: error: {damaged}: the index is damaged")
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_no_search_keeps_an_index(made: Path, tmp_path: Path) -> None:
+    """Otherwise a process that searches some hundred of them has no addresses left."""
+    index, damaged = made / "wide_tree", tmp_path / "damaged"
+    node = next(d for d in damages(index, 2, 400) if len(d.data) == 4096)
+    write_damaged(index.read_bytes(), node, damaged)
+    common = ["-C", "-q", "-t", "2", "-l", "20", "-o", str(tmp_path / "out")]
+    assert main([*common, str(index), str(made / "q.fa")]) == 0
+    assert main([*common, str(damaged), str(made / "q.fa")]) == 1
+    maps = Path("/proc/self/maps").read_text()
+    assert str(index) not in maps
+    assert str(damaged) not in maps
 
 
 @pytest.mark.slow
