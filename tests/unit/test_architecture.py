@@ -20,6 +20,7 @@ SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 ROOMS = (
     "__main__",
     "cli",
+    "studies",
     "pipeline",
     "output",
     "matching",
