@@ -32,6 +32,7 @@ from mummergpu.cli.match import run_match
 from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
 from mummergpu.cli.session import Session
 from mummergpu.cli.signals import SignalWatch
+from mummergpu.cli.sweep import sweep
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
 
@@ -67,6 +68,7 @@ commands.add_command(workload)
 commands.add_command(doctor)
 commands.add_command(index)
 commands.add_command(completion)
+commands.add_command(sweep)
 
 
 def _occupy_closed_descriptors() -> None:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-def _complete_name(
+def complete_workload(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem[str]]:
+    """Let the shell complete the name of a workload."""
     from click.shell_completion import CompletionItem
 
     from mummergpu.workload.declaration import workload_names
@@ -27,7 +28,7 @@ def _complete_name(
 
 
 @click.command("workload", context_settings=HELP_OPTIONS)
-@click.argument("name", shell_complete=_complete_name)
+@click.argument("name", shell_complete=complete_workload)
 @click.option(
     "-o",
     "--output",

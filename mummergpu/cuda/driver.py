@@ -19,7 +19,9 @@ from mummergpu.cuda.warm_up import LIBRARY
 _NAME_BYTES: Final = 256
 
 # From the driver's enumeration of device attributes.
+_CLOCK: Final = 13
 _MULTIPROCESSORS: Final = 16
+_MEMORY_CLOCK: Final = 36
 _CAPABILITY_MAJOR: Final = 75
 _CAPABILITY_MINOR: Final = 76
 
@@ -48,6 +50,8 @@ class DeviceFacts:
         The free part of its memory; None if it was not measured, or the driver did not answer.
     problem : str or None
         Why the device cannot be used now; None if no reason is known.
+    clock_kilohertz, memory_clock_kilohertz : int
+        The highest clocks of the multiprocessors and of the memory; 0 if the driver does not say.
     """
 
     number: int
@@ -57,6 +61,8 @@ class DeviceFacts:
     total_bytes: int
     free_bytes: int | None
     problem: str | None
+    clock_kilohertz: int = 0
+    memory_clock_kilohertz: int = 0
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,16 @@ class _Driver:
             total.value,
             free,
             problem,
+            self._clock(_CLOCK, handle),
+            self._clock(_MEMORY_CLOCK, handle),
         )
+
+    def _clock(self, attribute: int, handle: int) -> int:
+        """Return a clock, or 0 from a driver that no longer knows the attribute."""
+        try:
+            return self.number("cuDeviceGetAttribute", attribute, handle)
+        except DriverError:
+            return 0
 
     def _free_memory(self, handle: int) -> int:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()

@@ -17,13 +17,15 @@ PIECE_BYTES: Final = 1 << 24
 _HASH_BYTES: Final = 32
 
 
-def checksum_of(array: npt.NDArray[Any]) -> int:
+def checksum_of(array: npt.NDArray[Any], checksum: int = 0) -> int:
     """Return the CRC-32 of the bytes of an array.
 
     Parameters
     ----------
     array : ndarray
         One-dimensional and contiguous.
+    checksum : int, default 0
+        The checksum of the bytes before these.
 
     Returns
     -------
@@ -34,7 +36,6 @@ def checksum_of(array: npt.NDArray[Any]) -> int:
     from isal import isal_zlib
 
     data = array.view(np.uint8)
-    checksum = 0
     for begin in range(0, data.size, PIECE_BYTES):
         checksum = isal_zlib.crc32(data[begin : begin + PIECE_BYTES], checksum)
     return checksum

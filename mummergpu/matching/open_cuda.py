@@ -12,6 +12,7 @@ from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 from mummergpu.errors import BackendError
 from mummergpu.index.options import KmerOptions, TreeOptions
+from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.stats import Stats
 
@@ -24,6 +25,7 @@ def open_cuda_backend(
     device: DeviceOptions,
     stats: Stats,
     notice: Callable[[str], None],
+    most_block_bases: int = LARGEST_BLOCK,
 ) -> StreamingBackend[Any, Any]:
     """Return the backend on the device that the options name.
 
@@ -37,6 +39,8 @@ def open_cuda_backend(
         Collects counts, bytes and times.
     notice : callable
         Receives progress messages, shown with -v.
+    most_block_bases : int
+        The most bases of a block of queries; fewer if memory is short.
 
     Returns
     -------
@@ -65,9 +69,19 @@ def open_cuda_backend(
     cache = KernelCache(folder, notice)
     try:
         if isinstance(kind, KmerOptions):
-            return KmerCudaBackend(opened, cache, stats, notice, device.memory, pool=pool)
+            return KmerCudaBackend(
+                opened, cache, stats, notice, device.memory, most_block_bases, pool
+            )
         return TreeCudaBackend(
-            opened, cache, kind.policy, stats, notice, device.memory, device.profile, pool=pool
+            opened,
+            cache,
+            kind.policy,
+            stats,
+            notice,
+            device.memory,
+            device.profile,
+            most_block_bases,
+            pool,
         )
     except BaseException:
         # The backend would close the pool, but there is no backend.

@@ -15,7 +15,7 @@ DELAY: Final = 2.0
 INTERVAL: Final = 0.5
 """Seconds between two updates of the line."""
 
-_CLEAR_LINE: Final = "\r\x1b[K"
+CLEAR_LINE: Final = "\r\x1b[K"
 
 
 class NullProgress:
@@ -134,7 +134,7 @@ class Progress(NullProgress):
                 return
             text = self._text(now)
             if text:
-                self._stream.write(_CLEAR_LINE + text[: self._columns() - 1])
+                self._stream.write(CLEAR_LINE + text[: columns_of(self._stream) - 1])
                 self._stream.flush()
                 self._visible = True
 
@@ -154,7 +154,7 @@ class Progress(NullProgress):
 
     def _wipe(self) -> None:
         if self._visible:
-            self._stream.write(_CLEAR_LINE)
+            self._stream.write(CLEAR_LINE)
             self._stream.flush()
             self._visible = False
 
@@ -172,17 +172,19 @@ class Progress(NullProgress):
             if fraction is not None and fraction > fraction_before:
                 left = seconds * (1 - fraction) / (fraction - fraction_before)
                 parts.append(f"{fraction:.0%}")
-                parts.append(f"{_duration(left)} left")
+                parts.append(f"{duration(left)} left")
         return "mummergpu: " + ", ".join(parts) if parts else ""
 
-    def _columns(self) -> int:
-        try:
-            return os.get_terminal_size(self._stream.fileno()).columns or 80
-        except (OSError, ValueError):
-            return 80
+
+def columns_of(stream: TextIO) -> int:
+    """Return the width of a terminal in characters, or 80 if it is not known."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a duration as text, in its two largest units."""
     minutes, rest = divmod(round(max(seconds, 0.0)), 60)
     hours, minutes = divmod(minutes, 60)

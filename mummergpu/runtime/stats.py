@@ -30,6 +30,7 @@ STAGES: Final = (
     "match_kernel",
     "print_kernel",
     "kmer_kernel",
+    "matches_from_device",
     "coords_to_buffers",
     "format",
     "results_to_disk",

@@ -190,9 +190,12 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
         """Copy MEMs to the host."""
         host_offsets = np.empty(query_count + 1, dtype=np.int64)
         host_columns = new_columns(count)
-        self._staging.copy_out(host_offsets, offsets)
-        for column, address in zip(host_columns, columns, strict=True):
-            self._staging.copy_out(column, address)
+        # The stage must not count the kernels that are still running.
         self._stream.synchronize()
+        with self._stats.stage("matches_from_device"):
+            self._staging.copy_out(host_offsets, offsets)
+            for column, address in zip(host_columns, columns, strict=True):
+                self._staging.copy_out(column, address)
+            self._stream.synchronize()
         self._stats.add_bytes(from_device=host_offsets.nbytes + 24 * count)
         return MemColumns(host_offsets, *host_columns)

@@ -51,6 +51,13 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     pool : DevicePool or None
         The pool of the device, closed with the backend; None if others use it too.
 
+    Attributes
+    ----------
+    device : Device
+        The device.
+    cache : KernelCache
+        The cache of compiled programs.
+
     Raises
     ------
     BackendError
@@ -79,9 +86,9 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         most_block_bases: int = LARGEST_BLOCK,
         pool: DevicePool | None = None,
     ) -> None:
-        self._device = device
+        self.device = device
         self._pool = pool
-        self._cache = cache
+        self.cache = cache
         self._stats = stats
         self._notice = notice
         self._programs: dict[ProgramSource, Program] = {}
@@ -145,21 +152,21 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         """
         searcher = self._idle.get()
         try:
-            with self._device.current():
+            with self.device.current():
                 return self._find_in_halves(searcher, block, strands, max_rows)
         finally:
             self._idle.put(searcher)
 
     def release_pages(self) -> None:
         """Release the pages and their memory."""
-        with self._device.current():
+        with self.device.current():
             self._let_go()
 
     def close(self) -> None:
         """Wait for running searches, then free all memory on the device."""
         for _ in self._searchers:
             self._idle.get()
-        with self._device.current():
+        with self.device.current():
             self._let_go()
             for searcher in self._searchers:
                 searcher.free()
@@ -171,17 +178,17 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     def _program(self, source: ProgramSource) -> Program:
         if source not in self._programs:
             with self._stats.stage("kernels_compiled"):
-                cubin = self._cache.cubin(read_sources(), source, self._device.architecture)
-            program = self._device.load(cubin)
-            self._programs[source] = program
-            for kernel in self.kernels:
-                self._stats.set_resources(kernel, vars(program.resources(kernel)))
+                cubin = self.cache.cubin(read_sources(), source, self.device.architecture)
+            self._programs[source] = self.device.load(cubin)
             self._stats.set(
-                kernel_cache_hits=self._cache.hits,
-                kernel_cache_misses=self._cache.misses,
-                kernel_cache_repaired=self._cache.repaired,
+                kernel_cache_hits=self.cache.hits,
+                kernel_cache_misses=self.cache.misses,
+                kernel_cache_repaired=self.cache.repaired,
             )
-        return self._programs[source]
+        program = self._programs[source]
+        for kernel in self.kernels:
+            self._stats.set_resources(kernel, vars(program.resources(kernel)))
+        return program
 
     def _find_in_halves(
         self,

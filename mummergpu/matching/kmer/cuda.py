@@ -290,7 +290,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         BackendError
             If they do not fit the device's memory.
         """
-        with self._device.current():
+        with self.device.current():
             self._let_go()
             program = self._program(KMER_PROGRAM)
             try:
@@ -313,7 +313,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
             self._buffers.pop().free()
 
     def _allocate(self, size: int) -> Buffer:
-        buffer = self._device.allocate(size)
+        buffer = self.device.allocate(size)
         self._buffers.append(buffer)
         return buffer
 
@@ -330,7 +330,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
     def _place_reference(self, program: Program, codes: CodeArray) -> int:
         """Copy the reference to the device, pack it there piece by piece; return its address."""
         address = self._allocate(bit_planes_bytes(codes.size)).address + PADDING_BYTES
-        text = self._device.allocate(min(UPLOAD_BASES, codes.size) + WORD_BYTES)
+        text = self.device.allocate(min(UPLOAD_BASES, codes.size) + WORD_BYTES)
         try:
             for begin in range(0, codes.size, UPLOAD_BASES):
                 stretch = codes[begin : begin + UPLOAD_BASES]
@@ -343,7 +343,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                 self._stream.launch(
                     program,
                     "pack_codes",
-                    min(-(-words // self._device.block_threads), self._device.resident_blocks),
+                    min(-(-words // self.device.block_threads), self.device.resident_blocks),
                     (
                         text.address,
                         stretch.size,

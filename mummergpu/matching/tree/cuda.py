@@ -41,7 +41,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
     cache : KernelCache
         Compiles programs, or loads those compiled before.
     policy : Policy
-        The policy of the search.
+        The policy of the search (attribute `policy`).
     stats : Stats
         Collects kernel times, bytes moved, and the resources of the kernels.
     notice : callable
@@ -49,11 +49,18 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
     memory : int or None
         The most bytes of device memory to use; None for nearly all free memory.
     profile : bool
-        Whether the kernels count the nodes that they visit.
+        Whether the kernels count the nodes that they visit (attribute `profile`).
     most_block_bases : int
         The most bases of a block of queries; fewer if memory is short.
     pool : DevicePool or None
         The pool of the device, closed with the backend; None if others use it too.
+
+    Attributes
+    ----------
+    policy : Policy
+        The policy of the pages that are loaded next.
+    profile : bool
+        Whether the kernels count the nodes of the pages that are loaded next.
 
     Raises
     ------
@@ -78,8 +85,8 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         most_block_bases: int = LARGEST_BLOCK,
         pool: DevicePool | None = None,
     ) -> None:
-        self._policy = policy
-        self._profile = profile
+        self.policy = policy
+        self.profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
         super().__init__(device, cache, stats, notice, memory, most_block_bases, pool)
@@ -99,19 +106,19 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         BackendError
             If they do not fit the device's memory.
         """
-        with self._device.current():
+        with self.device.current():
             self._let_go()
             wide = pages[0].tree.layout.wide
-            program = self._program(tree_program(self._policy, wide, self._profile))
+            program = self._program(tree_program(self.policy, wide, self.profile))
             joined = pages[0].joined_reference
             try:
                 with self._stats.stage("trees_to_device"):
                     for page in pages:
-                        resident = ResidentPage(self._device, self._stream, page, self._policy)
+                        resident = ResidentPage(self.device, self._stream, page, self.policy)
                         self._pages.append(resident)
                         self._stats.add_bytes(to_device=resident.size)
                     if any(page.page.end < joined.size for page in pages):
-                        self._joined = ResidentCodes(self._device, self._stream, joined, False)
+                        self._joined = ResidentCodes(self.device, self._stream, joined, False)
             except DeviceMemoryError as error:
                 self._let_go()
                 raise BackendError(
@@ -125,8 +132,8 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
             self._pages,
             0 if self._joined is None else self._joined.address,
             joined.size,
-            self._policy.query_texture,
-            self._profile,
+            self.policy.query_texture,
+            self.profile,
         )
 
     def _let_go(self) -> None:

@@ -1,0 +1,165 @@
+"""The combinations of policies that a study measures, and the order of its runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from typing import Final
+
+from mummergpu.errors import OptionError
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.policy import LETTERS, NO_POLICY, Policy
+
+CONTROL: Final = NO_POLICY
+"""The combination that all others are compared with, as in the paper: every policy is off."""
+
+ALL: Final = "all"
+
+TEXTURE_FLAGS: Final = ("query_texture", "reference_texture", "tree_texture")
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run that a sweep will make.
+
+    Attributes
+    ----------
+    policy : str
+        The code of the policies.
+    kind : str
+        ``run``, ``control`` or ``profile`` (`records.SweepRun`).
+    repeat : int
+        The number of the run among those of the same policy and kind.
+    """
+
+    policy: str
+    kind: str
+    repeat: int
+
+
+def every_policy() -> list[str]:
+    """Return the codes of all 128 combinations; the control is the first."""
+    return [
+        Policy(**dict(zip(LETTERS, flags, strict=True))).code
+        for flags in product((False, True), repeat=len(LETTERS))
+    ]
+
+
+def differing_policies(backend: str) -> list[str]:
+    """Return the codes of the combinations that a backend searches in different ways.
+
+    Parameters
+    ----------
+    backend : str
+        ``cpu`` or ``cuda``.
+
+    Returns
+    -------
+    list of str
+        All 128 on a GPU; the 16 without textures on the processor, which has none.
+    """
+    codes = every_policy()
+    if backend != "cpu":
+        return codes
+    return [
+        code
+        for code in codes
+        if not any(getattr(Policy.from_code(code), flag) for flag in TEXTURE_FLAGS)
+    ]
+
+
+def choose_policies(text: str, backend: str) -> list[str]:
+    """Return the combinations that the user asks for.
+
+    Parameters
+    ----------
+    text : str
+        ``all``, or codes separated by commas. A code may be a pattern, such as ``T*`` or ``*n``,
+        which stands for all combinations that differ on the backend and match it.
+    backend : str
+        ``cpu`` or ``cuda``.
+
+    Returns
+    -------
+    list of str
+        Each code once, in the order of `every_policy`; the control is always among them.
+
+    Raises
+    ------
+    OptionError
+        If a code is not valid, or a pattern matches nothing.
+    """
+    differing = differing_policies(backend)
+    if text == ALL:
+        return differing
+    chosen = {CONTROL}
+    for word in text.split(","):
+        if any(sign in word for sign in "*?["):
+            matching = [code for code in differing if fnmatchcase(code, word)]
+            if not matching:
+                raise OptionError("--policies", f"no policy on the {backend} matches '{word}'")
+            chosen.update(matching)
+        else:
+            try:
+                chosen.add(Policy.from_code(word).code)
+            except OptionError as error:
+                raise OptionError("--policies", error.message) from error
+    return [code for code in every_policy() if code in chosen]
+
+
+def by_layout(codes: Sequence[str], wide: bool) -> dict[Layout, list[str]]:
+    """Group codes by the layout of their trees: only textures differ within a group."""
+    groups: dict[Layout, list[str]] = {}
+    for code in codes:
+        groups.setdefault(Layout.of(Policy.from_code(code), wide), []).append(code)
+    return groups
+
+
+def order_of_visits(
+    codes: Sequence[str], runs: int, rounds: int, control_runs: int, seed: int, profile: bool
+) -> list[list[PlannedRun]]:
+    """Return the runs of some combinations in a random order.
+
+    In each round, every combination is visited once, in a new order. In a visit, its trees are
+    loaded once and searched several times. Runs of the control are spread evenly between the
+    visits, to show how the machine's speed changes with time.
+
+    Parameters
+    ----------
+    codes : sequence of str
+        The combinations.
+    runs : int
+        The runs of each combination, over all rounds.
+    rounds : int
+        The number of rounds, at most `runs`.
+    control_runs : int
+        The further runs of the control.
+    seed : int
+        The start of the random numbers: the same arguments give the same order.
+    profile : bool
+        Add one run for each combination that counts the visited nodes.
+
+    Returns
+    -------
+    list of list of PlannedRun
+        The visits; the runs of a visit have the same policy.
+    """
+    some = random.Random(seed)
+    visits: list[list[PlannedRun]] = []
+    for number in range(rounds):
+        first, end = number * runs // rounds, (number + 1) * runs // rounds
+        order = list(codes)
+        some.shuffle(order)
+        for code in order:
+            visit = [PlannedRun(code, "run", repeat) for repeat in range(first, end)]
+            if profile and number == rounds - 1:
+                visit.append(PlannedRun(code, "profile", 0))
+            visits.append(visit)
+    spread = len(visits)
+    for repeat in reversed(range(control_runs)):
+        place = (2 * repeat + 1) * spread // (2 * control_runs)
+        visits.insert(place, [PlannedRun(CONTROL, "control", repeat)])
+    return visits

@@ -1,0 +1,166 @@
+"""The reference and the queries of a study, in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
+from mummergpu.input.reference import Reference, read_reference
+from mummergpu.sequence.codes import Strand
+
+_HASH_BYTES = 16
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """What the runs of a study search.
+
+    Attributes
+    ----------
+    name : str
+        The name of the workload, or of the reference's file.
+    reference : Reference
+        The reference.
+    blocks : tuple of QueryBlock
+        The queries.
+    minimum_length : int
+        The fewest bases of a match.
+    strands : tuple of Strand
+        The strands of the queries to search.
+    """
+
+    name: str
+    reference: Reference
+    blocks: tuple[QueryBlock, ...]
+    minimum_length: int
+    strands: tuple[Strand, ...]
+
+    @property
+    def query_count(self) -> int:
+        """The number of queries."""
+        return sum(block.query_count for block in self.blocks)
+
+    @property
+    def query_bases(self) -> int:
+        """The number of bases of all queries."""
+        return sum(block.base_count for block in self.blocks)
+
+    @property
+    def median_query_length(self) -> int:
+        """The median length of a query in bases."""
+        lengths = np.concatenate([np.diff(block.offsets) for block in self.blocks])
+        return int(np.median(lengths))
+
+    def query_digest(self) -> str:
+        """Return a hash of the bases and the lengths of the queries, in their order.
+
+        Returns
+        -------
+        str
+            A BLAKE2b hash in hexadecimal. It does not depend on how the queries are divided into
+            blocks, nor on their names.
+        """
+        codes, lengths = (hashlib.blake2b(digest_size=_HASH_BYTES) for _ in range(2))
+        for block in self.blocks:
+            codes.update(np.ascontiguousarray(block.codes).data)
+            lengths.update(np.diff(block.offsets).astype("<i8").data)
+        return codes.hexdigest() + lengths.hexdigest()
+
+
+def read_data_set(
+    name: str,
+    reference_path: str,
+    query_paths: Sequence[str],
+    block_size: int,
+    minimum_length: int,
+    strands: tuple[Strand, ...],
+    rules: QueryRules | None = None,
+) -> DataSet:
+    """Read a reference and queries into memory.
+
+    Parameters
+    ----------
+    name : str
+        The name of the data set.
+    reference_path : str
+        The FASTA file of the reference.
+    query_paths : sequence of str
+        The files of queries.
+    block_size : int
+        About how many bases a block of queries has.
+    minimum_length : int
+        The fewest bases of a match.
+    strands : tuple of Strand
+        The strands of the queries to search.
+    rules : QueryRules, optional
+        Which files are accepted.
+
+    Returns
+    -------
+    DataSet
+        With at least one query.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read or is not valid, or if there are no queries.
+    """
+    any_letters = rules is not None and rules.any_letters
+    reference = read_reference(reference_path, any_letters=any_letters)
+    with QueryReader(query_paths, block_size, rules=rules) as reader:
+        blocks = tuple(reader)
+    if not any(block.query_count for block in blocks):
+        raise InputError("has no queries to measure with", query_paths[0])
+    return DataSet(name, reference, blocks, minimum_length, strands)
+
+
+def make_data_set(
+    workload: str,
+    scale: float,
+    seed: int | None,
+    block_size: int,
+    minimum_length: int | None,
+    strands: tuple[Strand, ...],
+) -> DataSet:
+    """Make a workload, and read it into memory; its files do not stay.
+
+    Parameters
+    ----------
+    workload : str
+        The name of the workload.
+    scale : float
+        The factor for the number of reads.
+    seed : int or None
+        The start of the random numbers; None for that of the workload.
+    block_size : int
+        About how many bases a block of queries has.
+    minimum_length : int or None
+        The fewest bases of a match; None for the length that the workload declares.
+    strands : tuple of Strand
+        The strands of the queries to search.
+
+    Returns
+    -------
+    DataSet
+        The reference and the queries.
+
+    Raises
+    ------
+    OptionError
+        If there is no such workload, or the scale is not possible.
+    """
+    from mummergpu.workload.declaration import load_declaration
+    from mummergpu.workload.generation import generate
+
+    length = load_declaration(workload).minimum_length if minimum_length is None else minimum_length
+    with TemporaryDirectory(prefix="mummergpu-") as folder:
+        files = generate(workload, Path(folder), scale, seed=seed)
+        paths = str(files.reference), [str(files.queries)]
+        return read_data_set(workload, *paths, block_size, length, strands)

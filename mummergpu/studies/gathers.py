@@ -1,0 +1,189 @@
+"""How many records at random addresses a machine reads in a second, each named by the one before.
+
+No search that goes from node to node can visit more nodes in a second. A record has 32 bytes, like
+a node of the paper's format: whole, as in a merged tree, or in two tables, as in a split tree.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.cuda.device import Device
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
+from mummergpu.cuda.sources import read_sources
+from mummergpu.index.tree.layout import zeros_aligned
+from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
+
+RECORD_BYTES: Final = 32
+RECORD_WORDS: Final = RECORD_BYTES // 8
+
+DEVICE_GATHERS: Final = 512
+"""The records that a thread of a device reads."""
+
+PROCESSOR_GATHERS: Final = 1 << 16
+"""The records that a lane of a processor's thread reads."""
+
+LANES: Final = 16
+"""The chains of addresses that a processor's thread follows in turn, as in `cpu_lanes`."""
+
+DEVICE_KERNELS: Final = {"merged": "read_merged", "split": "read_split", "half": "read_halves"}
+
+GATHER_PROGRAM: Final = ProgramSource("study-gathers", "study/gathers.cu")
+
+WordArray = npt.NDArray[np.uint64]
+
+
+def device_gathers(
+    device: Device, cache: KernelCache, table_bytes: int, runs: int
+) -> dict[str, float]:
+    """Measure a device.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    cache : KernelCache
+        Compiles the kernels.
+    table_bytes : int
+        About the size of the table.
+    runs : int
+        How often each kernel is measured.
+
+    Returns
+    -------
+    dict of str to float
+        Records a second, the median of the runs: ``merged`` for whole records, ``split`` for their
+        halves in two tables, ``half`` for one half of each.
+    """
+    records = max(table_bytes // RECORD_BYTES, 1)
+    threads = device.resident_blocks * BLOCK_THREADS
+    rates = {}
+    with device.current():
+        cubin = cache.cubin(read_sources(), GATHER_PROGRAM, device.architecture)
+        program = device.load(cubin)
+        stream = device.new_stream()
+        table, result = device.allocate(records * RECORD_BYTES), device.allocate(4)
+        words = records * RECORD_BYTES // 4
+        stream.launch(program, "fill_table", device.resident_blocks, (table.address, words))
+        arguments = (table.address, np.uint32(records), np.uint32(DEVICE_GATHERS), result.address)
+        for name, kernel in DEVICE_KERNELS.items():
+            milliseconds = []
+            for turn in range(runs + 1):
+                before = stream.mark()
+                stream.launch(program, kernel, device.resident_blocks, arguments)
+                after = stream.mark()
+                stream.synchronize()
+                if turn:
+                    milliseconds.append(after.milliseconds_since(before))
+            rates[name] = threads * DEVICE_GATHERS / statistics.median(milliseconds) * 1000
+        for buffer in (table, result):
+            buffer.free()
+        stream.free()
+    return rates
+
+
+def processor_gathers(
+    table_bytes: int, runs: int, threads: int, map_function: Callable[..., Iterable[Any]]
+) -> dict[str, float]:
+    """Measure the processor, with all threads at once.
+
+    Parameters
+    ----------
+    table_bytes : int
+        About the size of the table.
+    runs : int
+        How often it is measured.
+    threads : int
+        The number of threads.
+    map_function : callable
+        Works like `map`; runs `threads` tasks at the same time.
+
+    Returns
+    -------
+    dict of str to float
+        Records a second of all threads together, the median of the runs: ``merged`` and ``split``,
+        as for `device_gathers`.
+    """
+    records = max(table_bytes // RECORD_BYTES, 1)
+    table = zeros_aligned(records * RECORD_BYTES).view(np.uint64)
+    fill_table(table)
+    rates = {}
+    halves = {"merged": (RECORD_WORDS, 2), "split": (2, 2 * records)}
+    for name, (stride, second) in halves.items():
+
+        def follow(number: int, stride: int = stride, second: int = second) -> int:
+            addresses = (np.arange(LANES, dtype=np.int64) + LANES * number) % records
+            return follow_records(table, records, stride, second, addresses, PROCESSOR_GATHERS)
+
+        seconds = []
+        for turn in range(runs + 1):
+            began = time.perf_counter()
+            list(map_function(follow, range(threads)))
+            if turn:
+                seconds.append(time.perf_counter() - began)
+        rates[name] = threads * LANES * PROCESSOR_GATHERS / statistics.median(seconds)
+    return rates
+
+
+@jit_without_refcounts
+def fill_table(table: WordArray) -> None:
+    """Fill a table with words that depend on their index.
+
+    Parameters
+    ----------
+    table : ndarray, dtype=uint64, shape=(n_words,)
+        Output.
+    """
+    state = np.uint64(1)
+    for word in range(table.size):
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        table[word] = state >> np.uint64(20)
+
+
+@jit_without_refcounts
+def follow_records(
+    table: WordArray,
+    records: int,
+    stride: int,
+    second: int,
+    addresses: npt.NDArray[np.int64],
+    gathers: int,
+) -> int:
+    """Follow chains of random addresses, one step of each in turn.
+
+    Parameters
+    ----------
+    table : ndarray, dtype=uint64, shape=(n_words,)
+        The records, or their first halves and then their second halves.
+    records : int
+        The number of records.
+    stride : int
+        Words from one record to the next.
+    second : int
+        Words from the first half of a record to the second.
+    addresses : ndarray, dtype=int64, shape=(LANES,)
+        The first record of each chain; the records after them are written to it.
+    gathers : int
+        The steps of each chain.
+
+    Returns
+    -------
+    int
+        A number that depends on all that was read.
+    """
+    for step in range(gathers):
+        for lane in range(LANES):
+            place = addresses[lane] * stride
+            mixed = widened(table[unsigned(place)]) + widened(table[unsigned(place + second)])
+            address = ((mixed + step) & 0xFFFFFFFF) * records >> 32
+            prefetch(table, address * stride)
+            prefetch(table, address * stride + second)
+            addresses[lane] = address
+    return widened(addresses.sum())

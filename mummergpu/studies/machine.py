@@ -1,0 +1,127 @@
+"""The facts about the machine of a study: its device, and the versions of what runs on it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
+
+from mummergpu.cuda.driver import DeviceFacts, driver_facts
+from mummergpu.studies.records import SweepMachine
+
+if TYPE_CHECKING:
+    from mummergpu.cuda.device import Device
+
+_LIBRARIES: Final = ("numpy", "numba")
+_CUDA_LIBRARIES: Final = ("pycuda", "cuda-bindings", "nvidia-cuda-nvrtc")
+
+
+def processor_name() -> str:
+    """Return the name of the processor, as the system knows it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def processor_facts(threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
+    """Return the facts about the processor.
+
+    Parameters
+    ----------
+    threads : int
+        The threads that search.
+    gathers_per_second : dict of str to float
+        The result of `gathers.processor_gathers`.
+
+    Returns
+    -------
+    SweepMachine
+        The facts.
+    """
+    return SweepMachine(
+        backend="cpu",
+        device=processor_name(),
+        architecture=platform.machine(),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        multiprocessors=0,
+        threads=threads,
+        clocks_megahertz={},
+        versions=_versions(_LIBRARIES),
+        gathers_per_second=gathers_per_second,
+    )
+
+
+def device_facts(
+    number: int, device: Device, threads: int, gathers_per_second: dict[str, float]
+) -> SweepMachine:
+    """Return the facts about a GPU.
+
+    Parameters
+    ----------
+    number : int
+        The number of the device, as in ``--device``.
+    device : Device
+        The device; current in the calling thread.
+    threads : int
+        The threads of the host.
+    gathers_per_second : dict of str to float
+        The result of `gathers.device_gathers`.
+
+    Returns
+    -------
+    SweepMachine
+        The facts.
+    """
+    driver = driver_facts()
+    versions = _versions((*_LIBRARIES, *_CUDA_LIBRARIES))
+    if driver.cuda_version is not None:
+        versions["driver's CUDA"] = ".".join(map(str, driver.cuda_version))
+    versions |= _kernel_driver()
+    facts = next((each for each in driver.devices if each.number == number), None)
+    return SweepMachine(
+        backend="cuda",
+        device=device.name,
+        architecture=device.architecture,
+        memory_bytes=device.memory()[1],
+        multiprocessors=0 if facts is None else facts.multiprocessors,
+        threads=threads,
+        clocks_megahertz={} if facts is None else _clocks(facts),
+        versions=versions,
+        gathers_per_second=gathers_per_second,
+    )
+
+
+def _clocks(facts: DeviceFacts) -> dict[str, float]:
+    clocks = {
+        "multiprocessors": facts.clock_kilohertz / 1000,
+        "memory": facts.memory_clock_kilohertz / 1000,
+    }
+    return {name: clock for name, clock in clocks.items() if clock}
+
+
+def _kernel_driver() -> dict[str, str]:
+    """Return the version of NVIDIA's driver in the kernel, if the system tells it."""
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8", errors="replace") as file:
+            words = file.readline().split()
+    except OSError:
+        return {}
+    numbers = [word for word in words if word[0].isdigit() and "." in word]
+    return {"driver": numbers[0]} if numbers else {}
+
+
+def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
+    """Return the versions of Python, of the system and of installed libraries."""
+    found = {"python": platform.python_version(), "system": platform.platform(terse=True)}
+    for library in libraries:
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

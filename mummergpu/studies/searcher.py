@@ -1,0 +1,203 @@
+"""The open backend of a study, with what a study asks of it besides searches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mummergpu.errors import BackendError
+from mummergpu.index.options import TreeOptions
+from mummergpu.index.tree.page import TreePage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.stats import Stats
+from mummergpu.studies.machine import device_facts, processor_facts
+from mummergpu.studies.records import SweepMachine
+
+if TYPE_CHECKING:
+    from mummergpu.matching.tree.cuda import TreeCudaBackend
+
+ONE_BLOCK: Final = 1 << 30
+"""More bases than the queries of a study have: on a GPU they are searched as one block."""
+
+GATHER_RUNS: Final = 5
+
+MapFunction = Callable[..., Iterable[Any]]
+
+
+class StudySearcher(ABC):
+    """A backend that searches trees in any layout, one after the other.
+
+    Attributes
+    ----------
+    backend : Backend
+        Searches trees.
+    stats : Stats
+        The statistics that the backend writes to.
+    is_device : bool
+        Whether it is a GPU.
+    block_size : int
+        About how many bases a block of queries should have.
+    """
+
+    backend: Backend[TreePage]
+    stats: Stats
+    is_device: bool
+    block_size: int
+
+    @abstractmethod
+    def machine(self, threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
+        """Return the facts about the machine."""
+
+    @abstractmethod
+    def gathers_per_second(
+        self, table_bytes: int, threads: int, map_function: MapFunction
+    ) -> dict[str, float]:
+        """Measure how many records at random addresses are read in a second (`gathers`)."""
+
+    @abstractmethod
+    def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
+        """Compile all programs that the policies need; only a GPU has any."""
+
+    @abstractmethod
+    def set_policy(self, policy: str, profile: bool) -> None:
+        """Set the policy of the trees that are loaded next; only a GPU needs to know it."""
+
+    def close(self) -> None:
+        """Release the backend."""
+        self.backend.close()
+
+
+class ProcessorSearcher(StudySearcher):
+    """The processor."""
+
+    is_device = False
+
+    def __init__(self) -> None:
+        from mummergpu.matching.tree.cpu import TreeCpuBackend
+
+        self.stats = Stats()
+        self.backend = TreeCpuBackend(self.stats)
+        # Not the number of threads: the same sweep must have the same blocks everywhere.
+        self.block_size = self.backend.sizes.block_bases
+
+    def machine(self, threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
+        """Return the facts about the machine."""
+        return processor_facts(threads, gathers_per_second)
+
+    def gathers_per_second(
+        self, table_bytes: int, threads: int, map_function: MapFunction
+    ) -> dict[str, float]:
+        """Measure how many records at random addresses all threads read in a second."""
+        from mummergpu.studies.gathers import processor_gathers
+
+        return processor_gathers(table_bytes, GATHER_RUNS, threads, map_function)
+
+    def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
+        """Compile nothing: the code for the processor does not depend on the policy."""
+
+    def set_policy(self, policy: str, profile: bool) -> None:
+        """Do nothing: the trees say how they are laid out."""
+
+
+class DeviceSearcher(StudySearcher):
+    """A GPU.
+
+    Parameters
+    ----------
+    backend : TreeCudaBackend
+        The open backend.
+    stats : Stats
+        The statistics that it writes to.
+    options : DeviceOptions
+        The number of the device, and the folder of compiled kernels.
+    """
+
+    is_device = True
+
+    def __init__(self, backend: TreeCudaBackend, stats: Stats, options: DeviceOptions) -> None:
+        self.backend = self._cuda = backend
+        self.stats = stats
+        self.block_size = backend.sizes.block_bases
+        self._options = options
+
+    def machine(self, threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
+        """Return the facts about the machine."""
+        device = self._cuda.device
+        with device.current():
+            return device_facts(self._options.number, device, threads, gathers_per_second)
+
+    def gathers_per_second(
+        self, table_bytes: int, threads: int, map_function: MapFunction
+    ) -> dict[str, float]:
+        """Measure how many records at random addresses the device reads in a second."""
+        from mummergpu.studies.gathers import device_gathers
+
+        return device_gathers(self._cuda.device, self._cuda.cache, table_bytes, GATHER_RUNS)
+
+    def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
+        """Compile the programs of all policies, several at a time."""
+        from mummergpu.cuda.kernel_cache import KernelCache
+        from mummergpu.cuda.sources import read_sources
+        from mummergpu.matching.tree.cuda_program import tree_program
+
+        folder = self._options.kernel_folder
+        if folder is None:
+            return
+        sources, architecture = read_sources(), self._cuda.device.architecture
+        programs = dict.fromkeys(
+            tree_program(Policy.from_code(code), wide, counting)
+            for counting in ((False, True) if profile else (False,))
+            for code in policies
+        )
+
+        def compile_one(program: Any) -> None:
+            # A cache compiles one program at a time; caches of the same folder do not wait.
+            KernelCache(Path(folder), lambda _: None).cubin(sources, program, architecture)
+
+        with ThreadPoolExecutor() as executor:
+            list(executor.map(compile_one, programs))
+
+    def set_policy(self, policy: str, profile: bool) -> None:
+        """Set the policy of the trees that are loaded next, and whether kernels count nodes."""
+        self._cuda.policy = Policy.from_code(policy)
+        self._cuda.profile = profile
+
+
+def open_searcher(options: DeviceOptions, notice: Callable[[str], None]) -> StudySearcher:
+    """Open the backend that the options name, or the best available one.
+
+    Parameters
+    ----------
+    options : DeviceOptions
+        The backend and the device.
+    notice : callable
+        Receives progress messages, shown with -v.
+
+    Returns
+    -------
+    StudySearcher
+        Ready to load trees; the caller closes it.
+
+    Raises
+    ------
+    BackendError
+        If the requested backend is not available.
+    """
+    if options.backend == "cpu":
+        return ProcessorSearcher()
+    from mummergpu.matching.open_cuda import open_cuda_backend
+
+    stats = Stats()
+    try:
+        backend: Any = open_cuda_backend(TreeOptions(), options, stats, notice, ONE_BLOCK)
+    except BackendError as error:
+        if options.backend == "cuda":
+            raise
+        notice(f"no cuda backend: {error.message}")
+        return ProcessorSearcher()
+    return DeviceSearcher(backend, stats, options)

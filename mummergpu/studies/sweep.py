@@ -1,0 +1,294 @@
+"""Measures every combination of policies on one data set: the study of the paper's section 4.
+
+The queries are read once, each tree is grown once, and each layout is flattened once. The runs
+are made in a random order, with runs of the control between them. Each run's matches must be those
+of the control. A sweep that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from mummergpu import __version__
+from mummergpu.errors import BackendError, OptionError
+from mummergpu.index.options import TreeOptions
+from mummergpu.index.pages import Page
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.page import TreePage
+from mummergpu.index.tree.policy import Policy
+from mummergpu.index.tree_index import TreeIndex, tree_bytes
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.memory import MemoryBudget, free_memory
+from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
+from mummergpu.studies.data_set import DataSet
+from mummergpu.studies.measurement import Measurer
+from mummergpu.studies.records import SweepInput, SweepSetup
+from mummergpu.studies.searcher import StudySearcher
+from mummergpu.studies.sweep_folder import SweepFolder
+from mummergpu.studies.tree_store import TreeStore
+
+DEVICE_ROUNDS: Final = 2
+"""How often each combination is visited on a GPU. A visit copies the trees to the device, which
+takes longer than the search."""
+
+SHARE_OF_MEMORY: Final = 0.8
+"""The share of free memory that flat trees may take together."""
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What a sweep measures, and how often.
+
+    Attributes
+    ----------
+    policies : tuple of str
+        The codes of the combinations, with the control among them.
+    runs : int
+        The runs of each combination.
+    control_runs : int
+        The further runs of the control.
+    seed : int
+        The start of the random order.
+    profile : bool
+        Whether one further run of each combination counts the visited nodes, on a GPU.
+    threads : int
+        The threads of the host.
+    trees : TreeOptions
+        The pages and the format of the trees; its policy is not used.
+    device : DeviceOptions
+        The device, if the backend is one.
+    """
+
+    policies: tuple[str, ...]
+    runs: int = 5
+    control_runs: int = 10
+    seed: int = 1
+    profile: bool = False
+    threads: int = 1
+    trees: TreeOptions = field(default_factory=TreeOptions)
+    device: DeviceOptions = field(default_factory=DeviceOptions)
+
+
+def sweep(
+    data: DataSet,
+    options: SweepOptions,
+    searcher: StudySearcher,
+    folder: Path,
+    progress: StepProgress,
+    notice: Callable[[str], None],
+) -> int:
+    """Measure all combinations of policies on a data set.
+
+    Parameters
+    ----------
+    data : DataSet
+        What is searched.
+    options : SweepOptions
+        What is measured.
+    searcher : StudySearcher
+        The open backend.
+    folder : Path
+        The folder for the records; it is made if need be. If it already has runs of the same
+        sweep, they are not repeated.
+    progress : StepProgress
+        Shows how many runs are done.
+    notice : callable
+        Receives messages, shown with -v.
+
+    Returns
+    -------
+    int
+        The number of runs that were made now.
+
+    Raises
+    ------
+    InputError
+        If the folder holds a sweep of something else, or a damaged one.
+    BackendError
+        If a combination finds other matches than the control.
+    OptionError
+        If the trees do not fit in memory.
+    """
+    with ExitStack() as stack:
+        executor = stack.enter_context(ThreadPoolExecutor(options.threads))
+        index = _plan(data, options, searcher)
+        layouts = by_layout(options.policies, index.layout.wide)
+        layout_bytes = sum(
+            tree_bytes(page.end - page.begin, data.reference.base_count, index.layout)
+            for page in index.pages
+        )
+        records = stack.enter_context(SweepFolder(folder))
+        setup = _setup(data, options, searcher, index, executor, records)
+        records.begin(setup)
+        rounds = options.runs
+        if searcher.is_device:
+            searcher.compile_programs(options.policies, index.layout.wide, options.profile)
+            rounds = min(options.runs, DEVICE_ROUNDS)
+        profile = options.profile and searcher.is_device
+        visits = order_of_visits(
+            options.policies, options.runs, rounds, options.control_runs, options.seed, profile
+        )
+        missing = [[run for run in visit if not records.has(run)] for visit in visits]
+        missing = [visit for visit in missing if visit]
+        if not missing:
+            return 0
+        notice(f"{data.name}: building the trees of {len(index.pages)} pages")
+        store = TreeStore(data.reference, index.pages, options.trees.builder, executor.map)
+        measurer = Measurer(searcher, data, index.search_length, executor)
+        total = sum(map(len, visits))
+        made = _Sweeping(data.name, measurer, records, progress, total)
+        batches = _batches(list(layouts), layout_bytes)
+        for number, batch in enumerate(batches):
+            notice(f"{data.name}: flattening {len(batch)} layouts, batch {number + 1}")
+            made.measure(_visits_of(missing, layouts, batch, number == 0), store, index)
+        return made.count
+
+
+class _Sweeping:
+    """Makes the runs of a sweep, one after the other, and keeps their records."""
+
+    def __init__(
+        self,
+        name: str,
+        measurer: Measurer,
+        records: SweepFolder,
+        progress: StepProgress,
+        total: int,
+    ) -> None:
+        self.count = 0
+        self._name = name
+        self._measurer = measurer
+        self._records = records
+        self._progress = progress
+        self._total = total
+        self._flat: dict[Layout, tuple[list[TreePage], dict[str, float]]] = {}
+
+    def measure(self, visits: list[list[PlannedRun]], store: TreeStore, index: TreeIndex) -> None:
+        """Make the runs of some visits, whose trees fit in memory together."""
+        self._flat.clear()
+        for code in dict.fromkeys([CONTROL, *(visit[0].policy for visit in visits)]):
+            layout = Layout.of(Policy.from_code(code), index.layout.wide)
+            if layout not in self._flat:
+                self._flat[layout] = store.flatten(layout)
+        self._progress.begin(self._records.count)
+        if self._records.control_digest is None:
+            first = next((run for visit in visits for run in visit if run.policy == CONTROL), None)
+            if first is not None:
+                self._visit([first], index.layout.wide)
+                visits = [[run for run in visit if run is not first] for visit in visits]
+        for visit in visits:
+            if visit:
+                self._visit(visit, index.layout.wide)
+
+    def _visit(self, visit: list[PlannedRun], wide: bool) -> None:
+        """Load the trees of a combination, and make its runs."""
+        code = visit[0].policy
+        pages, seconds = self._flat[Layout.of(Policy.from_code(code), wide)]
+        loaded: bool | None = None
+        for planned in visit:
+            profile = planned.kind == "profile"
+            if loaded is not profile:
+                self._measurer.load(code, pages, profile)
+                loaded = profile
+            run = self._measurer.run(planned, self._records.count, seconds)
+            control = self._records.control_digest
+            if control is not None and run.digest != control:
+                raise BackendError(
+                    self._measurer.backend_name,
+                    f"policy '{code}' finds {run.mems:,} matches that are not those of the "
+                    "control; please report this",
+                )
+            self._records.add(run)
+            self.count += 1
+            self._progress.step(self._name, self._records.count, self._total)
+
+
+def _plan(data: DataSet, options: SweepOptions, searcher: StudySearcher) -> TreeIndex:
+    """Divide the reference into pages, which must fit in memory together."""
+    budget = MemoryBudget.of(None, searcher.backend.page_memory)
+    index = TreeIndex.plan(
+        data.reference, options.trees, data.minimum_length, budget, options.threads
+    )
+    if len(index.groups) > 1:
+        raise OptionError(
+            "--page-size",
+            f"the trees of '{data.name}' do not fit in memory together, as a sweep needs; "
+            "use a smaller reference",
+        )
+    return index
+
+
+def _setup(
+    data: DataSet,
+    options: SweepOptions,
+    searcher: StudySearcher,
+    index: TreeIndex,
+    executor: ThreadPoolExecutor,
+    records: SweepFolder,
+) -> SweepSetup:
+    from mummergpu.index.checksums import digest_of
+
+    page_bytes = tree_bytes(_largest(index.pages), data.reference.base_count, index.layout)
+    known = records.setup
+    gathers = (
+        known.machine.gathers_per_second
+        if known is not None
+        else searcher.gathers_per_second(page_bytes, options.threads, executor.map)
+    )
+    return SweepSetup(
+        program=f"mummergpu {__version__}",
+        date=datetime.now(UTC).date().isoformat() if known is None else known.date,
+        policies=options.policies,
+        runs=options.runs,
+        control_runs=options.control_runs,
+        seed=options.seed,
+        profile=options.profile,
+        input=SweepInput(
+            name=data.name,
+            reference_digest=digest_of(data.reference, executor.map),
+            query_digest=data.query_digest(),
+            reference_bases=int(data.reference.record_lengths.sum()),
+            reference_records=len(data.reference.names),
+            query_bases=data.query_bases,
+            query_count=data.query_count,
+            median_query_length=data.median_query_length,
+            minimum_length=data.minimum_length,
+            strands=tuple(strand.name.lower() for strand in data.strands),
+            pages=len(index.pages),
+            page_size=index.page_size,
+            address_bits=index.layout.address_bits,
+        ),
+        machine=searcher.machine(options.threads, gathers),
+    )
+
+
+def _largest(pages: list[Page]) -> int:
+    return max(page.end - page.begin for page in pages)
+
+
+def _batches(layouts: list[Layout], layout_bytes: int) -> list[list[Layout]]:
+    """Divide the layouts into batches whose trees fit in memory, beside those of the control."""
+    at_once = max(1, int(free_memory() * SHARE_OF_MEMORY) // layout_bytes - 1)
+    return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
+
+
+def _visits_of(
+    visits: list[list[PlannedRun]],
+    layouts: dict[Layout, list[str]],
+    batch: list[Layout],
+    is_first: bool,
+) -> list[list[PlannedRun]]:
+    """Return the visits of the combinations of a batch; the first has the control's others."""
+    codes = {code for layout in batch for code in layouts[layout]}
+    return [
+        visit
+        for visit in visits
+        if (is_first if visit[0].kind == "control" else visit[0].policy in codes)
+    ]

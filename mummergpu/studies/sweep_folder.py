@@ -1,0 +1,160 @@
+"""The folder that a sweep writes: its setup, and its runs as they end."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from mummergpu.errors import InputError, OutputError
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.studies.combinations import CONTROL, PlannedRun
+from mummergpu.studies.records import (
+    RUNS_FILE,
+    SETUP_FILE,
+    SweepRun,
+    SweepSetup,
+    read_runs,
+    read_setup,
+    run_text,
+    setup_text,
+)
+
+
+class SweepFolder:
+    """The records of a sweep on disk; only one process at a time may add to them.
+
+    It is a context manager.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; it is made if need be.
+
+    Attributes
+    ----------
+    setup : SweepSetup or None
+        The setup of a sweep that was begun earlier.
+    control_digest : str or None
+        The hash of the matches of the control, if it has been measured.
+    count : int
+        The number of runs that are recorded.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be written, or another process writes to it.
+    InputError
+        If the folder holds a damaged sweep.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / RUNS_FILE
+        self._done: set[PlannedRun] = set()
+        self._file: BinaryIO | None = None
+        self.setup: SweepSetup | None = None
+        self.control_digest: str | None = None
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._path, "ab")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._close()
+            raise OutputError("another sweep is writing to it", str(self._path)) from error
+        except OSError as error:
+            self._close()
+            raise OutputError(f"cannot be written: {error.strerror}", str(self._path)) from error
+        try:
+            self._read()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._close()
+
+    def begin(self, setup: SweepSetup) -> None:
+        """Write the setup, or compare it with that of the sweep that was begun earlier.
+
+        Parameters
+        ----------
+        setup : SweepSetup
+            The setup of the sweep that begins or goes on.
+
+        Raises
+        ------
+        InputError
+            If the folder holds a sweep of another input, on another device or by another version
+            of the program. Numbers of runs and policies may differ.
+        """
+        known = self.setup
+        path = self._folder / SETUP_FILE
+        if known is not None:
+            pairs = {
+                "input": (known.input, setup.input),
+                "device": (known.machine.device, setup.machine.device),
+                "backend": (known.machine.backend, setup.machine.backend),
+                "number of threads": (known.machine.threads, setup.machine.threads),
+                "program": (known.program, setup.program),
+            }
+            for what, (old, new) in pairs.items():
+                if old != new:
+                    raise InputError(
+                        f"holds a sweep with another {what}; use another folder", str(path)
+                    )
+        if known != setup:
+            with OutputFile(str(path)) as file:
+                file.write(setup_text(setup).encode())
+        self.setup = setup
+
+    def has(self, planned: PlannedRun) -> bool:
+        """Return whether a run is already recorded."""
+        return planned in self._done
+
+    def add(self, run: SweepRun) -> None:
+        """Write the record of a run that has ended."""
+        assert self._file is not None
+        try:
+            self._file.write(run_text(run).encode())
+            self._file.flush()
+        except OSError as error:
+            raise OutputError(f"cannot be written: {error.strerror}", str(self._path)) from error
+        self._note(run)
+
+    def _read(self) -> None:
+        """Read the runs that are recorded; cut off a last line that was not written to its end."""
+        assert self._file is not None
+        if not (self._folder / SETUP_FILE).exists():
+            if self._path.stat().st_size:
+                raise InputError("has runs, but their setup is missing", str(self._path))
+            return
+        self.setup = read_setup(self._folder)
+        for run in read_runs(self._folder):
+            self._note(run)
+        text = self._path.read_bytes()
+        self._file.truncate(text.rfind(b"\n") + 1)
+
+    def _note(self, run: SweepRun) -> None:
+        self._done.add(PlannedRun(run.policy, run.kind, run.repeat))
+        self.count += 1
+        if run.policy == CONTROL and self.control_digest is None:
+            self.control_digest = run.digest
+
+    def _close(self) -> None:
+        if self._file is not None:
+            # What could not be written has been reported.
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
