@@ -172,13 +172,14 @@ class IndexFile:
     def _map(self, descriptor: int) -> ByteArray:
         """Map the file, with room for every address if it has trees and the system allows it."""
         size = os.fstat(descriptor).st_size
-        before, behind = self._room_for_addresses()
         self._any_address_is_readable = True
-        try:
-            return map_file(descriptor, size, before, behind)
-        except OSError:
-            self._any_address_is_readable = not before and not behind
-            return map_file(descriptor, size)
+        before, behind = self._room_for_addresses()
+        if before or behind:
+            try:
+                return map_file(descriptor, size, before, behind)
+            except OSError:
+                self._any_address_is_readable = False
+        return map_file(descriptor, size)
 
     def _room_for_addresses(self) -> tuple[int, int]:
         """Return how far before and after the file the numbers in its trees may point.

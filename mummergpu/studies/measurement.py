@@ -144,7 +144,8 @@ class Measurer:
 
     def _find_all(self) -> tuple[int, str, float]:
         """Search all blocks; return the number of matches, their hash, and the seconds."""
-        digest = MemDigest(self._executor.map)
+        # On the processor, the pool is busy with the searches of the next blocks.
+        digest = MemDigest(self._executor.map if self._searcher.is_device else map)
         mems = 0
         hashing = 0.0
         began = time.perf_counter()

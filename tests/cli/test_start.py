@@ -32,8 +32,9 @@ DELAYS = (0, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 150, 250, 400)
 
 def run(program: str, *words: str, ignored: tuple[signal.Signals, ...] = ()) -> str:
     def ignore() -> None:
-        for number in ignored:
-            signal.signal(number, signal.SIG_IGN)
+        # A shell lets processes in the background ignore some signals, and they inherit that.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
     return subprocess.check_output(
         [sys.executable, "-c", program, *words], text=True, preexec_fn=ignore
