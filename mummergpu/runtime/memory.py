@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,10 @@ _CGROUPS: Final = "/sys/fs/cgroup"
 _UNLIMITED: Final = 1 << 62
 """Control groups of version 1 report a number near 2**63 if there is no limit."""
 
+
+# Parameters of glibc's `mallopt`.
+_TRIM_THRESHOLD: Final = -1
+_MOST_MAPPINGS: Final = -4
 
 PROCESS_BYTES: Final = 512 << 20
 """The memory that a run may take besides its limit: for the interpreter, the libraries, the
@@ -60,6 +66,19 @@ def free_memory() -> int:
         a container, at most the bytes that the limits of its control groups leave.
     """
     return min([_available_memory(), *_left_in_cgroups(Path(_OWN_CGROUPS), Path(_CGROUPS))])
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep the memory that this process frees, for its next allocations.
+
+    By default it returns large arrays to the system, which then clears each page of the next array.
+    A job that allocates the same gigabyte again and again would spend most of its time there.
+    Another C library than glibc may refuse; the memory is returned then, as usual.
+    """
+    with suppress(AttributeError):
+        set_parameter = ctypes.CDLL(None).mallopt
+        set_parameter(_MOST_MAPPINGS, 0)
+        set_parameter(_TRIM_THRESHOLD, -1)
 
 
 def _available_memory() -> int:

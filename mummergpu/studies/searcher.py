@@ -13,7 +13,9 @@ from mummergpu.index.options import TreeOptions
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.memory import keep_freed_memory
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies.machine import device_facts, processor_facts
 from mummergpu.studies.records import SweepMachine
@@ -122,8 +124,10 @@ class DeviceSearcher(StudySearcher):
     def __init__(self, backend: TreeCudaBackend, stats: Stats, options: DeviceOptions) -> None:
         self.backend = self._cuda = backend
         self.stats = stats
-        self.block_size = backend.sizes.block_bases
+        # A study uses one stream, and few blocks need as much memory as is planned for each.
+        self.block_size = min(ONE_BLOCK, 2 * STREAMS * backend.sizes.block_bases)
         self._options = options
+        keep_freed_memory()
 
     def machine(self, threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
         """Return the facts about the machine."""
