@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +25,18 @@ REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
 
 MOST_WORKERS = 8
 """Processes beyond so many wait for each other's memory and files."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hides what the developer has tuned: tests see the configuration of a new user."""
+    before = os.environ.get("XDG_CONFIG_HOME")
+    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("configuration"))
+    yield
+    if before is None:
+        del os.environ["XDG_CONFIG_HOME"]
+    else:
+        os.environ["XDG_CONFIG_HOME"] = before
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

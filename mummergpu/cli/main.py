@@ -33,6 +33,7 @@ from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
 from mummergpu.cli.session import Session
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.sweep import sweep
+from mummergpu.cli.tune import tune
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
 
@@ -69,6 +70,7 @@ commands.add_command(doctor)
 commands.add_command(index)
 commands.add_command(completion)
 commands.add_command(sweep)
+commands.add_command(tune)
 
 
 def _occupy_closed_descriptors() -> None:

@@ -21,6 +21,7 @@ from mummergpu.cli.option_rules import (
     Given,
     device_options,
     index_options,
+    policy_reason,
     refuse_clashing_files,
     refuse_combinations,
     search_options,
@@ -29,7 +30,7 @@ from mummergpu.cli.option_rules import (
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_context
-from mummergpu.index.options import IndexOptions
+from mummergpu.index.options import IndexOptions, TreeOptions
 from mummergpu.runtime.output_file import OutputFile
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def run_match(**given: Any) -> None:
                 progress.write_line(f"{PROGRAM}: {text}")
 
         tell_cache_trouble(notice)
+        if isinstance(index.kind, TreeOptions) and (reason := policy_reason(given)) is not None:
+            notice(f"policy {index.kind.policy.code}: {reason}")
 
         def warn(text: str) -> None:
             if not given["quiet"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -15,13 +15,14 @@ from mummergpu.cli.option_types import AUTO
 from mummergpu.errors import OptionError
 from mummergpu.index.format import IndexHeader, is_index, read_header
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
-from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS, Policy
+from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.input.files import reading
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.matching.options import DeviceOptions, SearchOptions
     from mummergpu.output.mummer import TextStyle
+    from mummergpu.studies.policy_choice import Choice
 
 Given = Mapping[str, Any]
 """The options of a command line by their parameter names, as click passes them."""
@@ -180,7 +181,7 @@ def _kind_to_build(given: Given) -> KmerOptions | TreeOptions:
         with_trees = given["search"] == TreeOptions.search
     if not with_trees:
         return KmerOptions(None if size == AUTO else size)
-    kind = TreeOptions(policy=_policy(given, DEFAULT_POLICY))
+    kind = TreeOptions(policy=_policy(given, lambda: _chosen(given).policy))
     if size is not None:
         kind = replace(kind, page_size=None if size == AUTO else size)
     if given["address_bits"]:
@@ -201,7 +202,7 @@ def _kind_of_file(given: Given, header: IndexHeader) -> KmerOptions | TreeOption
     else:
         had |= {"address_bits": str(header.address_bits), "builder": header.builder}
         built = Policy.from_code(header.policy)
-        policy = _policy(given, built)
+        policy = _policy(given, lambda: built)
         # An index does not depend on textures.
         textures = ("query_texture", "reference_texture", "tree_texture")
         if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
@@ -224,10 +225,30 @@ def _told_of_trees(given: Given) -> list[str]:
     return [_written(name) for name in told]
 
 
-def _policy(given: Given, default: Policy) -> Policy:
+def policy_reason(given: Given) -> str | None:
+    """Return where the policy of the trees is from, or None if the user has named it."""
+    if given["policy"] not in (None, AUTO):
+        return None
+    return "that of the index" if is_index(given["reference"]) else _chosen(given).reason
+
+
+def _chosen(given: Given) -> Choice:
+    """Return the policy for a run whose options name none."""
+    from mummergpu.cli.tuned_policies import choose_for
+
+    return choose_for(
+        "cpu" if given.get("cpu") else given.get("backend", AUTO),
+        given.get("device", 0),
+        given["reference"],
+        tuple(given.get("query", ())),
+        given["min_length"],
+    )
+
+
+def _policy(given: Given, default: Callable[[], Policy]) -> Policy:
     """Return the policy of the code, or the default, changed by the flags."""
     code = given["policy"]
-    policy = default if code is None else Policy.from_code(code)
+    policy = default() if code in (None, AUTO) else Policy.from_code(code)
     flags = {name: getattr(policy, name) for name in LETTERS}
     flags.update({name: given[name] for name in LETTERS if given[name] is not None})
     return Policy(**flags)

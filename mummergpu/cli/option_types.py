@@ -13,7 +13,7 @@ import click
 from mummergpu import __version__
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.session import Session
-from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS
+from mummergpu.index.tree.policy import LETTERS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -245,8 +245,9 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         click.Option(
             ["--policy"],
             metavar="CODE",
-            help="Letters of the policies to switch on, or 'none'; the options below overrule it.  "
-            f"[default: {DEFAULT_POLICY.code}]",
+            help="Letters of the policies to switch on, 'none', or 'auto' for what "
+            "'mummergpu tune' found, or else for the best that is known; the options below "
+            "overrule it.  [default: auto]",
         ),
         *(_policy_flag(name, letter) for name, letter in LETTERS.items()),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mummergpu.studies.searcher import StudySearcher
     from mummergpu.studies.sweep import SweepOptions
 
-_OF_THE_MAIN_JOB: Final = {
+OF_THE_MAIN_JOB: Final = {
     option.name: option for options in SECTIONS.values() for option in options
 }
 
@@ -47,9 +47,9 @@ INPUT_OPTIONS: Final = [
     click.Option(
         ["--scale"],
         type=float,
-        default=1.0,
-        show_default=True,
-        help="Make so many times as many reads of each workload: 0.1 is a tenth.",
+        metavar="FACTOR",
+        help="Make so many times as many reads of each workload: 0.1 is a tenth.  [default: 1 for "
+        "sweep; for tune 0.25 on a GPU, 0.05 on the processor]",
     ),
     click.Option(
         ["-l", "--min-length", "min_length"],
@@ -57,16 +57,16 @@ INPUT_OPTIONS: Final = [
         metavar="N",
         help="Search matches of at least N bases.  [default: the workload's own, or 20]",
     ),
-    _OF_THE_MAIN_JOB["both"],
-    _OF_THE_MAIN_JOB["reverse"],
-    _OF_THE_MAIN_JOB["any_letters"],
+    OF_THE_MAIN_JOB["both"],
+    OF_THE_MAIN_JOB["reverse"],
+    OF_THE_MAIN_JOB["any_letters"],
 ]
 """The options that say what a study searches."""
 
 MACHINE_OPTIONS: Final = [
-    _OF_THE_MAIN_JOB[name]
+    OF_THE_MAIN_JOB[name]
     for name in ("backend", "cpu", "threads", "page_size", "address_bits", "builder")
-] + [_OF_THE_MAIN_JOB[name] for name in ("device", "gpu_memory")]
+] + [OF_THE_MAIN_JOB[name] for name in ("device", "gpu_memory")]
 """The options that say where and on which trees a study searches."""
 
 
@@ -121,8 +121,8 @@ MACHINE_OPTIONS: Final = [
             help="Run each combination once more and count the nodes that are visited on a GPU.",
         ),
         *MACHINE_OPTIONS,
-        _OF_THE_MAIN_JOB["verbose"],
-        _OF_THE_MAIN_JOB["quiet"],
+        OF_THE_MAIN_JOB["verbose"],
+        OF_THE_MAIN_JOB["quiet"],
     ],
 )
 def sweep(**given: Any) -> None:
@@ -134,6 +134,8 @@ def sweep(**given: Any) -> None:
     'mummergpu report DIR' shows the result.
     """
     refuse_unclear_input(given)
+    if not given["workloads"] and not given["reference"]:
+        raise click.UsageError("Missing argument 'REFERENCE QUERY...', or option '--workload'")
     from mummergpu.studies.searcher import open_searcher
     from mummergpu.studies.sweep import sweep as measure
 
@@ -178,11 +180,9 @@ def refuse_unclear_input(given: dict[str, Any]) -> None:
         raise click.UsageError("files and --workload exclude each other")
     if given["reference"] and not given["query"]:
         raise click.UsageError("Missing argument 'QUERY...'")
-    if not given["workloads"] and not given["reference"]:
-        raise click.UsageError("Missing argument 'REFERENCE QUERY...', or option '--workload'")
     if len(set(given["workloads"])) < len(given["workloads"]):
         raise click.UsageError("a workload is named twice")
-    if given["reference"] and given["scale"] != 1.0:
+    if given["reference"] and given["scale"] is not None:
         raise click.UsageError("--scale goes with --workload")
     for one, other in (("both", "reverse"), ("verbose", "quiet")):
         if given[one] and given[other]:
@@ -257,26 +257,48 @@ def _sweep_options(given: dict[str, Any], searcher: StudySearcher) -> SweepOptio
 
 def _data_sets(given: dict[str, Any], searcher: StudySearcher) -> Iterator[tuple[DataSet, Path]]:
     """Yield each data set with the folder for its records."""
+    folder = Path(given["folder"])
+    scale = 1.0 if given["scale"] is None else given["scale"]
+    for data in study_data(given, given["workloads"], scale, searcher):
+        yield data, folder / data.name if len(given["workloads"]) > 1 else folder
+
+
+def study_data(
+    given: dict[str, Any], workloads: Sequence[str], scale: float, searcher: StudySearcher
+) -> Iterator[DataSet]:
+    """Yield the files that are given as a data set, or else workloads.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+    workloads : sequence of str
+        The names of workloads, if no files are given.
+    scale : float
+        The factor for the numbers of their reads.
+    searcher : StudySearcher
+        The open backend, which says how large blocks should be.
+
+    Yields
+    ------
+    DataSet
+        One at a time is in memory.
+    """
+    from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
     from mummergpu.input.queries import QueryRules
     from mummergpu.studies.data_set import make_data_set, read_data_set
 
-    folder, strands, length = Path(given["folder"]), study_strands(given), given["min_length"]
-    if given["reference"]:
-        path = given["reference"]
-        rules = QueryRules(any_letters=given["any_letters"], no_empty=True)
-        yield (
-            read_data_set(
-                os.path.basename(path),
-                path,
-                given["query"],
-                searcher.block_size,
-                20 if length is None else length,
-                strands,
-                rules,
-            ),
-            folder,
-        )
+    strands, length = study_strands(given), given["min_length"]
+    if not given["reference"]:
+        for name in workloads:
+            yield make_data_set(name, scale, None, searcher.block_size, length, strands)
         return
-    for name in given["workloads"]:
-        data = make_data_set(name, given["scale"], None, searcher.block_size, length, strands)
-        yield data, folder / name if len(given["workloads"]) > 1 else folder
+    yield read_data_set(
+        os.path.basename(given["reference"]),
+        given["reference"],
+        given["query"],
+        searcher.block_size,
+        DEFAULT_MINIMUM_LENGTH if length is None else length,
+        strands,
+        QueryRules(any_letters=given["any_letters"], no_empty=True),
+    )

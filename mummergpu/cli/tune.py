@@ -1,0 +1,81 @@
+"""The command ``tune``: find the best data policies for this machine, and keep them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
+from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
+from mummergpu.cli.sweep import (
+    INPUT_OPTIONS,
+    MACHINE_OPTIONS,
+    OF_THE_MAIN_JOB,
+    refuse_unclear_input,
+    step_progress,
+    study_data,
+    study_device,
+    study_trees,
+)
+from mummergpu.cli.tuned_policies import add_tuned, prepare_tuned_file, tuned_file
+
+_PAPER_WORKLOADS: Final = ("LMONO", "CBRIGG", "HSILL", "SSUIS")
+_DEVICE_SCALE: Final = 0.25
+_PROCESSOR_SCALE: Final = 0.05
+
+
+@click.command(
+    "tune",
+    context_settings=HELP_OPTIONS,
+    params=[
+        *INPUT_OPTIONS,
+        click.Option(["-n", "--dry-run"], is_flag=True, help="Say what is best, but keep nothing."),
+        *MACHINE_OPTIONS,
+        OF_THE_MAIN_JOB["verbose"],
+        OF_THE_MAIN_JOB["quiet"],
+    ],
+)
+def tune(**given: Any) -> None:
+    """Find the best data policies for this machine and kind of work.
+
+    Searches the queries with all layouts of the suffix trees, drops the slower half again and
+    again, and keeps the best in the user's configuration, from where --policy auto takes it.
+    Without files or --workload it does so for the four workloads of MUMmerGPU's paper.
+    """
+    refuse_unclear_input(given)
+    if not given["dry_run"]:
+        prepare_tuned_file()
+    from mummergpu.studies.searcher import open_searcher
+    from mummergpu.studies.tune import tune as find_best
+
+    def notice(text: str) -> None:
+        if given["verbose"]:
+            progress.write_line(f"{PROGRAM}: {text}")
+
+    progress = step_progress(given["quiet"])
+    if not given["quiet"]:
+        announce_compilation()
+    tell_cache_trouble(notice)
+    searcher = open_searcher(study_device(given), notice)
+    try:
+        scale = given["scale"]
+        if scale is None:
+            scale = _DEVICE_SCALE if searcher.is_device else _PROCESSOR_SCALE
+        trees = study_trees(given)
+        for data in study_data(given, given["workloads"] or _PAPER_WORKLOADS, scale, searcher):
+            result = find_best(data, trees, given["threads"], searcher, progress, notice)
+            best = result.policy
+            progress.close()
+            click.echo(
+                f"{data.name}: policy {best.policy}, {result.gain:.1%} less time than the default; "
+                f"the next, {result.runner_up}, takes {result.margin:.1%} more; "
+                f"certainty {best.certainty:.0%} after {result.runs} runs"
+            )
+            if not given["dry_run"]:
+                add_tuned(best)
+        if not given["dry_run"]:
+            progress.write_line(f"{PROGRAM}: kept in {tuned_file()}, for --policy auto")
+    finally:
+        progress.close()
+        searcher.close()
