@@ -198,7 +198,7 @@ def workload_figures(
         "match_node_visits_per_second": visited,
         "gathers_per_second": gathers,
         "match_visits_over_gathers": visited
-        / gathers["merged_32" if "m" in best else "split_16_and_16"],
+        / gathers["merged" if "m" in best else "split"],
         "policies": policies,
     }
 

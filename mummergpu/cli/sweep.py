@@ -2,72 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mummergpu.cli.cache_folders import (
-    announce_compilation,
-    folder_of_kernels,
-    tell_cache_trouble,
+from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
+from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_folders
+from mummergpu.cli.study_options import (
+    INPUT_OPTIONS,
+    MACHINE_OPTIONS,
+    OF_THE_MAIN_JOB,
+    refuse_unclear_input,
+    step_progress,
+    study_data,
+    study_device,
+    study_trees,
 )
-from mummergpu.cli.option_types import (
-    HELP_OPTIONS,
-    PROGRAM,
-    SECTIONS,
-    complete_files,
-    complete_folders,
-)
-from mummergpu.cli.workload import complete_workload
 
 if TYPE_CHECKING:
-    from mummergpu.sequence.codes import Strand
     from mummergpu.studies.data_set import DataSet
     from mummergpu.studies.searcher import StudySearcher
     from mummergpu.studies.sweep import SweepOptions
-
-OF_THE_MAIN_JOB: Final = {
-    option.name: option for options in SECTIONS.values() for option in options
-}
-
-INPUT_OPTIONS: Final = [
-    click.Argument(["reference"], required=False, shell_complete=complete_files),
-    click.Argument(["query"], nargs=-1, shell_complete=complete_files),
-    click.Option(
-        ["--workload", "workloads"],
-        metavar="NAME",
-        multiple=True,
-        shell_complete=complete_workload,
-        help="Measure on a workload, made from random numbers, in place of files; may be repeated.",
-    ),
-    click.Option(
-        ["--scale"],
-        type=float,
-        metavar="FACTOR",
-        help="Make so many times as many reads of each workload: 0.1 is a tenth.  [default: 1 for "
-        "sweep; for tune 0.25 on a GPU, 0.05 on the processor]",
-    ),
-    click.Option(
-        ["-l", "--min-length", "min_length"],
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Search matches of at least N bases.  [default: the workload's own, or 20]",
-    ),
-    OF_THE_MAIN_JOB["both"],
-    OF_THE_MAIN_JOB["reverse"],
-    OF_THE_MAIN_JOB["any_letters"],
-]
-"""The options that say what a study searches."""
-
-MACHINE_OPTIONS: Final = [
-    OF_THE_MAIN_JOB[name]
-    for name in ("backend", "cpu", "threads", "page_size", "address_bits", "builder")
-] + [OF_THE_MAIN_JOB[name] for name in ("device", "gpu_memory")]
-"""The options that say where and on which trees a study searches."""
 
 
 @click.command(
@@ -163,82 +120,6 @@ def sweep(**given: Any) -> None:
         searcher.close()
 
 
-def refuse_unclear_input(given: dict[str, Any]) -> None:
-    """Refuse options of a study that exclude each other, or that name nothing to search.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
-
-    Raises
-    ------
-    click.UsageError
-        If the input is not clear; the message says why.
-    """
-    if given["workloads"] and given["reference"]:
-        raise click.UsageError("files and --workload exclude each other")
-    if given["reference"] and not given["query"]:
-        raise click.UsageError("Missing argument 'QUERY...'")
-    if len(set(given["workloads"])) < len(given["workloads"]):
-        raise click.UsageError("a workload is named twice")
-    if given["reference"] and given["scale"] is not None:
-        raise click.UsageError("--scale goes with --workload")
-    for one, other in (("both", "reverse"), ("verbose", "quiet")):
-        if given[one] and given[other]:
-            raise click.UsageError(f"-{one[0]} and -{other[0]} exclude each other")
-    if given["cpu"] and given["backend"] == "cuda":
-        raise click.UsageError("-C and --backend cuda exclude each other")
-
-
-def step_progress(hidden: bool) -> Any:
-    """Return the display of a study's progress on standard error."""
-    from mummergpu.runtime.step_progress import StepProgress
-
-    return StepProgress(sys.stderr, hidden)
-
-
-def study_device(given: dict[str, Any]) -> Any:
-    """Return the device options of a study."""
-    from mummergpu.matching.options import DeviceOptions
-
-    kernel_folder = folder_of_kernels(os.environ)
-    return DeviceOptions(
-        backend="cpu" if given["cpu"] else given["backend"],
-        number=given["device"],
-        memory=given["gpu_memory"],
-        kernel_folder=None if kernel_folder is None else str(kernel_folder),
-    )
-
-
-def study_strands(given: dict[str, Any]) -> tuple[Strand, ...]:
-    """Return the strands that a study searches; the forward strand alone by default."""
-    from mummergpu.sequence.codes import Strand
-
-    if given["reverse"]:
-        return (Strand.REVERSE,)
-    return (Strand.FORWARD, Strand.REVERSE) if given["both"] else (Strand.FORWARD,)
-
-
-def study_trees(given: dict[str, Any]) -> Any:
-    """Return the options of the trees of a study."""
-    from dataclasses import replace
-
-    from mummergpu.index.options import TreeOptions
-    from mummergpu.index.tree_index import check_page_size
-
-    trees = TreeOptions()
-    size = given["page_size"]
-    if size is not None:
-        trees = replace(trees, page_size=None if size == "auto" else size)
-    if given["address_bits"]:
-        trees = replace(trees, address_bits=int(given["address_bits"]))
-    if given["builder"]:
-        trees = replace(trees, builder=given["builder"])
-    check_page_size(trees)
-    return trees
-
-
 def _sweep_options(given: dict[str, Any], searcher: StudySearcher) -> SweepOptions:
     from mummergpu.studies.combinations import choose_policies
     from mummergpu.studies.sweep import SweepOptions
@@ -261,44 +142,3 @@ def _data_sets(given: dict[str, Any], searcher: StudySearcher) -> Iterator[tuple
     scale = 1.0 if given["scale"] is None else given["scale"]
     for data in study_data(given, given["workloads"], scale, searcher):
         yield data, folder / data.name if len(given["workloads"]) > 1 else folder
-
-
-def study_data(
-    given: dict[str, Any], workloads: Sequence[str], scale: float, searcher: StudySearcher
-) -> Iterator[DataSet]:
-    """Yield the files that are given as a data set, or else workloads.
-
-    Parameters
-    ----------
-    given : dict
-        The options by their parameter names.
-    workloads : sequence of str
-        The names of workloads, if no files are given.
-    scale : float
-        The factor for the numbers of their reads.
-    searcher : StudySearcher
-        The open backend, which says how large blocks should be.
-
-    Yields
-    ------
-    DataSet
-        One at a time is in memory.
-    """
-    from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
-    from mummergpu.input.queries import QueryRules
-    from mummergpu.studies.data_set import make_data_set, read_data_set
-
-    strands, length = study_strands(given), given["min_length"]
-    if not given["reference"]:
-        for name in workloads:
-            yield make_data_set(name, scale, None, searcher.block_size, length, strands)
-        return
-    yield read_data_set(
-        os.path.basename(given["reference"]),
-        given["reference"],
-        given["query"],
-        searcher.block_size,
-        DEFAULT_MINIMUM_LENGTH if length is None else length,
-        strands,
-        QueryRules(any_letters=given["any_letters"], no_empty=True),
-    )

@@ -8,7 +8,7 @@ import click
 
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
-from mummergpu.cli.sweep import (
+from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
     OF_THE_MAIN_JOB,
