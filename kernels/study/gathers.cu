@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) fill_table(uint32* t
     }
 }
 
-// The three kernels that measure have the same parameters:
+// Read whole records, both halves from one table.
 //
 // table    uint4[2 * records], the records
 // records  their number
@@ -60,6 +60,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     });
 }
 
+// Read whole records, the second halves from a table behind that of the first halves. All,
+// the launch too, is as for `read_merged`.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     read_split(const uint4* table, uint32 records, uint32 gathers, uint32* result) {
     follow(records, gathers, result, [=](uint32 record) {
@@ -67,6 +69,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     });
 }
 
+// Read the first half of each record. All, the launch too, is as for `read_merged`.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     read_halves(const uint4* table, uint32 records, uint32 gathers, uint32* result) {
     follow(records, gathers, result,

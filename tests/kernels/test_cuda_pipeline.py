@@ -333,7 +333,7 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
     expected = plan.divide_memory(GIB, GIB // 4, 3)
     assert backend.page_memory == expected.tree_bytes
     assert backend.sizes.block_bases == expected.block_bases
-    assert backend._profile
+    assert backend.profile
     assert [notice.split(" ")[0] for notice in notices] == ["device"]
     backend.close()
     assert everything_given_back(machine.devices[0])

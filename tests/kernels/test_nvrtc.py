@@ -24,6 +24,7 @@ from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
+from mummergpu.studies.gathers import DEVICE_KERNELS, GATHER_PROGRAM
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 LAYOUTS = ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")
@@ -59,8 +60,9 @@ KERNEL = r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\
 
 
 def kernels_written(program: ProgramSource) -> set[str]:
-    """The kernels that the files of a program define."""
-    texts = program.files(read_sources()).values()
+    """The kernels that the files of a program define, as far as its entry includes them."""
+    files = program.files(read_sources())
+    texts = (files[name] for name in files_included(program))
     return {name for text in texts for name, _ in re.findall(KERNEL, text)}
 
 
@@ -119,9 +121,14 @@ def test_programs_that_count_node_visits_compile(wide: bool, code: str) -> None:
     check_program(tree_program(Policy.from_code(code), wide, True), "sm_90")
 
 
+@pytest.mark.parametrize("program", [KMER_PROGRAM, GATHER_PROGRAM], ids=["kmer", "gathers"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_kmer_search_compiles(architecture: str) -> None:
-    check_program(KMER_PROGRAM, architecture)
+def test_programs_without_policies_compile(architecture: str, program: ProgramSource) -> None:
+    check_program(program, architecture)
+
+
+def test_a_study_launches_every_kernel_of_its_program() -> None:
+    assert kernels_written(GATHER_PROGRAM) == {"fill_table", *DEVICE_KERNELS.values()}
 
 
 def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
@@ -134,7 +141,7 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
 
 
 def test_every_file_is_included_by_a_program() -> None:
-    included = files_included(TREE_PROGRAM) | files_included(KMER_PROGRAM)
+    included = set().union(*map(files_included, (TREE_PROGRAM, KMER_PROGRAM, GATHER_PROGRAM)))
     assert included == {*read_sources(), CONSTANTS_HEADER}
 
 
@@ -160,7 +167,9 @@ def test_every_kernel_says_what_it_is_given_and_how_it_is_launched() -> None:
                 comment.append(before.pop())
             told = "\n".join(reversed(comment))
             names = {part.split()[-1].lstrip("*&") for part in parameters.split(",")}
-            assert re.search(r"Grid: .*Shared memory: ", told, re.DOTALL) or "launch, is as" in told
+            assert re.search(r"Grid: .*Shared memory: ", told, re.DOTALL) or re.search(
+                "launch(, is| too, is) as", told
+            )
             same = re.search(r"(as it is given it|is as for `\w+`|as for `\w+`)", told)
             missing = {one for one in names if not re.search(rf"\b{one}\b", told)}
             assert not missing or same, f"{name}: {kernel} does not explain {missing}"

@@ -86,7 +86,7 @@ class PlayedDriver:
         self, value: ctypes.c_int, attribute: int, handle: int
     ) -> None:
         assert handle in (70, 71)
-        value.value = {16: 132, 75: 9, 76: 1}[attribute]
+        value.value = {13: 1_980_000, 16: 132, 36: 3_201_000, 75: 9, 76: 1}[attribute]
 
     def answer_cuDevicePrimaryCtxRetain(  # noqa: N802
         self, context: ctypes.c_void_p, handle: int
@@ -127,7 +127,8 @@ def ask(driver: PlayedDriver, measure_memory: bool = True) -> DriverFacts:
 
 def test_a_driver_tells_its_devices() -> None:
     facts = ask(PlayedDriver())
-    first = DeviceFacts(0, "Device 70", (9, 1), 132, 70 * GIB, 3 * GIB, None)
+    clocks = (1_980_000, 3_201_000)
+    first = DeviceFacts(0, "Device 70", (9, 1), 132, 70 * GIB, 3 * GIB, None, *clocks)
     second = replace(first, number=1, name="Device 71", total_bytes=71 * GIB)
     assert facts == DriverFacts((12, 9), (first, second), None)
 
