@@ -251,7 +251,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         self._launcher.launch_on(
             context.program,
             "merge_pages",
-            queries.count + 1,
+            max(queries.count + 1, found.count, later.count),
             (*found.arguments, *later.arguments, queries.count, *merged.arguments),
         )
         return merged
