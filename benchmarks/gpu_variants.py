@@ -45,7 +45,7 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.tree.cuda import TreeCudaBackend
-from mummergpu.matching.tree.cuda_program import MATCH_CHOICES, tree_program
+from mummergpu.matching.tree.cuda_program import KERNEL_CHOICES, tree_program
 from mummergpu.matching.tree.cuda_search import TreeStreamSearcher
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -59,7 +59,8 @@ AS_BEFORE = {
     "EARLY_QUERY_WORDS": 1,
     "EARLY_CHILDREN": 1,
     "STREAM_CANDIDATES": 0,
-    "MATCH_BLOCKS": 6,
+    "MATCH_BLOCKS": 1,
+    "SEARCH_AHEAD_AFTER": 0,
 }
 
 VARIANTS: dict[str, dict[str, int]] = {
@@ -67,8 +68,8 @@ VARIANTS: dict[str, dict[str, int]] = {
     # LMONO, SSUIS, HSILL, CBRIGG. The model: the kernel executes about 310 instructions a turn of a
     # warp, 60 for a short turn, for all lanes together, however few take part; the turns were
     # counted with the kernel's own source on the host, 32 reads in step. No variant can pass the
-    # gather rate of the device: 0.42, 0.26, 0.75, 0.58. Measured lane use of today's kernel: 0.48,
-    # 0.69, 0.77, 0.65 of a warp has not ended its only query yet.
+    # gather rate of the device: 0.42, 0.26, 0.75, 0.58. Where each lane of a warp has one query,
+    # 0.48, 0.69, 0.77, 0.65 of the lanes still work on it in a turn.
     #
     # Fewer instructions to take a number from a node: 0.96 of all. `merge_pages` with a thread a
     # row: HSILL 0.61 -> 0.05 ms, CBRIGG 0.075 -> 0.03 ms.
@@ -98,13 +99,17 @@ VARIANTS: dict[str, dict[str, int]] = {
     # multiprocessor instead of 1536; 96 registers, 2 blocks with 4 walks are 2048 too. 1.33 times
     # the loads in flight are worth 0.75 only if latency is the limit; but a walk takes as many
     # instructions as before, and waits for the other walks of its warp: 0.95 to 1.2.
-    "two walks": {"WALKS_PER_THREAD": 2, "MATCH_BLOCKS": 4},
-    "four walks": {"WALKS_PER_THREAD": 4, "MATCH_BLOCKS": 2},
+    "two walks": {"WALKS_PER_THREAD": 2},
+    "four walks": {"WALKS_PER_THREAD": 4},
     # If instructions no longer are the limit, more walks may pay: 0.42, 0.65, 0.75, 0.58.
     "counter short 2 two walks": {
-        **{"QUERIES_BY_COUNTER": 1, "SHORT_TURNS": 2},
-        **{"WALKS_PER_THREAD": 2, "MATCH_BLOCKS": 4},
+        **{"QUERIES_BY_COUNTER": 1, "SHORT_TURNS": 2, "WALKS_PER_THREAD": 2},
     },
+    # The print kernels: HSILL has candidates with 400 MEMs, whose one thread visits a node in 0.7
+    # us; with its nodes in the L1, in 0.3 us. HSILL count 0.80 -> 0.55 ms and write 0.86 -> 0.60
+    # ms, others as before; SSUIS a little slower, if a search is often longer.
+    "ahead 8": {"SEARCH_AHEAD_AFTER": 8},
+    "ahead 32": {"SEARCH_AHEAD_AFTER": 32},
     # 32 registers, with 16 bytes of them in local memory, are 2048 walks as well: 0.42, 0.65, ...
     "counter short 2 full": {"QUERIES_BY_COUNTER": 1, "SHORT_TURNS": 2, "MATCH_BLOCKS": 8},
 }
@@ -313,7 +318,8 @@ def show(code: str, figures: Mapping[str, Any], gathers: float | None) -> None:
         line = (
             f"  {code:4} {name:24} match {figure['match_ms']:7.3f} ms "
             f"({figure['match_over_first']:4.2f})  print {figure['print_ms']:6.3f} "
-            f"({figure['print_over_first']:4.2f})  merge {figure.get('merge_pages', 0.0):5.3f}  "
+            f"({figure['print_over_first']:4.2f})  count {figure['count_mems']:5.3f}  "
+            f"write {figure['write_mems']:5.3f}  merge {figure.get('merge_pages', 0.0):5.3f}  "
             f"{needs['registers']:3} registers, occupancy {needs['occupancy']:.2f}"
         )
         if gathers is not None:
@@ -348,7 +354,7 @@ def chosen_variants(arguments: argparse.Namespace) -> list[Variant]:
     for name in wanted:
         if name == "base":
             continue
-        unknown = set(named[name]) - set(MATCH_CHOICES)
+        unknown = set(named[name]) - set(KERNEL_CHOICES)
         if unknown:
             raise SystemExit(f"{name}: there is no {', '.join(sorted(unknown))}")
         found.append(Variant(name, {**AS_BEFORE, **named[name]}))

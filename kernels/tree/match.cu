@@ -15,7 +15,7 @@
 //   EARLY_QUERY_WORDS   1: the query's next bases are loaded in every turn, 0: only on the way down
 //   EARLY_CHILDREN      1: so are both halves of nodes in merged trees, 0: only on the way down
 //   STREAM_CANDIDATES   1: candidates are stored as data that nobody will need from the cache soon
-//   MATCH_BLOCKS        the blocks that a multiprocessor must hold; limits the registers
+//   MATCH_BLOCKS        the fewest blocks that a multiprocessor must hold, which limits registers
 //
 // The kernel reads a tree, the codes of its page and a block of queries; it writes candidate
 // matches.
@@ -283,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, MATCH_BLOCKS)
         active |= walks[number].query != NO_QUERY;
     }
     while (active) {
-        for (uint32 turn = 0; turn < SHORT_TURNS; ++turn) {
+        for (uint32 turn = 0; turn != SHORT_TURNS; ++turn) {
             bool passed = false;
 #pragma unroll
             for (Walk& walk : walks) {

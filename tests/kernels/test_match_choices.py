@@ -24,12 +24,21 @@ from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.matching.tree.cuda_search import TreeStreamSearcher
 from mummergpu.runtime.stats import Stats
 
+AS_BEFORE = {
+    "QUERIES_BY_COUNTER": 0,
+    "WALKS_PER_THREAD": 1,
+    "SHORT_TURNS": 0,
+    "EARLY_QUERY_WORDS": 1,
+    "EARLY_CHILDREN": 1,
+    "STREAM_CANDIDATES": 0,
+    "SEARCH_AHEAD_AFTER": 0,
+}
 CHOICES = {
-    "as before": {"QUERIES_BY_COUNTER": 0, "SHORT_TURNS": 0, "EARLY_QUERY_WORDS": 1},
-    "counter": {"QUERIES_BY_COUNTER": 1, "SHORT_TURNS": 0},
-    "short turns": {"QUERIES_BY_COUNTER": 0, "SHORT_TURNS": 3, "STREAM_CANDIDATES": 1},
-    "two walks": {"QUERIES_BY_COUNTER": 0, "WALKS_PER_THREAD": 2, "EARLY_QUERY_WORDS": 0},
+    "as before": {},
+    "counter": {"QUERIES_BY_COUNTER": 1, "SEARCH_AHEAD_AFTER": 1},
+    "short turns": {"SHORT_TURNS": 3, "STREAM_CANDIDATES": 1, "SEARCH_AHEAD_AFTER": 4},
     "late": {"EARLY_QUERY_WORDS": 0, "EARLY_CHILDREN": 0, "SHORT_TURNS": 1},
+    "two walks": {"WALKS_PER_THREAD": 2, "EARLY_QUERY_WORDS": 0},
     "four walks": {"QUERIES_BY_COUNTER": 1, "WALKS_PER_THREAD": 4, "SHORT_TURNS": 2},
 }
 FORMATS = [("none", False), ("m", False), ("QRTmrt", False), ("m", True), ("QRT", True)]
@@ -43,13 +52,10 @@ def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
 @pytest.fixture(params=CHOICES)
 def choices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """One way, of which the programs are told."""
-    found = {"WALKS_PER_THREAD": 1, **CHOICES[request.param]}
+    found = AS_BEFORE | CHOICES[request.param]
     for name, value in found.items():
-        assert name in cuda_program.MATCH_CHOICES
-        monkeypatch.setitem(cuda_program.MATCH_CHOICES, name, value)
-    # A multiprocessor holds as many blocks as the registers of these walks allow.
-    blocks = {1: 6, 2: 4, 4: 2}[found["WALKS_PER_THREAD"]]
-    monkeypatch.setitem(cuda_program.MATCH_CHOICES, "MATCH_BLOCKS", blocks)
+        assert name in cuda_program.KERNEL_CHOICES
+        monkeypatch.setitem(cuda_program.KERNEL_CHOICES, name, value)
     return found
 
 

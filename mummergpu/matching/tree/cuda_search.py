@@ -34,7 +34,7 @@ from mummergpu.matching.tree.cuda_program import (
     COUNT_BYTES,
     FEW_ROWS,
     KEPT_MEMS_BYTES,
-    MATCH_CHOICES,
+    KERNEL_CHOICES,
 )
 from mummergpu.sequence.codes import Strand
 
@@ -56,8 +56,8 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
     stage = "print_kernel"
     stages = MappingProxyType({"match_kernel": "match_kernel"})
 
-    walks_per_thread = MATCH_CHOICES["WALKS_PER_THREAD"]
-    match_waves = 1 if MATCH_CHOICES["QUERIES_BY_COUNTER"] else WAVES
+    walks_per_thread = KERNEL_CHOICES["WALKS_PER_THREAD"]
+    match_waves = 1 if KERNEL_CHOICES["QUERIES_BY_COUNTER"] else WAVES
     """Threads that take queries by a counter are never more than the device runs at once."""
 
     def _prepare(self, context: TreeSearchContext, block: UploadedBlock) -> UploadedBlock:
