@@ -5,22 +5,7 @@
 
 #include "common/grid.cuh"
 #include "tree/codes.cuh"
-
-// Return the query at a position of the block, by binary search in the kernel's `offsets`.
-__device__ __forceinline__ uint64 query_at(const uint64* offsets, uint64 query_count,
-                                           uint64 position) {
-    uint64 query = 0;
-    uint64 end = query_count;
-    while (end - query > 1) {
-        const uint64 middle = query + (end - query) / 2;
-        if (offsets[middle] <= position) {
-            query = middle;
-        } else {
-            end = middle;
-        }
-    }
-    return query;
-}
+#include "tree/query_at.cuh"
 
 // Write the reverse complement of each query at the query's own offsets; breaks stay breaks.
 //
