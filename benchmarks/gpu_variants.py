@@ -396,7 +396,7 @@ def workload_figures(
         gathers = gathers or gather_rates(tree.byte_count - tree.reference.size, 5)
         for code in group:
             figures[code] = measure(workload, pages, code, variants, cubins, runs, checker)
-            show(code, figures[code], gathers["merged_32"] if code == codes[0] else None)
+            show(code, figures[code], gathers["merged"] if code == codes[0] else None)
     print(f"  MEMs {checker.digest}: the same of all", flush=True)
     return {"digest": checker.digest, "gathers_per_second": gathers, "policies": figures}
 
