@@ -18,17 +18,14 @@ struct PaperNodeHalf {
     Texel texels[TEXELS];
 
     __device__ __forceinline__ uint32 number(uint32 field) const {
-        // Which two words hold a field that the code of a base selects is known only at run time.
         const uint4 words = texels[0];
-        const uint32 low = field < 2    ? words.x
-                           : field == 2 ? words.y
-                           : field == 3 ? words.z
-                                        : words.w;
-        const uint32 high = field < 2 ? words.y : field == 2 ? words.z : words.w;
-        const uint32 number = field < 4    ? __funnelshift_r(low, high, 24 * field % 32)
-                              : field == 4 ? low & 0xFFFFFF
-                                           : low >> 24;
-        return field < 4 ? number & 0xFFFFFF : number;
+        const uint64 low = words.x | static_cast<uint64>(words.y) << 32;
+        const uint64 high = words.z | static_cast<uint64>(words.w) << 32;
+        const uint32 bit = 24 * field;
+        const uint64 number = field < 2   ? low >> bit
+                              : field > 2 ? high >> (bit - 64)
+                                          : low >> 48 | high << 16;
+        return static_cast<uint32>(number) & (field < 5 ? 0xFFFFFF : 0xFF);
     }
 };
 

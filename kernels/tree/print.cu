@@ -10,9 +10,6 @@
 // writes the kept MEMs at the offsets that follow from the counts, and repeats the search only
 // for candidates with more MEMs.
 //
-// The host chooses SEARCH_AHEAD_AFTER: after so many nodes a search asks for nodes before it needs
-// them; 0 for never.
-//
 // The kernels read a tree, a block of queries and its candidate matches; they write MEMs as
 // columns.
 #pragma once
@@ -158,25 +155,13 @@ __device__ __forceinline__ uint32 go_up(Search& search, const Tree& tree, NodeHa
     return slot;
 }
 
-// Have the children of an inner node brought near.
-__device__ __forceinline__ void prefetch_children(const NodeHalf& children, const Tree& tree) {
-#pragma unroll
-    for (uint32 slot = 0; slot < SLOTS; ++slot) {
-        const uint32 address = children.number(slot);
-        if (address != NO_NODE) {
-            tree.prefetch_second_half(address);
-        }
-    }
-}
-
 // Read all children of a node at once. Visit its leaves if `leaves_too` is set, as it is on the
 // first visit to the node. Return the slot of the first inner child from slot `first` on, and
-// replace `children` by that child's second half; return SLOTS if there is no such child. If `ahead`
-// is set, have the children of all inner children brought near.
+// replace `children` by that child's second half; return SLOTS if there is no such child.
 template <typename Take>
 __device__ __forceinline__ uint32 visit_children(const Search& search, NodeHalf& children,
-                                                 uint32 first, bool leaves_too, bool ahead,
-                                                 const Tree& tree, const Page& page, Take& take) {
+                                                 uint32 first, bool leaves_too, const Tree& tree,
+                                                 const Page& page, Take& take) {
     NodeHalf halves[SLOTS];
     uint32 addresses[SLOTS];
 #pragma unroll
@@ -197,9 +182,6 @@ __device__ __forceinline__ uint32 visit_children(const Search& search, NodeHalf&
         if (!belongs_to_leaf(halves[slot])) {
             inner = slot;
             children = halves[slot];
-            if (ahead) {
-                prefetch_children(halves[slot], tree);
-            }
         } else if (leaves_too) {
             visit_leaves(search, addresses[slot], halves[slot], tree, page, take);
         }
@@ -221,11 +203,8 @@ __device__ __forceinline__ uint32 search_below(Search& search, const Tree& tree,
     uint32 first = 0;
     for (;;) {
         const NodeHalf here = children;
-        // A candidate with many MEMs has one thread, for which the whole kernel waits.
-        const bool ahead =
-            SEARCH_AHEAD_AFTER != 0 && first == 0 && visits > SEARCH_AHEAD_AFTER;
         const uint32 slot =
-            visit_children(search, children, first, first == 0, ahead, tree, page, take);
+            visit_children(search, children, first, first == 0, tree, page, take);
         ++visits;
         if (slot < SLOTS) {
             go_down(search, slot, here.number(slot), tree, queries);

@@ -6,15 +6,6 @@
 
 #include "tree/node.cuh"
 
-// Have the sector of an address brought into the caches.
-__device__ __forceinline__ void prefetch_global(const uint8* address) {
-#ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" ::"l"(address));
-#else
-    __builtin_prefetch(address);
-#endif
-}
-
 // A tree on the device, as a kernel receives it. A one-dimensional texture has at most
 // 2**TEXTURE_PART_BITS texels; a larger tree uses several textures, at most TEXTURE_PARTS.
 
@@ -43,13 +34,6 @@ struct Tree {
     // Return the child of an inner node by the first code of its edge, or NO_NODE.
     __device__ __forceinline__ uint32 child(uint32 address, uint32 code) const {
         return second_half(address).number(code);
-    }
-
-    // Have a node's second half brought near. Textures have no way to ask for that.
-    __device__ __forceinline__ void prefetch_second_half(uint32 address) const {
-        if constexpr (!TREE_TEXTURE) {
-            prefetch_global(children + static_cast<uint64>(address) * NODE_STRIDE_BYTES);
-        }
     }
 
   private:

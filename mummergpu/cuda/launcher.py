@@ -73,19 +73,14 @@ class Launcher:
         self._marks.append((kernel, before, self._stream.mark()))
 
     def launch_on(
-        self,
-        program: Program,
-        kernel: str,
-        items: int,
-        arguments: Sequence[Argument],
-        waves: int = WAVES,
+        self, program: Program, kernel: str, items: int, arguments: Sequence[Argument]
     ) -> None:
-        """Run a kernel with a thread for each item, or as many threads as `waves` allows."""
+        """Run a kernel with a thread for each item, or as many threads as `WAVES` allows."""
         if items == 0:
             # CUDA refuses a launch without blocks.
             return
         blocks = -(-items // self._device.block_threads)
-        self.launch(program, kernel, min(blocks, waves * self._device.resident_blocks), arguments)
+        self.launch(program, kernel, min(blocks, WAVES * self._device.resident_blocks), arguments)
 
     def scan(self, program: Program, counts: int, count: int, offsets: int) -> None:
         """Turn counts into offsets: their prefix sum, from 0 to the total.

@@ -74,12 +74,6 @@ Number __ldg(const Number* address) {
     return *address;
 }
 
-template <typename Value>
-void __stcs(Value* address, Value value) {
-    require(reinterpret_cast<uintptr_t>(address) % alignof(Value) == 0, "an unaligned store");
-    *address = value;
-}
-
 template <typename Number>
 Number atomicAdd(Number* address, Number value) {
     const Number before = *address;

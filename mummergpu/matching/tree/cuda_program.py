@@ -27,19 +27,6 @@ KEPT_MEMS_BYTES: Final = 8 * KEPT_MEMS
 FEW_ROWS: Final = 32
 """One thread sorts at most this many MEMs of a candidate; a thread block sorts longer lists."""
 
-KERNEL_CHOICES: Final = {
-    "QUERIES_BY_COUNTER": 0,
-    "WALKS_PER_THREAD": 1,
-    "SHORT_TURNS": 0,
-    "EARLY_QUERY_WORDS": 1,
-    "EARLY_CHILDREN": 1,
-    "STREAM_CANDIDATES": 0,
-    "MATCH_BLOCKS": 1,
-    "SEARCH_AHEAD_AFTER": 0,
-}
-"""How the kernels share out their work, as ``kernels/tree/match.cu`` and ``print.cu`` explain. The
-matches do not depend on it; ``benchmarks/gpu_variants.py`` measures what does."""
-
 TEXTURE_PART_BITS: Final = 27
 """Binary logarithm of the most texels of a one-dimensional texture; larger trees take several."""
 
@@ -106,5 +93,4 @@ def _constants(ours: Layout) -> tuple[tuple[str, int], ...]:
         ("TEXTURE_PART_BITS", TEXTURE_PART_BITS),
         ("TEXTURE_PARTS", texture_parts(ours.wide)),
         ("SCAN_COUNT_BYTES", COUNT_BYTES),
-        *KERNEL_CHOICES.items(),
     )

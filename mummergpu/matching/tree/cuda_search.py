@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.device import Argument
-from mummergpu.cuda.launcher import WAVES
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
@@ -34,7 +33,6 @@ from mummergpu.matching.tree.cuda_program import (
     COUNT_BYTES,
     FEW_ROWS,
     KEPT_MEMS_BYTES,
-    KERNEL_CHOICES,
 )
 from mummergpu.sequence.codes import Strand
 
@@ -45,7 +43,6 @@ OTHER_SET: Final = 2
 into the set that is not in use."""
 
 LONG_COUNT: Final = 0
-NEXT_QUERY: Final = 4
 NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
 """The offset of each counter in the buffer of counters, in bytes."""
 
@@ -55,10 +52,6 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
 
     stage = "print_kernel"
     stages = MappingProxyType({"match_kernel": "match_kernel"})
-
-    walks_per_thread = KERNEL_CHOICES["WALKS_PER_THREAD"]
-    match_waves = 1 if KERNEL_CHOICES["QUERIES_BY_COUNTER"] else WAVES
-    """Threads that take queries by a counter are never more than the device runs at once."""
 
     def _prepare(self, context: TreeSearchContext, block: UploadedBlock) -> UploadedBlock:
         return block
@@ -126,7 +119,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         self._launcher.launch_on(
             context.program,
             "match_kernel",
-            -(-queries.count // self.walks_per_thread),
+            queries.count,
             (
                 *page.tree_arguments,
                 *page.reference_arguments,
@@ -136,10 +129,8 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
                 np.uint32(context.minimum_length),
                 records,
                 counts,
-                counters + NEXT_QUERY,
                 counters + NODE_VISITS["match_kernel"],
             ),
-            self.match_waves,
         )
         offsets = buffer("candidate offsets", 8 * (queries.count + 1))
         self._launcher.scan(context.program, counts, queries.count, offsets)
