@@ -129,12 +129,12 @@ def linear_model(timings: Timings, stage: str, with_interactions: bool) -> Linea
     variance = float(((logs - logs.mean()) ** 2).sum())
     if variance == 0:
         return None
-    coefficients: FloatArray = np.linalg.lstsq(design, logs, rcond=None)[0]
+    coefficients = np.asarray(np.linalg.lstsq(design, logs, rcond=None)[0], dtype=np.float64)
     modelled = design @ coefficients
     squares = float(((logs - modelled) ** 2).sum())
     deviation = math.sqrt(squares / degrees)
-    inverse: FloatArray = np.linalg.inv(design.T @ design)
-    errors: FloatArray = deviation * np.sqrt(np.diag(inverse))
+    variances = np.diag(np.linalg.inv(design.T @ design))
+    errors = deviation * np.sqrt(np.asarray(variances, dtype=np.float64))
     fits = [
         Misfit(policy, math.exp(log), math.exp(model))
         for policy, log, model in zip(policies, logs, modelled, strict=True)

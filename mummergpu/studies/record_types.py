@@ -27,7 +27,8 @@ def type_fault(value: object, path: str = "") -> str | None:
     str or None
         The first key whose value is not of the declared type, and that type; None if all are.
     """
-    hints = _hints(type(value))
+    kind: Any = type(value)
+    hints = _hints(kind)
     for field in fields(value):  # type: ignore[arg-type]
         name, hint = f"{path}{field.name}", hints[field.name]
         fault = _fault(getattr(value, field.name), hint, name)
