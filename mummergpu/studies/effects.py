@@ -91,18 +91,19 @@ class PolicyEffect:
     def verdict(self) -> str:
         """The effect in words: `FASTER`, `SLOWER`, `MIXED` or `NOISE`.
 
-        It is `MIXED` if there is no clear mean but half of the changes or more exceed the noise.
+        Without a clear mean it is `MIXED` if the middle half of the changes reaches beyond twice
+        the noise: a change is made of two times, so that its own noise is greater than theirs.
         """
         clear = self.low is not None and self.high is not None and self.low * self.high > 0
         if clear and not self.is_within_noise:
             return FASTER if self.mean < 0 else SLOWER
         quartile = max(abs(self.lower_quartile), abs(self.upper_quartile))
-        return NOISE if quartile <= (self.noise or 0.0) else MIXED
+        return NOISE if quartile <= 2 * (self.noise or 0.0) else MIXED
 
 
 def flag_name(letter: str) -> str:
     """Return the name of a policy in words, such as ``tree texture``."""
-    return FLAG_NAMES[letter].replace("_", " ")
+    return FLAG_NAMES[letter].replace("two_", "two-").replace("_", " ")
 
 
 def switched(policy: Policy, letter: str, on: bool) -> Policy:

@@ -187,7 +187,12 @@ def cpu_sweep_runs(codes: Sequence[str], runs: int, controls: int) -> list[Sweep
         noise = some.gauss(1, 0.015)
         match = product_of(2.0, {"m": 0.7, "n": 1.1, "t": 1.05}, code) * noise
         printing = product_of(0.4, {"m": 0.95, "n": 1.2, "t": 1.08}, code) * noise
-        seconds = {"build": 1.9, "order": 0.2 * ("n" in code), "flatten": 0.3, "match": match}
+        seconds = {
+            "build": 1.9,
+            "order": product_of(0.1, {"n": 3.0}, code),
+            "flatten": 0.3,
+            "match": match,
+        }
         seconds |= {"print": printing, "ordering": 0.01 * noise}
         seconds["search"] = (match + printing) / 2 + 0.02
         made.append(make_run(position, code, seconds, kind, repeat))

@@ -52,5 +52,6 @@ def make_report(inputs: ReportInputs) -> Report:
             stages_section(studies),
         ]
     sections += [machines_section(studies), *runs]
-    title = f"Policy study: {'; '.join(study.title for study in studies)}"
+    names = "; ".join(study.title for study in studies)
+    title = f"Policy study: {names}" if len(studies) < 4 else f"Policy study: {len(studies)} sweeps"
     return Report(title, tuple(sections), f"mummergpu {__version__}")

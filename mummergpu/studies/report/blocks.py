@@ -24,8 +24,9 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class PointList:
-    """Short texts, one below the other."""
+    """Short texts, one below the other, under a title."""
 
+    title: str
     points: tuple[str, ...]
     kind: str = "points"
 

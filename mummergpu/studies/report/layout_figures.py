@@ -154,7 +154,6 @@ def _draw_ranking(axes: Axes, study: Study) -> None:
     axes.margins(y=0.1)
     axes.set_ylim(top=1 + (ranking.ratios[-1] - 1) * 2 + 0.01)
     axes.legend(loc="upper left", fontsize=6.5, labelspacing=0.6)
-    axes.grid(axis="y")
 
 
 def _draw_clusters(axes: Axes, study: Study) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, NO_POLICY, Policy
 from mummergpu.studies.kernel_facts import KernelFacts, kernel_facts
@@ -22,7 +23,10 @@ from mummergpu.studies.timings import (
     timings_of,
 )
 
-CONTROL_POLICY = Policy.from_code(NO_POLICY)
+FASTEST: Final = "the fastest"
+SLOWEST: Final = "the slowest"
+
+CONTROL_POLICY: Final = Policy.from_code(NO_POLICY)
 
 
 @dataclass(frozen=True)
@@ -108,12 +112,12 @@ def named_layouts(study: Study) -> tuple[NamedLayout, ...]:
         return ()
     known = (
         NamedLayout("our default", DEFAULT_POLICY),
-        NamedLayout("control", CONTROL_POLICY),
+        NamedLayout("the control", CONTROL_POLICY),
         NamedLayout("MUMmerGPU 2.0's default", Policy.from_code(DEFAULT_CODE)),
-        NamedLayout("MUMmerGPU 1.0's", Policy.from_code(FIRST_VERSION_CODE)),
+        NamedLayout("MUMmerGPU 1.0's layout", Policy.from_code(FIRST_VERSION_CODE)),
     )
     middle = tuple(one for one in known if one.policy in ranked)
-    return (NamedLayout("fastest", ranked[0]), *middle, NamedLayout("slowest", ranked[-1]))
+    return (NamedLayout(FASTEST, ranked[0]), *middle, NamedLayout(SLOWEST, ranked[-1]))
 
 
 def captioned(text: str, studies: Sequence[Study]) -> str:

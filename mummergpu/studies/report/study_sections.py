@@ -9,6 +9,7 @@ from mummergpu.studies.clusters import texture_clusters, texture_name
 from mummergpu.studies.effects import PolicyEffect, flag_name, policy_effects
 from mummergpu.studies.interactions import interactions
 from mummergpu.studies.linear_model import LinearModel, linear_model
+from mummergpu.studies.paper import STAGES_OF_PAPER
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Section, Table
 from mummergpu.studies.report.common_layout import common_layouts
 from mummergpu.studies.report.effect_figures import (
@@ -171,8 +172,8 @@ def _clusters_table(study: Study) -> Table:
 
 
 def _effects_table(study: Study) -> Table:
-    # What the layout does not change is left out.
-    stages = [one for one in ALL_STAGES if one in study.timings.stages and one != "build"]
+    rest = (stage for stage in ALL_STAGES if stage not in STAGES_OF_PAPER and stage != "build")
+    stages = [one for one in (*STAGES_OF_PAPER, *rest) if one in study.timings.stages]
     rows = tuple(
         _effect_row(effect) for stage in stages for effect in policy_effects(study.timings, stage)
     )

@@ -10,6 +10,8 @@ from mummergpu.studies.report.blocks import Block, Paragraph, PointList, Section
 from mummergpu.studies.report.common_layout import common_layouts
 from mummergpu.studies.report.study import (
     CONTROL_POLICY,
+    FASTEST,
+    SLOWEST,
     Study,
     captioned,
     compared,
@@ -36,8 +38,7 @@ def summary_section(studies: Sequence[Study]) -> Section:
         text = gap_text(study)
         blocks += [Paragraph(text, warns=True)] if text else []
     for study in studies:
-        blocks.append(Paragraph(f"{study.title}."))
-        blocks.append(PointList(tuple(_points(study))))
+        blocks.append(PointList(study.title, tuple(_points(study))))
     common = common_layouts(studies)
     if common:
         best = common[0]
@@ -74,7 +75,7 @@ def _overview(studies: Sequence[Study]) -> Table:
     rows = []
     for study in studies:
         names = {named.part: named.policy for named in named_layouts(study)}
-        best, worst = names.get("fastest"), names.get("slowest")
+        best, worst = names.get(FASTEST), names.get(SLOWEST)
         rows.append(
             (
                 study.title,
@@ -152,17 +153,17 @@ def _effect_texts(study: Study) -> list[str]:
     texts = []
     for verdict, words in ((FASTER, "Worth having on"), (SLOWER, "Better left off")):
         named = [
-            f"{flag_name(one.letter)} ({one.letter}), {percent_text(one.mean)} on average"
+            f"{flag_name(one.letter)} ({one.letter}, {percent_text(one.mean)})"
             for one in effects
             if one.verdict == verdict
         ]
-        texts += [f"{words}: {listed(named)}."] if named else []
+        texts += [f"{words} (mean change of the time): {listed(named)}."] if named else []
     mixed = [
-        f"{flag_name(one.letter)} ({one.letter}), {range_text(one.least, one.most)}"
+        f"{flag_name(one.letter)} ({one.letter}, {range_text(one.least, one.most)})"
         for one in effects
         if one.verdict == MIXED
     ]
-    texts += [f"Good or bad, {MIXED}: {listed(mixed)}."] if mixed else []
+    texts += [f"Good or bad, as it {MIXED}: {listed(mixed)}."] if mixed else []
     nothing = [f"{flag_name(one.letter)} ({one.letter})" for one in effects if one.verdict == NOISE]
     texts += [f"No effect beyond the noise: {listed(nothing)}."] if nothing else []
     return texts or ["No two layouts that were measured differ in one policy alone."]

@@ -48,7 +48,7 @@ def percent_text(percent: float | None) -> str:
 
 def noise_text(percent: float | None) -> str:
     """Return a noise in percent, with the sign of a spread."""
-    return "unknown" if percent is None else f"±{digits(percent)}%"
+    return "unknown" if percent is None else f"±{percent:.2g}%"
 
 
 def range_text(low: float | None, high: float | None) -> str:
