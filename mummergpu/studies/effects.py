@@ -19,6 +19,7 @@ FASTER: Final = "faster"
 SLOWER: Final = "slower"
 MIXED: Final = "depends on the other policies"
 NOISE: Final = "within the noise"
+UNCLEAR: Final = "not clear, as the noise is not known"
 
 FLAG_NAMES: Final = {letter: name for name, letter in LETTERS.items()}
 """The name of the flag of each letter."""
@@ -89,16 +90,24 @@ class PolicyEffect:
 
     @property
     def verdict(self) -> str:
-        """The effect in words: `FASTER`, `SLOWER`, `MIXED` or `NOISE`.
+        """The effect in words: `FASTER`, `SLOWER`, `MIXED`, `NOISE` or `UNCLEAR`.
 
-        Without a clear mean it is `MIXED` if the middle half of the changes reaches beyond twice
-        the noise: a change is made of two times, so that its own noise is greater than theirs.
+        A mean is clear if its interval does not hold zero, or for a single pair if it is greater
+        than twice the noise: a change is made of two times, so that its own noise is greater than
+        theirs. Without a clear mean the effect is `MIXED` if the middle half of the changes reaches
+        beyond twice the noise.
         """
-        clear = self.low is not None and self.high is not None and self.low * self.high > 0
+        noise = self.noise or 0.0
+        if self.low is not None and self.high is not None:
+            clear = self.low * self.high > 0
+        else:
+            clear = self.noise is not None and abs(self.mean) > 2 * noise
         if clear and not self.is_within_noise:
             return FASTER if self.mean < 0 else SLOWER
+        if self.noise is None:
+            return UNCLEAR
         quartile = max(abs(self.lower_quartile), abs(self.upper_quartile))
-        return NOISE if quartile <= 2 * (self.noise or 0.0) else MIXED
+        return NOISE if quartile <= 2 * noise else MIXED
 
 
 def flag_name(letter: str) -> str:

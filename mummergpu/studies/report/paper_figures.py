@@ -34,6 +34,9 @@ _GAP: Final = 1.0
 _LEAST_BARS: Final = 18
 """A panel has room for so many bars, so that few bars do not become broad."""
 
+_WIDEST: Final = 3.0
+"""A panel reaches at most so many times as far as its longest bar."""
+
 _PANEL_HEIGHT: Final = 1.65
 _REGISTERS: Final = ("registers of a thread, split tree", "registers of a thread, merged tree")
 
@@ -128,7 +131,8 @@ def _caption(figure: PaperFigure, registers: _Panel | None) -> str:
         "they are; negative is faster. Bars are grouped by the textures in use and labelled by the "
         "other policies; layouts with a two-dimensional reference are left out, as in the paper. "
         f"{printed}{both} ({WORKLOAD} on a {DEVICE}; section {finding.place}: {finding.words}); "
-        "its bars carry no numbers, so they are not repeated here. The paper's own caption says: "
+        "its bars carry no numbers, so they are not repeated here. A line that is missing lies far "
+        "beyond our own values. The paper's own caption says: "
         f"'{figure.words}'. The grey band is the noise of our machine."
     )
 
@@ -143,9 +147,14 @@ def _draw(figure: PaperFigure, shown: Sequence[_Panel], registers: _Panel | None
         axes = axes[1:]
     for panel, one in zip(shown, axes, strict=True):
         _draw_bars(one, panel, figure)
-    handles, labels = axes[0].get_legend_handles_labels()
-    if handles:
-        drawing.legend(handles, labels, loc="outside lower center", ncols=len(handles))
+    entries = {
+        label: handle
+        for one in axes
+        for handle, label in zip(*one.get_legend_handles_labels(), strict=True)
+    }
+    if entries:
+        handles = list(entries.values())
+        drawing.legend(handles, list(entries), loc="outside lower center", ncols=len(entries))
     return drawing
 
 
@@ -156,16 +165,16 @@ def _draw_bars(axes: Axes, panel: _Panel, figure: PaperFigure) -> None:
         axes.axhspan(
             -panel.noise, panel.noise, color=FAINT, alpha=0.3, lw=0, label="noise of the control"
         )
-    for place, percent in zip(panel.places, percents, strict=True):
-        faster = percent < 0
+    for faster, colour, hatch in ((True, BLUE, None), (False, ORANGE, "////")):
+        chosen = [one for one in zip(panel.places, percents, strict=True) if (one[1] < 0) == faster]
         axes.bar(
-            place,
-            percent,
+            [place for place, _ in chosen],
+            [percent for _, percent in chosen],
             width=0.8,
-            color=BLUE if faster else ORANGE,
+            color=colour,
             edgecolor=INK,
             linewidth=0.4,
-            hatch=None if faster else "////",
+            hatch=hatch,
         )
     axes.axhline(0, color=INK, linewidth=0.7)
     if finding.average is not None:
@@ -176,6 +185,10 @@ def _draw_bars(axes: Axes, panel: _Panel, figure: PaperFigure) -> None:
         for bound in (finding.least, finding.most):
             axes.axhline(bound, color=VERMILION, linestyle=":", linewidth=1, label=label)
             label = "_"
+    # A value of the paper that is far greater than ours would make our bars too short to read.
+    reach = _WIDEST * max(1.0, panel.noise or 0.0, *map(abs, percents))
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(low, -reach), min(high, reach))
     axes.set_ylabel("change (%)")
     _finish(axes, panel)
 

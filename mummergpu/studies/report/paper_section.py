@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.effects import MIXED, NOISE, PolicyEffect, flag_name, policy_effect
+from mummergpu.studies.effects import MIXED, NOISE, UNCLEAR, PolicyEffect, flag_name, policy_effect
 from mummergpu.studies.paper import (
     DEFAULT_CODE,
     DEVICE,
@@ -75,7 +75,7 @@ def _findings_table(studies: Sequence[Study]) -> Table:
 def _effect_cell(effect: PolicyEffect | None) -> str:
     if effect is None:
         return ABSENT
-    noise = f" {effect.verdict}" if effect.verdict in (NOISE, MIXED) else ""
+    noise = f" {effect.verdict}" if effect.verdict in (NOISE, MIXED, UNCLEAR) else ""
     spread = f"({percent_text(effect.least)} to {percent_text(effect.most)})"
     return f"{percent_text(effect.mean)} {spread}{noise}"
 

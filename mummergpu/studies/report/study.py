@@ -90,14 +90,14 @@ class Study:
 
     @property
     def measured_on(self) -> str:
-        """What was measured and how often, for captions."""
+        """How often and how many layouts were measured, for captions."""
         counts = self.timings.run_counts
         least, most = min(counts, default=0), Counter(counts).most_common(1)
         usual = most[0][0] if most else 0
         runs = counted(usual, "run")
         few = f" (at least {least})" if least < usual else ""
         layouts = counted(len(self.timings.policies), "layout")
-        return f"{self.title}: medians of {runs}{few} of {layouts}"
+        return f"medians of {runs}{few} of {layouts}"
 
 
 def make_studies(sweeps: Sequence[Sweep]) -> tuple[Study, ...]:
@@ -122,7 +122,11 @@ def named_layouts(study: Study) -> tuple[NamedLayout, ...]:
 
 def captioned(text: str, studies: Sequence[Study]) -> str:
     """Return a caption that ends with what the studies measured and on what."""
-    return f"{text} Measured: {'; '.join(study.measured_on for study in studies)}."
+    titles: dict[str, list[str]] = {}
+    for study in studies:
+        titles.setdefault(study.measured_on, []).append(study.title)
+    measured = (f"{'; '.join(names)}: {words}" for words, names in titles.items())
+    return f"{text} Measured: {'. '.join(measured)}."
 
 
 def compared(study: Study) -> str:

@@ -125,6 +125,8 @@ def drawn(name: str, caption: str, alternative: str, draw: Callable[[], Figure])
         figure = draw()
         figure.set_facecolor("white")
         png = _saved(figure, "png", {"Software": None})
+        # The parts stay where they were put for the first file.
+        figure.set_layout_engine("none")
         figure.set_facecolor("none")
         for axes in figure.axes:
             axes.set_facecolor("none")

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
-from mummergpu.studies.effects import FASTER, MIXED, NOISE, SLOWER, flag_name, policy_effects
+from mummergpu.studies.effects import (
+    FASTER,
+    MIXED,
+    NOISE,
+    SLOWER,
+    UNCLEAR,
+    flag_name,
+    policy_effects,
+)
 from mummergpu.studies.report.blocks import Block, Paragraph, PointList, Section, Table
 from mummergpu.studies.report.common_layout import common_layouts
 from mummergpu.studies.report.study import (
@@ -28,7 +37,9 @@ from mummergpu.studies.report.words import (
     time_text,
 )
 
-_MOST_CODES = 8
+_MOST_CODES: Final = 8
+_NOISY: Final = 3.0
+"""The coefficient of variation in percent from which a machine counts as noisy."""
 
 
 def summary_section(studies: Sequence[Study]) -> Section:
@@ -164,8 +175,11 @@ def _effect_texts(study: Study) -> list[str]:
         if one.verdict == MIXED
     ]
     texts += [f"Good or bad, as it {MIXED}: {listed(mixed)}."] if mixed else []
-    nothing = [f"{flag_name(one.letter)} ({one.letter})" for one in effects if one.verdict == NOISE]
-    texts += [f"No effect beyond the noise: {listed(nothing)}."] if nothing else []
+    for verdict, words in ((NOISE, "No effect beyond the noise"), (UNCLEAR, f"Effect {UNCLEAR}")):
+        named = [
+            f"{flag_name(one.letter)} ({one.letter})" for one in effects if one.verdict == verdict
+        ]
+        texts += [f"{words}: {listed(named)}."] if named else []
     return texts or ["No two layouts that were measured differ in one policy alone."]
 
 
@@ -173,8 +187,9 @@ def _noise_sentence(study: Study) -> str:
     noise = study.noise_percent
     if noise is None:
         return "How noisy the machine was is not known: the control ran fewer than two times."
-    quiet = "quiet" if noise < 1 else "fairly quiet" if noise < 3 else "noisy"
-    return (
+    quiet = "quiet" if noise < 1 else "fairly quiet" if noise < _NOISY else "noisy"
+    text = (
         f"The machine was {quiet}: {counted(study.timings.noise_runs, 'run')} of the control "
         f"spread by {noise_text(noise)} (coefficient of variation)."
     )
+    return text if noise < _NOISY else f"{text} Sweep again while nothing else runs on it."

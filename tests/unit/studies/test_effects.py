@@ -15,6 +15,7 @@ from mummergpu.studies.effects import (
     MIXED,
     NOISE,
     SLOWER,
+    UNCLEAR,
     PolicyEffect,
     policy_effect,
     policy_effects,
@@ -154,6 +155,14 @@ def test_effects_that_cancel_each_other_are_no_noise() -> None:
     assert effect.is_within_noise
     assert effect.verdict == MIXED
     assert effect_of(product_timings(CPU_CODES), "m").verdict == FASTER
+
+
+def test_without_noise_nothing_is_said_about_a_mean_that_is_not_clear() -> None:
+    assert effect_of(hand_timings(), "m").verdict == UNCLEAR
+    single = {"none": 100.0, "m": 97.0}
+    assert effect_of(noisy(single, ()), "m").verdict == UNCLEAR
+    assert effect_of(noisy(single, (99.0, 101.0)), "m").verdict == FASTER
+    assert effect_of(noisy(single, (96.0, 104.0)), "m").verdict == NOISE
 
 
 def test_the_model_of_known_factors_explains_all() -> None:
