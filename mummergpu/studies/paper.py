@@ -32,7 +32,9 @@ class Finding:
     letter : str
         The letter of the policy.
     stage : str
-        The stage, in the words of a sweep's records.
+        The stage, in the words of a sweep's records. What the paper calls the total computation
+        time is the kernels' here: the copies of the trees take longer than them on today's
+        devices, and would hide what the paper speaks of.
     average : float or None
         The mean change of the time in percent, None if the paper gives none.
     least, most : float or None
@@ -53,7 +55,7 @@ class Finding:
 
 
 FINDINGS: Final = (
-    Finding("r", TOTAL, 0.4, None, None, "slower by an insignificant 0.4% on average", "4.1"),
+    Finding("r", KERNELS, 0.4, None, None, "slower by an insignificant 0.4% on average", "4.1"),
     Finding("Q", "print", 6.6, None, None, "slower by 6.6% on average", "4.2"),
     Finding(
         "Q",
@@ -70,7 +72,7 @@ FINDINGS: Final = (
     Finding("T", "match", -11.0, None, None, "faster by 11% on average", "4.4, Figure 6"),
     Finding(
         "t",
-        TOTAL,
+        KERNELS,
         15.0,
         None,
         None,
@@ -80,7 +82,7 @@ FINDINGS: Final = (
     ),
     Finding(
         "n",
-        TOTAL,
+        KERNELS,
         -5.0,
         -11.0,
         -1.0,
@@ -149,15 +151,15 @@ FIGURES: Final = (
     PaperFigure(
         7,
         "t",
-        TOTAL,
-        "two-dimensional tree, total time",
+        KERNELS,
+        "two-dimensional tree, all kernels",
         "universally slows overall computation time",
     ),
     PaperFigure(
         8,
         "n",
-        TOTAL,
-        "tree reordering, total time",
+        KERNELS,
+        "tree reordering, all kernels",
         "improves running time for all configurations, not only for those with the tree in a "
         "texture",
     ),
