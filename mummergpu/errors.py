@@ -109,3 +109,30 @@ class BackendError(MummergpuError):
 
     def __str__(self) -> str:
         return f"backend '{self.backend}': {self.message}"
+
+
+class LibraryError(MummergpuError):
+    """A library that only some commands need is not installed, or does not work.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it.
+    library : str
+        The name of the library for pip.
+    extra : str
+        The extra of this package that installs it.
+    problem : str
+        Why it cannot be used, in one line.
+    """
+
+    def __init__(self, purpose: str, library: str, extra: str, problem: str) -> None:
+        super().__init__(purpose, library, extra, problem)
+        self.purpose = purpose
+        self.library = library
+        self.extra = extra
+        self.problem = problem
+
+    def __str__(self) -> str:
+        remedy = f"pip install 'mummergpu[{self.extra}]'"
+        return f"{self.purpose} needs {self.library} ({remedy}): {self.problem}"

@@ -19,6 +19,11 @@ REQUIRE_MUMMER = "MUMMERGPU_REQUIRE_MUMMER"
 REQUIRE_SAMTOOLS = "MUMMERGPU_REQUIRE_SAMTOOLS"
 """Set to 1 where a missing ``samtools`` must fail the tests that need it."""
 
+REQUIRE_BROWSER = "MUMMERGPU_REQUIRE_BROWSER"
+"""Set to 1 where a missing browser must fail the tests that open a page in one."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
 REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
 """Set to 1 where tests that compile the kernels must not be skipped."""
 
@@ -103,6 +108,18 @@ def samtools_binary() -> str:
     if path is not None:
         return path
     _do_without("samtools is not installed (Debian: apt-get install samtools)", REQUIRE_SAMTOOLS)
+
+
+@pytest.fixture(scope="session")
+def browser_binary() -> str:
+    """The path of a Chromium, which opens the pages of reports without a window.
+
+    Without it the test is skipped, or fails where `REQUIRE_BROWSER` is set to 1.
+    """
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is not None:
+        return path
+    _do_without("there is no browser (Debian: apt-get install chromium)", REQUIRE_BROWSER)
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ from mummergpu.cli.main_group import (
 )
 from mummergpu.cli.match import run_match
 from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
+from mummergpu.cli.report import report
 from mummergpu.cli.session import Session
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.sweep import sweep
@@ -68,6 +69,7 @@ commands.add_command(
 commands.add_command(workload)
 commands.add_command(doctor)
 commands.add_command(index)
+commands.add_command(report)
 commands.add_command(completion)
 commands.add_command(sweep)
 commands.add_command(tune)

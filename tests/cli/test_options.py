@@ -160,7 +160,7 @@ def test_help_tells_the_options_and_how_we_differ(
     assert "[default: 20]" in text
     assert "mummergpu workload" in text
     assert "--block-size" not in text
-    for verb in ("index", "workload", "doctor", "completion", "match"):
+    for verb in ("index", "workload", "doctor", "completion", "report", "match"):
         assert f"mummergpu {verb} " in text
     assert "write ./index instead" in text
     assert "2 wrong usage, 130 interrupted, 141 nobody reads the output." in text
@@ -169,7 +169,7 @@ def test_help_tells_the_options_and_how_we_differ(
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 200])
-@pytest.mark.parametrize("verb", ["", "index", "workload", "doctor", "completion"])
+@pytest.mark.parametrize("verb", ["", "index", "workload", "doctor", "completion", "report"])
 def test_help_fits_the_terminal(
     verb: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,154 @@
+"""How figures look, and how they become bytes: the same bytes for the same data."""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+
+from mummergpu.studies.report.blocks import Drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK: Final = "#1b1b1b"
+"""The colour of text and lines; on a page they have the colour of the page's text instead."""
+
+FAINT: Final = "#8a8a8a"
+
+BLUE: Final = "#0072b2"
+ORANGE: Final = "#e69f00"
+SKY: Final = "#56b4e9"
+GREEN: Final = "#009e73"
+VERMILION: Final = "#d55e00"
+PURPLE: Final = "#cc79a7"
+"""The colours of Okabe and Ito, which the colour-blind can tell apart."""
+
+SERIES: Final = (BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, FAINT, INK)
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+"""Series differ in their marker as well, for print in grey."""
+
+WIDTH: Final = 7.6
+"""The width of all figures in inches."""
+
+_DOTS_PER_INCH: Final = 150
+_LONGEST_TITLE: Final = 60
+
+_SETTINGS: Final = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8.0,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": False,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "legend.fontsize": 7.0,
+    "legend.frameon": False,
+    "grid.linewidth": 0.5,
+    "grid.alpha": 0.35,
+    "hatch.linewidth": 0.6,
+    "text.parse_math": False,
+    "svg.hashsalt": "mummergpu",
+    "svg.fonttype": "none",
+} | dict.fromkeys(
+    ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"),
+    INK,
+)
+
+
+@contextmanager
+def plain_settings() -> Iterator[None]:
+    """Draw in the style of reports, whatever the user's own settings of matplotlib are."""
+    import matplotlib
+
+    # It would report on standard error that it collects the fonts of the machine.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A name may hold letters that the font lacks; the SVG still has them.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)  # type: ignore[arg-type]
+        yield
+
+
+def new_figure(height: float) -> Figure:
+    """Return an empty figure of a height in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def panels(figure: Figure, count: int, columns: int = 1, share: bool = True) -> Sequence[Axes]:
+    """Return `count` axes, row by row; those of a column share the horizontal axis if asked."""
+    rows = -(-count // columns)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=share)
+    flat: list[Axes] = list(grid.flat)
+    for unused in flat[count:]:
+        unused.set_axis_off()
+    return flat[:count]
+
+
+def short_title(text: str) -> str:
+    """Return a title that fits above a panel."""
+    clean = "".join(letter if letter.isprintable() else " " for letter in text)
+    return clean if len(clean) <= _LONGEST_TITLE else clean[: _LONGEST_TITLE - 3] + "..."
+
+
+def drawn(name: str, caption: str, alternative: str, draw: Callable[[], Figure]) -> Drawing:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    name : str
+        The name of its files, without the ending.
+    caption, alternative : str
+        What it shows and was measured on; and what to read in place of it.
+    draw : function
+        Returns the figure.
+
+    Returns
+    -------
+    Drawing
+        The figure as SVG and PNG.
+    """
+    with plain_settings():
+        figure = draw()
+        figure.set_facecolor("white")
+        png = _saved(figure, "png", {"Software": None})
+        # The parts stay where they were put for the first file.
+        figure.set_layout_engine("none")
+        figure.set_facecolor("none")
+        for axes in figure.axes:
+            axes.set_facecolor("none")
+        svg = _saved(figure, "svg", {"Date": None, "Creator": None, "Format": None, "Type": None})
+    return Drawing(name, caption, alternative, svg, png, _inline(svg, name))
+
+
+def _saved(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _inline(svg: bytes, name: str) -> str:
+    """Return the SVG element without what a page does not need.
+
+    The names in it get that of the figure before them, so that they are unique in a page.
+    """
+    text = svg.decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    return text.replace(INK, "currentColor").strip()

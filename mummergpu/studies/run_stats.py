@@ -1,0 +1,185 @@
+"""The ``--stats`` file of an ordinary run, as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mummergpu.errors import InputError
+from mummergpu.input.files import reading
+from mummergpu.runtime.stats import SCHEMA_VERSION
+from mummergpu.studies.record_types import type_fault
+
+WHOLE_RUN: Final = "end_to_end"
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """What a stage of a run cost.
+
+    Attributes
+    ----------
+    name : str
+        The name of the stage.
+    seconds : float
+        Its seconds, summed over threads.
+    count : int
+        How often it ran.
+    peak_memory_bytes : int
+        The peak memory of the process when it last ended.
+    """
+
+    name: str
+    seconds: float
+    count: int
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True)
+class KernelCost:
+    """What a kernel of a run cost.
+
+    Attributes
+    ----------
+    name : str
+        The name of the kernel.
+    milliseconds : float
+        Its device time, summed over launches.
+    launches : int
+        The number of launches.
+    node_visits : int or None
+        The nodes that its threads visited, if they were counted.
+    registers, local_bytes, occupancy : float or None
+        Registers and bytes of local memory of a thread, and the share of the threads of a
+        multiprocessor that are resident; None if unknown.
+    """
+
+    name: str
+    milliseconds: float
+    launches: int
+    node_visits: int | None
+    registers: float | None
+    local_bytes: float | None
+    occupancy: float | None
+
+
+@dataclass(frozen=True)
+class NamedNumber:
+    """A count or a number of bytes, and its name."""
+
+    name: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of a run, as text."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class RunStats:
+    """What one run did, and what it cost.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    settings : tuple of Setting
+        The configuration of the run.
+    counts, bytes : tuple of NamedNumber
+        What it counted.
+    stages : tuple of StageCost
+        The stages that ran, in the order of the work.
+    kernels : tuple of KernelCost
+        The kernels that ran on a device.
+    peak_memory_bytes : int
+        The peak memory of the process.
+    """
+
+    path: str
+    settings: tuple[Setting, ...]
+    counts: tuple[NamedNumber, ...]
+    bytes: tuple[NamedNumber, ...]
+    stages: tuple[StageCost, ...]
+    kernels: tuple[KernelCost, ...]
+    peak_memory_bytes: int
+
+    def setting(self, name: str) -> str | None:
+        """Return the text of a setting, None if the run has none of that name."""
+        return next((one.text for one in self.settings if one.name == name), None)
+
+
+def read_run_stats(path: Path) -> RunStats:
+    """Read the ``--stats`` file of a run.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    RunStats
+        What it holds.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is not what ``--stats`` writes.
+    """
+    name = str(path)
+    with reading(name), open(path, "rb") as file:
+        content = file.read()
+    try:
+        value = json.loads(content)
+        version = value["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise InputError(f"is of version {version}, and {SCHEMA_VERSION} is known", name)
+        stats = _run_stats(name, value)
+        fault = type_fault(stats)
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not JSON ({error.msg})", name, error.lineno) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"is not a file of --stats ({error})", name) from error
+    if fault:
+        raise InputError(f"is not a file of --stats ({fault})", name)
+    return stats
+
+
+def _run_stats(path: str, value: Mapping[str, Any]) -> RunStats:
+    stages = (
+        StageCost(name, cost["seconds"], cost["count"], cost["peak_memory_bytes"])
+        for name, cost in value["stages"].items()
+    )
+    return RunStats(
+        path,
+        tuple(Setting(name, _text(setting)) for name, setting in value["settings"].items()),
+        tuple(NamedNumber(*item) for item in value["counts"].items()),
+        tuple(NamedNumber(*item) for item in value["bytes"].items()),
+        tuple(stage for stage in stages if stage.count),
+        tuple(_kernel(name, kernel) for name, kernel in value["kernels"].items()),
+        value["peak_memory_bytes"],
+    )
+
+
+def _kernel(name: str, value: Mapping[str, Any]) -> KernelCost:
+    resources = value["resources"]
+    return KernelCost(
+        name,
+        value["milliseconds"],
+        value["launches"],
+        value["node_visits"],
+        resources.get("registers"),
+        resources.get("local_bytes"),
+        resources.get("occupancy"),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,96 @@
+"""The page of a report in a real browser: no request, no script error, every figure drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from helpers.browser import Visit, visit
+from helpers.sweeps import write_cpu_sweep, write_gpu_sweep
+
+from mummergpu.cli.main import main
+
+MEASURE = """
+<pre id="measured"></pre>
+<script>
+console.log("measuring");
+addEventListener("load", () => {
+  const box = (one) => [one.getBoundingClientRect().width, one.getBoundingClientRect().height];
+  document.getElementById("measured").textContent = JSON.stringify({
+    figures: [...document.querySelectorAll("figure svg")].map(box),
+    images: [...document.querySelectorAll("img")].map((one) => one.naturalWidth),
+    breadth: document.documentElement.scrollWidth,
+  });
+});
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report on two sweeps, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("page")
+    write_gpu_sweep(folder / "study" / "gpu", name="<script>alert(1)</script>")
+    write_cpu_sweep(folder / "study" / "cpu")
+    assert main(["report", "-q", str(folder / "study"), "-o", str(folder / "out")]) == 0
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def visited(browser_binary: str, report: Path, tmp_path_factory: pytest.TempPathFactory) -> Visit:
+    """The page, opened from a folder in which there is nothing else."""
+    folder = tmp_path_factory.mktemp("alone")
+    page = folder / "report.html"
+    page.write_bytes((report / "report.html").read_bytes())
+    return visit(browser_binary, page, tmp_path_factory.mktemp("browser"))
+
+
+def test_the_page_asks_for_nothing_and_complains_of_nothing(visited: Visit) -> None:
+    assert visited.requests == set()
+    assert visited.console == []
+    assert "<h2>Summary</h2>" in visited.document
+    assert "<script" not in visited.document
+    targets = re.findall(r'\b(?:src|href|action|data)="([^"]*)"', visited.document)
+    assert targets
+    assert all(target.startswith(("#", "data:")) for target in targets)
+    assert re.findall(r"url\((?!#)|@import", visited.document) == []
+
+
+def test_every_figure_is_there(visited: Visit, report: Path) -> None:
+    names = {path.stem for path in (report / "figures").glob("*.svg")}
+    assert len(names) == 14
+    found = re.findall(r'<figure id="([^"]+)">\s*<div[^>]*><svg', visited.document)
+    assert set(found) == names
+    assert {path.stem for path in (report / "figures").glob("*.png")} == names
+
+
+def test_figures_have_a_size_on_the_page_and_as_files(
+    browser_binary: str, report: Path, tmp_path: Path
+) -> None:
+    files = sorted((report / "figures").iterdir())
+    images = "".join(f'<img src="figures/{path.name}">' for path in files)
+    page = (report / "report.html").read_text()
+    # The page itself allows no script and no image from a file.
+    free = re.sub(r"<meta http-equiv[^>]*>", "", page)
+    measured = report / "measured.html"
+    measured.write_text(free.replace("</body>", images + MEASURE + "</body>"))
+    seen = visit(browser_binary, measured, tmp_path)
+    assert len(seen.console) == 1
+    assert "measuring" in seen.console[0]
+    text = re.search(r'<pre id="measured">(.*?)</pre>', seen.document)
+    assert text
+    sizes = json.loads(text[1])
+    assert len(sizes["figures"]) == len(files) / 2
+    assert all(width > 300 and height > 100 for width, height in sizes["figures"])
+    assert len(sizes["images"]) == len(files)
+    assert min(sizes["images"]) > 300
+
+
+def test_what_a_page_must_not_do_is_noticed(browser_binary: str, tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text('<img src="http://127.0.0.1:9/figure.png"><script>undefined.property;</script>')
+    seen = visit(browser_binary, page, tmp_path / "browser")
+    assert "http://127.0.0.1:9/figure.png" in seen.requests
+    assert any("TypeError" in line for line in seen.console)

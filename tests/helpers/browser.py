@@ -1,0 +1,81 @@
+"""A browser without a window: what it makes of a page, what it complains of, what it asks for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+OF_THE_BROWSER = "not an origin"
+"""What the log names as the origin of a request that no page has made."""
+
+SWITCHES = (
+    "--headless",
+    # Continuous integration runs as root in a container with a small /dev/shm.
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--no-first-run",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=10000",
+    # Nothing leaves this machine.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--window-size=1200,900",
+    "--dump-dom",
+)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What came of opening a page.
+
+    Attributes
+    ----------
+    document : str
+        The document as it was in the end.
+    console : list of str
+        What was written to its console: by its scripts, or by the browser about it.
+    requests : set of str
+        The addresses in the network that it made the browser ask for.
+    """
+
+    document: str
+    console: list[str]
+    requests: set[str]
+
+
+def visit(browser: str, page: Path, folder: Path) -> Visit:
+    """Open a page; `folder` takes the browser's own files."""
+    folder.mkdir(exist_ok=True)
+    log = folder / "requests.json"
+    address = page.resolve().as_uri()
+    own = [f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}"]
+    done = subprocess.run(
+        [browser, *SWITCHES, *own, address],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    return Visit(done.stdout, console, requested(log))
+
+
+def requested(log: Path) -> set[str]:
+    """Return the addresses in the browser's log that a page asked for, not the browser itself.
+
+    Files are not in this log.
+    """
+    events = json.loads(log.read_text())["events"]
+    parameters = [event.get("params", {}) for event in events]
+    return {
+        one["url"]
+        for one in parameters
+        if "url" in one and one.get("initiator", OF_THE_BROWSER) != OF_THE_BROWSER
+    }
