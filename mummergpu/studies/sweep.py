@@ -24,7 +24,7 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree_index import TreeIndex, tree_bytes
 from mummergpu.matching.options import DeviceOptions
-from mummergpu.runtime.memory import MemoryBudget, free_memory
+from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.step_progress import StepProgress
 from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
 from mummergpu.studies.data_set import DataSet
@@ -32,14 +32,11 @@ from mummergpu.studies.measurement import Measurer
 from mummergpu.studies.records import SweepInput, SweepSetup
 from mummergpu.studies.searcher import StudySearcher
 from mummergpu.studies.sweep_folder import SweepFolder
-from mummergpu.studies.tree_store import TreeStore
+from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
 
 DEVICE_ROUNDS: Final = 2
 """How often each combination is visited on a GPU. A visit copies the trees to the device, which
 takes longer than the search."""
-
-SHARE_OF_MEMORY: Final = 0.8
-"""The share of free memory that flat trees may take together."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +117,6 @@ def sweep(
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))
         index = _plan(data, options, searcher)
         layouts = by_layout(options.policies, index.layout.wide)
-        layout_bytes = sum(
-            tree_bytes(page.end - page.begin, data.reference.base_count, index.layout)
-            for page in index.pages
-        )
         records = stack.enter_context(SweepFolder(folder))
         setup = _setup(data, options, searcher, index, executor, records)
         records.begin(setup)
@@ -144,7 +137,7 @@ def sweep(
         measurer = Measurer(searcher, data, index.search_length, executor)
         total = sum(map(len, visits))
         made = _Sweeping(data.name, measurer, records, progress, total)
-        batches = _batches(list(layouts), layout_bytes)
+        batches = _batches(list(layouts), layouts_that_fit(index))
         for number, batch in enumerate(batches):
             notice(f"{data.name}: flattening {len(batch)} layouts, batch {number + 1}")
             made.measure(_visits_of(missing, layouts, batch, number == 0), store, index)
@@ -273,9 +266,9 @@ def _largest(pages: list[Page]) -> int:
     return max(page.end - page.begin for page in pages)
 
 
-def _batches(layouts: list[Layout], layout_bytes: int) -> list[list[Layout]]:
+def _batches(layouts: list[Layout], fitting: int) -> list[list[Layout]]:
     """Divide the layouts into batches whose trees fit in memory, beside those of the control."""
-    at_once = max(1, int(free_memory() * SHARE_OF_MEMORY) // layout_bytes - 1)
+    at_once = max(1, fitting - 1)
     return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,8 +18,13 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.ukkonen import GrownTree, Int32Array
+from mummergpu.index.tree_index import TreeIndex, tree_bytes
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.memory import free_memory
 from mummergpu.sequence.codes import BREAK
+
+SHARE_OF_MEMORY: Final = 0.8
+"""The share of free memory that flat trees may take together."""
 
 MapFunction = Callable[..., Iterable[Any]]
 
@@ -101,6 +106,15 @@ class TreeStore:
         began = time.perf_counter()
         tree = flatten_tree(grown, order, layout, base_before)
         return TreePage(page, tree, codes), time.perf_counter() - began
+
+
+def layouts_that_fit(index: TreeIndex) -> int:
+    """Return how many layouts of all pages of an index fit in free memory together, at least 1."""
+    leaves = index.reference.base_count
+    layout_bytes = sum(
+        tree_bytes(page.end - page.begin, leaves, index.layout) for page in index.pages
+    )
+    return max(1, int(free_memory() * SHARE_OF_MEMORY) // max(1, layout_bytes))
 
 
 def warm_up(builder: str) -> None:

@@ -37,7 +37,7 @@ from mummergpu.studies.measurement import Measurer
 from mummergpu.studies.policy_choice import TunedPolicy
 from mummergpu.studies.records import SweepRun
 from mummergpu.studies.searcher import StudySearcher
-from mummergpu.studies.tree_store import TreeStore
+from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
 
 FINALISTS: Final = 4
 """The combinations that are left for the last round."""
@@ -177,6 +177,8 @@ class _Arms:
         self._name = name
         self._progress = progress
         self._total = total
+        self._flat: dict[Layout, tuple[list[TreePage], dict[str, float]]] = {}
+        self._most_layouts = layouts_that_fit(index)
         progress.begin(0)
 
     def measure(
@@ -184,21 +186,20 @@ class _Arms:
     ) -> dict[str, list[float]]:
         """Return the seconds of the kernels of each run, by combination, in random orders.
 
-        Combinations with the same layout follow each other. While there are many of them, only one
-        layout is in memory at a time.
+        Combinations with the same layout follow each other, and layouts stay in memory while they
+        fit.
         """
         measurer = Measurer(self._searcher, data, self._index.search_length, self._executor)
         times: dict[str, list[float]] = {code: [] for code in codes}
-        flat: dict[Layout, tuple[list[TreePage], dict[str, float]]] = {}
         digests = set()
         for repeat in range(runs):
             shuffled = some.sample(codes, len(codes))
             for layout, same in by_layout(shuffled, self._index.layout.wide).items():
-                if layout not in flat:
-                    if len(codes) > FINALISTS:
-                        flat.clear()
-                    flat[layout] = self._store.flatten(layout)
-                pages, seconds = flat[layout]
+                if layout not in self._flat:
+                    if len(self._flat) >= self._most_layouts:
+                        self._flat.clear()
+                    self._flat[layout] = self._store.flatten(layout)
+                pages, seconds = self._flat[layout]
                 for code in same:
                     measurer.load(code, pages, profile=False)
                     run = measurer.run(PlannedRun(code, "run", repeat), self.count, seconds)
