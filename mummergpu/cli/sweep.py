@@ -134,6 +134,7 @@ def sweep(**given: Any) -> None:
     'mummergpu report DIR' shows the result.
     """
     refuse_unclear_input(given)
+    given["workloads"] = study_workloads(given)
     from mummergpu.studies.searcher import open_searcher
     from mummergpu.studies.sweep import sweep as measure
 
@@ -180,8 +181,6 @@ def refuse_unclear_input(given: dict[str, Any]) -> None:
         raise click.UsageError("Missing argument 'QUERY...'")
     if not given["workloads"] and not given["reference"]:
         raise click.UsageError("Missing argument 'REFERENCE QUERY...', or option '--workload'")
-    if len(set(given["workloads"])) < len(given["workloads"]):
-        raise click.UsageError("a workload is named twice")
     if given["reference"] and given["scale"] != 1.0:
         raise click.UsageError("--scale goes with --workload")
     for one, other in (("both", "reverse"), ("verbose", "quiet")):
@@ -189,6 +188,40 @@ def refuse_unclear_input(given: dict[str, Any]) -> None:
             raise click.UsageError(f"-{one[0]} and -{other[0]} exclude each other")
     if given["cpu"] and given["backend"] == "cuda":
         raise click.UsageError("-C and --backend cuda exclude each other")
+
+
+def study_workloads(given: dict[str, Any]) -> list[str]:
+    """Return the names of the workloads of a study, as they are declared.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+
+    Raises
+    ------
+    OptionError
+        If there is no such workload, or the scale is not possible for it.
+    click.UsageError
+        If a workload is named twice.
+    """
+    if not given["workloads"]:
+        return []
+    from mummergpu.errors import OptionError
+    from mummergpu.workload.declaration import load_declaration
+    from mummergpu.workload.generation import scaled_count
+
+    names = []
+    for word in given["workloads"]:
+        try:
+            declared = load_declaration(word)
+        except OptionError as error:
+            raise OptionError("--workload", error.message) from error
+        scaled_count(declared.queries, given["scale"])
+        names.append(declared.name)
+    if len(set(names)) < len(names):
+        raise click.UsageError("a workload is named twice")
+    return names
 
 
 def step_progress(hidden: bool) -> Any:

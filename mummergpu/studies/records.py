@@ -48,6 +48,17 @@ KERNEL_STAGES: Final = ("match", "print", "ordering")
 
 RecordType = TypeVar("RecordType")
 
+_CLASSES: Final[dict[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "bool": (bool,),
+    "int": (int,),
+    "float": (float, int),
+    "dict": (dict,),
+    "int | None": (int, type(None)),
+    "float | None": (float, int, type(None)),
+}
+"""What JSON gives for the fields of records, by their types without parameters."""
+
 
 @dataclass(frozen=True)
 class KernelRecord:
@@ -282,7 +293,7 @@ def read_sweep(folder: Path) -> Sweep:
 def read_setup(folder: Path) -> SweepSetup:
     """Read what the runs of a sweep have in common; raise `InputError` if it is not valid."""
     path = str(folder / SETUP_FILE)
-    with reading(path), open(path, encoding="utf-8") as file:
+    with reading(path), open(path, "rb") as file:
         text = file.read()
     try:
         value = json.loads(text)
@@ -331,9 +342,14 @@ def run_text(run: SweepRun) -> str:
 
 
 def _record(kind: type[RecordType], value: Mapping[str, Any]) -> RecordType:
-    """Return a record made of a JSON object; raise TypeError if a key is missing or unknown."""
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    unknown = sorted(set(value) - known)
-    if unknown:
-        raise TypeError(f"'{unknown[0]}' is unknown")
+    """Return a record made of a JSON object.
+
+    Raises TypeError if a key is missing or unknown, or a value has another type.
+    """
+    types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
+    for name, content in value.items():
+        if name not in types:
+            raise TypeError(f"'{name}' is unknown")
+        if type(content) not in _CLASSES.get(types[name].partition("[")[0], (type(content),)):
+            raise TypeError(f"'{name}' is not {types[name]}")
     return kind(**value)

@@ -143,7 +143,8 @@ def sweep(
         store = TreeStore(data.reference, index.pages, options.trees.builder, executor.map)
         measurer = Measurer(searcher, data, index.search_length, executor)
         total = sum(map(len, visits))
-        made = _Sweeping(data.name, measurer, records, progress, total)
+        done = total - sum(map(len, missing))
+        made = _Sweeping(data.name, measurer, records, progress, done, total)
         batches = _batches(list(layouts), layout_bytes)
         for number, batch in enumerate(batches):
             notice(f"{data.name}: flattening {len(batch)} layouts, batch {number + 1}")
@@ -160,9 +161,11 @@ class _Sweeping:
         measurer: Measurer,
         records: SweepFolder,
         progress: StepProgress,
+        done: int,
         total: int,
     ) -> None:
         self.count = 0
+        self._done_before = done
         self._name = name
         self._measurer = measurer
         self._records = records
@@ -177,7 +180,7 @@ class _Sweeping:
             layout = Layout.of(Policy.from_code(code), index.layout.wide)
             if layout not in self._flat:
                 self._flat[layout] = store.flatten(layout)
-        self._progress.begin(self._records.count)
+        self._progress.begin(self._done_before + self.count)
         if self._records.control_digest is None:
             first = next((run for visit in visits for run in visit if run.policy == CONTROL), None)
             if first is not None:
@@ -207,7 +210,7 @@ class _Sweeping:
                 )
             self._records.add(run)
             self.count += 1
-            self._progress.step(self._name, self._records.count, self._total)
+            self._progress.step(self._name, self._done_before + self.count, self._total)
 
 
 def _plan(data: DataSet, options: SweepOptions, searcher: StudySearcher) -> TreeIndex:

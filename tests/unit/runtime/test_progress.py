@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mummergpu.runtime.progress import DELAY, NullProgress, Progress, _duration
+from mummergpu.runtime.progress import DELAY, NullProgress, Progress, duration
 
 CLEAR = "\r\x1b[K"
 
@@ -130,5 +130,5 @@ def test_no_progress_shows_only_text(stream: io.StringIO) -> None:
     ("seconds", "text"),
     [(0.2, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (7325, "2 h 2 min"), (-1, "0 s")],
 )
-def test_durations_have_two_units(seconds: float, text: str) -> None:
-    assert _duration(seconds) == text
+def testdurations_have_two_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
