@@ -8,7 +8,7 @@ as the run has ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -306,7 +306,7 @@ def read_setup(folder: Path) -> SweepSetup:
         searched = _record(SweepInput, given | {"strands": tuple(given["strands"])})
         machine = _record(SweepMachine, value.pop("machine"))
         return _record(SweepSetup, value | tuples | {"input": searched, "machine": machine})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"is not the file of a sweep ({error})", path) from error
 
 
@@ -332,7 +332,7 @@ def read_runs(folder: Path) -> Iterator[SweepRun]:
                 name: _record(KernelRecord, kernel) for name, kernel in value["kernels"].items()
             }
             yield _record(SweepRun, value | {"kernels": kernels})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"is not a run of a sweep ({error})", path, number) from error
 
 
@@ -341,11 +341,13 @@ def run_text(run: SweepRun) -> str:
     return json.dumps(asdict(run), separators=(",", ":")) + "\n"
 
 
-def _record(kind: type[RecordType], value: Mapping[str, Any]) -> RecordType:
+def _record(kind: type[RecordType], value: Any) -> RecordType:
     """Return a record made of a JSON object.
 
     Raises TypeError if a key is missing or unknown, or a value has another type.
     """
+    if not isinstance(value, dict):
+        raise TypeError(f"{value} is no object")
     types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     for name, content in value.items():
         if name not in types:

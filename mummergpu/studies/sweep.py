@@ -147,8 +147,11 @@ def sweep(
         made = _Sweeping(data.name, measurer, records, progress, done, total)
         batches = _batches(list(layouts), layout_bytes)
         for number, batch in enumerate(batches):
+            of_batch = _visits_of(missing, layouts, batch, number == 0)
+            if not of_batch:
+                continue
             notice(f"{data.name}: flattening {len(batch)} layouts, batch {number + 1}")
-            made.measure(_visits_of(missing, layouts, batch, number == 0), store, index)
+            made.measure(of_batch, store, index)
         return made.count
 
 
@@ -176,7 +179,7 @@ class _Sweeping:
     def measure(self, visits: list[list[PlannedRun]], store: TreeStore, index: TreeIndex) -> None:
         """Make the runs of some visits, whose trees fit in memory together."""
         self._flat.clear()
-        for code in dict.fromkeys([CONTROL, *(visit[0].policy for visit in visits)]):
+        for code in dict.fromkeys(visit[0].policy for visit in visits):
             layout = Layout.of(Policy.from_code(code), index.layout.wide)
             if layout not in self._flat:
                 self._flat[layout] = store.flatten(layout)
@@ -277,7 +280,10 @@ def _largest(pages: list[Page]) -> int:
 
 
 def _batches(layouts: list[Layout], layout_bytes: int) -> list[list[Layout]]:
-    """Divide the layouts into batches whose trees fit in memory, beside those of the control."""
+    """Divide the layouts into batches whose trees fit in memory, with room for one more.
+
+    The orders of the nodes, and what a search needs, take less than that.
+    """
     at_once = max(1, int(free_memory() * SHARE_OF_MEMORY) // layout_bytes - 1)
     return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
 

@@ -133,4 +133,3 @@ def test_a_workload_is_made_in_memory(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_what_is_no_workload_is_an_error(name: str, scale: float) -> None:
     with pytest.raises(OptionError):
         make_data_set(name, scale, None, 1 << 20, None, FORWARD)
-
