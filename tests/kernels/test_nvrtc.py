@@ -24,6 +24,8 @@ from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
+from mummergpu.studies import gathers
+from mummergpu.studies.gathers import GATHER_PROGRAM
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 LAYOUTS = ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")
@@ -39,7 +41,11 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 TREE_PROGRAM = tree_program(Policy(), wide=False, profile=False)
-PROGRAMS = [pytest.param(TREE_PROGRAM, id="tree"), pytest.param(KMER_PROGRAM, id="kmer")]
+PROGRAMS = [
+    pytest.param(TREE_PROGRAM, id="tree"),
+    pytest.param(KMER_PROGRAM, id="kmer"),
+    pytest.param(GATHER_PROGRAM, id="study"),
+]
 
 
 def kernels_launched(*modules: ModuleType) -> set[str]:
@@ -60,7 +66,8 @@ KERNEL = r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\
 
 def kernels_written(program: ProgramSource) -> set[str]:
     """The kernels that the files of a program define."""
-    texts = program.files(read_sources()).values()
+    files = program.files(read_sources())
+    texts = [files[name] for name in files_included(program)]
     return {name for text in texts for name, _ in re.findall(KERNEL, text)}
 
 
@@ -124,6 +131,11 @@ def test_the_kmer_search_compiles(architecture: str) -> None:
     check_program(KMER_PROGRAM, architecture)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_measurement_of_gathers_compiles(architecture: str) -> None:
+    check_program(GATHER_PROGRAM, architecture)
+
+
 def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
@@ -131,10 +143,13 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_tables = kernels_launched(kmer_search, searching, launches)
     assert for_tables == kernels_written(KMER_PROGRAM)
     assert set(kmer_search.KERNELS) <= for_tables
+    for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
+    assert for_gathers == kernels_written(GATHER_PROGRAM)
 
 
 def test_every_file_is_included_by_a_program() -> None:
-    included = files_included(TREE_PROGRAM) | files_included(KMER_PROGRAM)
+    programs = (TREE_PROGRAM, KMER_PROGRAM, GATHER_PROGRAM)
+    included = {name for program in programs for name in files_included(program)}
     assert included == {*read_sources(), CONSTANTS_HEADER}
 
 

@@ -142,5 +142,5 @@ def test_threads_follow_chains_of_their_own(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(gathers, "follow_records", noted)
     processor_gathers(1 << 14, 1, 3, map)
     assert len(starts) == 2 * 2 * 3
-    assert sorted(sum(starts[:3], [])) == list(range(3 * LANES))
+    assert sorted(start for each in starts[:3] for start in each) == list(range(3 * LANES))
     assert set(tables) == {(2048, 512, 4, 2), (2048, 512, 2, 1024)}
