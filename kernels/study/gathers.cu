@@ -19,12 +19,16 @@ __device__ __forceinline__ uint32 folded(uint4 half) {
     return half.x ^ half.y ^ half.z ^ half.w;
 }
 
-// Follow `gathers` addresses; `read` returns the next address from the number of a record.
+// Follow `gathers` addresses; `read` returns the content of a record from its number.
+//
+// Each thread has keys of its own: else all threads that come to the same record in the same step
+// would go on together, and soon most reads would be answered by a cache.
 template <typename Read>
 __device__ __forceinline__ void follow(uint32 records, uint32 gathers, uint32* result, Read read) {
-    uint32 address = mixed(static_cast<uint32>(grid_thread()));
+    const uint32 key = mixed(static_cast<uint32>(grid_thread()));
+    uint32 address = key;
     for (uint32 number = 0; number < gathers; ++number) {
-        address = mixed(read(__umulhi(address, records)) ^ number);
+        address = mixed(read(__umulhi(address, records)) ^ (key + number));
     }
     // Without a use of the address the compiler would remove the loop.
     if (address == 0) {
@@ -45,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) fill_table(uint32* t
     }
 }
 
-// Read whole records, both halves from one table.
+// Read whole records.
 //
 // table    uint4[2 * records], the records
 // records  their number
@@ -60,8 +64,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     });
 }
 
-// Read whole records, the second halves from a table behind that of the first halves. All,
-// the launch too, is as for `read_merged`.
+// Read the halves of records in two tables. Each parameter is as for `read_merged`: `table` has the
+// first halves, then the second ones; `records`, `gathers` and `result` are the same.
+//
+// Grid: as many threads as are resident at once. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     read_split(const uint4* table, uint32 records, uint32 gathers, uint32* result) {
     follow(records, gathers, result, [=](uint32 record) {
@@ -69,7 +75,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     });
 }
 
-// Read the first half of each record. All, the launch too, is as for `read_merged`.
+// Read one half of each record. The parameters `table`, `records`, `gathers` and `result` are as
+// for `read_merged`.
+//
+// Grid: as many threads as are resident at once. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     read_halves(const uint4* table, uint32 records, uint32 gathers, uint32* result) {
     follow(records, gathers, result,

@@ -79,8 +79,6 @@ def refuse_unclear_input(given: dict[str, Any]) -> None:
         raise click.UsageError("files and --workload exclude each other")
     if given["reference"] and not given["query"]:
         raise click.UsageError("Missing argument 'QUERY...'")
-    if len(set(given["workloads"])) < len(given["workloads"]):
-        raise click.UsageError("a workload is named twice")
     if given["reference"] and given["scale"] is not None:
         raise click.UsageError("--scale goes with --workload")
     for one, other in (("both", "reverse"), ("verbose", "quiet")):
@@ -88,6 +86,40 @@ def refuse_unclear_input(given: dict[str, Any]) -> None:
             raise click.UsageError(f"-{one[0]} and -{other[0]} exclude each other")
     if given["cpu"] and given["backend"] == "cuda":
         raise click.UsageError("-C and --backend cuda exclude each other")
+
+
+def study_workloads(given: dict[str, Any]) -> list[str]:
+    """Return the names of the workloads of a study, as they are declared.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+
+    Raises
+    ------
+    OptionError
+        If there is no such workload, or the scale is not possible for it.
+    click.UsageError
+        If a workload is named twice.
+    """
+    if not given["workloads"]:
+        return []
+    from mummergpu.errors import OptionError
+    from mummergpu.workload.declaration import load_declaration
+    from mummergpu.workload.generation import scaled_count
+
+    names = []
+    for word in given["workloads"]:
+        try:
+            declared = load_declaration(word)
+        except OptionError as error:
+            raise OptionError("--workload", error.message) from error
+        scaled_count(declared.queries, 1.0 if given["scale"] is None else given["scale"])
+        names.append(declared.name)
+    if len(set(names)) < len(names):
+        raise click.UsageError("a workload is named twice")
+    return names
 
 
 def step_progress(hidden: bool) -> StepProgress:

@@ -19,6 +19,7 @@ from mummergpu.cli.study_options import (
     study_data,
     study_device,
     study_trees,
+    study_workloads,
 )
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def sweep(**given: Any) -> None:
     'mummergpu report DIR' shows the result.
     """
     refuse_unclear_input(given)
+    given["workloads"] = study_workloads(given)
     if not given["workloads"] and not given["reference"]:
         raise click.UsageError("Missing argument 'REFERENCE QUERY...', or option '--workload'")
     from mummergpu.studies.searcher import open_searcher

@@ -17,6 +17,7 @@ from mummergpu.cli.study_options import (
     study_data,
     study_device,
     study_trees,
+    study_workloads,
 )
 from mummergpu.cli.tuned_policies import add_tuned, prepare_tuned_file, tuned_file
 
@@ -44,6 +45,7 @@ def tune(**given: Any) -> None:
     Without files or --workload it does so for the four workloads of MUMmerGPU's paper.
     """
     refuse_unclear_input(given)
+    given["workloads"] = study_workloads(given)
     if not given["dry_run"]:
         prepare_tuned_file()
     from mummergpu.studies.searcher import open_searcher

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TextIO
 
 from mummergpu.runtime.progress import CLEAR_LINE, columns_of, duration
@@ -65,11 +66,14 @@ class StepProgress:
         if 0 < fresh and done < total:
             text += f", {duration((now - self._began) * (total - done) / fresh)} left"
         if self._on_terminal:
-            self._stream.write(CLEAR_LINE + text[: columns_of(self._stream) - 1])
+            text = CLEAR_LINE + text[: columns_of(self._stream) - 1]
         else:
-            self._stream.write(text + "\n")
-        self._stream.flush()
-        self._is_visible = self._on_terminal
+            text += "\n"
+        # A closed terminal must not end the job.
+        with suppress(OSError):
+            self._stream.write(text)
+            self._stream.flush()
+            self._is_visible = self._on_terminal
 
     def write_line(self, text: str) -> None:
         """Write a line of text for the user, above the line of progress."""

@@ -37,6 +37,9 @@ DEVICE_KERNELS: Final = {"merged": "read_merged", "split": "read_split", "half":
 
 GATHER_PROGRAM: Final = ProgramSource("study-gathers", "study/gathers.cu")
 
+_KEY: Final = 0x9E3779B1
+"""An odd number; its multiples modulo 2**32 lie far from each other."""
+
 WordArray = npt.NDArray[np.uint64]
 
 
@@ -177,12 +180,18 @@ def follow_records(
     -------
     int
         A number that depends on all that was read.
+
+    Notes
+    -----
+    Each step of each chain has a key of its own. Otherwise chains that come to the same record
+    would go on together or in circles, and the table would seem to fit in a cache.
     """
     for step in range(gathers):
         for lane in range(LANES):
             place = addresses[lane] * stride
             mixed = widened(table[unsigned(place)]) + widened(table[unsigned(place + second)])
-            address = ((mixed + step) & 0xFFFFFFFF) * records >> 32
+            key = (step * LANES + lane) * _KEY
+            address = ((mixed + key) & 0xFFFFFFFF) * records >> 32
             prefetch(table, address * stride)
             prefetch(table, address * stride + second)
             addresses[lane] = address

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -251,17 +252,15 @@ class Snapshot:
             if kernel.launches == earlier.launches:
                 continue
             visits = kernel.node_visits
-            if visits is not None:
-                visits -= earlier.node_visits or 0
-            kernels[name] = KernelRecord(
-                kernel.milliseconds - earlier.milliseconds,
-                kernel.launches - earlier.launches,
-                visits or None,
-                kernel.registers,
-                kernel.local_bytes,
-                kernel.shared_bytes,
-                kernel.occupancy,
+            kernels[name] = replace(
+                kernel,
+                milliseconds=kernel.milliseconds - earlier.milliseconds,
+                launches=kernel.launches - earlier.launches,
+                node_visits=None if visits is None else visits - (earlier.node_visits or 0),
             )
+        if not any(kernel.node_visits for kernel in kernels.values()):
+            # They were counted before, but not since: every search visits nodes.
+            kernels = {name: replace(kernel, node_visits=None) for name, kernel in kernels.items()}
         return Snapshot(
             _differences(self.seconds, before.seconds),
             kernels,

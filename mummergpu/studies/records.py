@@ -8,7 +8,7 @@ as the run has ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -47,6 +47,17 @@ KERNEL_STAGES: Final = ("match", "print", "ordering")
 """The stages whose sum is the time of the kernels."""
 
 RecordType = TypeVar("RecordType")
+
+_CLASSES: Final[dict[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "bool": (bool,),
+    "int": (int,),
+    "float": (float, int),
+    "dict": (dict,),
+    "int | None": (int, type(None)),
+    "float | None": (float, int, type(None)),
+}
+"""What JSON gives for the fields of records, by their types without parameters."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +293,7 @@ def read_sweep(folder: Path) -> Sweep:
 def read_setup(folder: Path) -> SweepSetup:
     """Read what the runs of a sweep have in common; raise `InputError` if it is not valid."""
     path = str(folder / SETUP_FILE)
-    with reading(path), open(path, encoding="utf-8") as file:
+    with reading(path), open(path, "rb") as file:
         text = file.read()
     try:
         value = json.loads(text)
@@ -295,7 +306,7 @@ def read_setup(folder: Path) -> SweepSetup:
         searched = _record(SweepInput, given | {"strands": tuple(given["strands"])})
         machine = _record(SweepMachine, value.pop("machine"))
         return _record(SweepSetup, value | tuples | {"input": searched, "machine": machine})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"is not the file of a sweep ({error})", path) from error
 
 
@@ -321,7 +332,7 @@ def read_runs(folder: Path) -> Iterator[SweepRun]:
                 name: _record(KernelRecord, kernel) for name, kernel in value["kernels"].items()
             }
             yield _record(SweepRun, value | {"kernels": kernels})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"is not a run of a sweep ({error})", path, number) from error
 
 
@@ -330,10 +341,17 @@ def run_text(run: SweepRun) -> str:
     return json.dumps(asdict(run), separators=(",", ":")) + "\n"
 
 
-def _record(kind: type[RecordType], value: Mapping[str, Any]) -> RecordType:
-    """Return a record made of a JSON object; raise TypeError if a key is missing or unknown."""
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    unknown = sorted(set(value) - known)
-    if unknown:
-        raise TypeError(f"'{unknown[0]}' is unknown")
+def _record(kind: type[RecordType], value: Any) -> RecordType:
+    """Return a record made of a JSON object.
+
+    Raises TypeError if a key is missing or unknown, or a value has another type.
+    """
+    if not isinstance(value, dict):
+        raise TypeError(f"{value} is no object")
+    types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
+    for name, content in value.items():
+        if name not in types:
+            raise TypeError(f"'{name}' is unknown")
+        if type(content) not in _CLASSES.get(types[name].partition("[")[0], (type(content),)):
+            raise TypeError(f"'{name}' is not {types[name]}")
     return kind(**value)

@@ -136,11 +136,15 @@ def sweep(
         store = TreeStore(data.reference, index.pages, options.trees.builder, executor.map)
         measurer = Measurer(searcher, data, index.search_length, executor)
         total = sum(map(len, visits))
-        made = _Sweeping(data.name, measurer, records, progress, total)
+        done = total - sum(map(len, missing))
+        made = _Sweeping(data.name, measurer, records, progress, done, total)
         batches = _batches(list(layouts), layouts_that_fit(index))
         for number, batch in enumerate(batches):
+            of_batch = _visits_of(missing, layouts, batch, number == 0)
+            if not of_batch:
+                continue
             notice(f"{data.name}: flattening {len(batch)} layouts, batch {number + 1}")
-            made.measure(_visits_of(missing, layouts, batch, number == 0), store, index)
+            made.measure(of_batch, store, index)
         return made.count
 
 
@@ -153,9 +157,11 @@ class _Sweeping:
         measurer: Measurer,
         records: SweepFolder,
         progress: StepProgress,
+        done: int,
         total: int,
     ) -> None:
         self.count = 0
+        self._done_before = done
         self._name = name
         self._measurer = measurer
         self._records = records
@@ -166,11 +172,11 @@ class _Sweeping:
     def measure(self, visits: list[list[PlannedRun]], store: TreeStore, index: TreeIndex) -> None:
         """Make the runs of some visits, whose trees fit in memory together."""
         self._flat.clear()
-        for code in dict.fromkeys([CONTROL, *(visit[0].policy for visit in visits)]):
+        for code in dict.fromkeys(visit[0].policy for visit in visits):
             layout = Layout.of(Policy.from_code(code), index.layout.wide)
             if layout not in self._flat:
                 self._flat[layout] = store.flatten(layout)
-        self._progress.begin(self._records.count)
+        self._progress.begin(self._done_before + self.count)
         if self._records.control_digest is None:
             first = next((run for visit in visits for run in visit if run.policy == CONTROL), None)
             if first is not None:
@@ -200,7 +206,7 @@ class _Sweeping:
                 )
             self._records.add(run)
             self.count += 1
-            self._progress.step(self._name, self._records.count, self._total)
+            self._progress.step(self._name, self._done_before + self.count, self._total)
 
 
 def _plan(data: DataSet, options: SweepOptions, searcher: StudySearcher) -> TreeIndex:
@@ -267,7 +273,10 @@ def _largest(pages: list[Page]) -> int:
 
 
 def _batches(layouts: list[Layout], fitting: int) -> list[list[Layout]]:
-    """Divide the layouts into batches whose trees fit in memory, beside those of the control."""
+    """Divide the layouts into batches whose trees fit in memory, with room for one more.
+
+    The orders of the nodes, and what a search needs, take less than that.
+    """
     at_once = max(1, fitting - 1)
     return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
 

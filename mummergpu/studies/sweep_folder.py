@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import fcntl
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from mummergpu.errors import InputError, OutputError
+from mummergpu.input.files import reading
 from mummergpu.runtime.output_file import OutputFile
-from mummergpu.studies.combinations import CONTROL, PlannedRun
+from mummergpu.studies.combinations import CONTROL, PlannedRun, every_policy
 from mummergpu.studies.records import (
     RUNS_FILE,
     SETUP_FILE,
@@ -97,7 +99,8 @@ class SweepFolder:
         ------
         InputError
             If the folder holds a sweep of another input, on another device or by another version
-            of the program. Numbers of runs and policies may differ.
+            of the program. Numbers of runs and policies may differ: the folder then has those of
+            both sweeps.
         """
         known = self.setup
         path = self._folder / SETUP_FILE
@@ -114,6 +117,7 @@ class SweepFolder:
                     raise InputError(
                         f"holds a sweep with another {what}; use another folder", str(path)
                     )
+            setup = _both(known, setup)
         if known != setup:
             with OutputFile(str(path)) as file:
                 file.write(setup_text(setup).encode())
@@ -143,8 +147,9 @@ class SweepFolder:
         self.setup = read_setup(self._folder)
         for run in read_runs(self._folder):
             self._note(run)
-        text = self._path.read_bytes()
-        self._file.truncate(text.rfind(b"\n") + 1)
+        with reading(str(self._path)):
+            text = self._path.read_bytes()
+            self._file.truncate(text.rfind(b"\n") + 1)
 
     def _note(self, run: SweepRun) -> None:
         self._done.add(PlannedRun(run.policy, run.kind, run.repeat))
@@ -158,3 +163,15 @@ class SweepFolder:
             with suppress(OSError):
                 self._file.close()
             self._file = None
+
+
+def _both(known: SweepSetup, setup: SweepSetup) -> SweepSetup:
+    """Return the setup of a folder with the runs of an earlier sweep and of one that goes on."""
+    policies = {*known.policies, *setup.policies}
+    return replace(
+        setup,
+        policies=tuple(code for code in every_policy() if code in policies),
+        runs=max(known.runs, setup.runs),
+        control_runs=max(known.control_runs, setup.control_runs),
+        profile=known.profile or setup.profile,
+    )

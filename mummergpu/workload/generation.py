@@ -93,7 +93,7 @@ def generate(
         If a file cannot be written.
     """
     workload = load_declaration(name)
-    count = _scaled(workload.queries, scale)
+    count = scaled_count(workload.queries, scale)
     seed = workload.seed if seed is None else seed
     source = _reference(workload, reference, seed)
     files = WorkloadFiles(
@@ -130,8 +130,26 @@ def _file_name(queries: Reads | Copy) -> str:
     return "reads.fq" if queries.quality else "reads.fa"
 
 
-def _scaled(queries: Reads | Copy, scale: float) -> int:
-    """Return the number of queries at a scale."""
+def scaled_count(queries: Reads | Copy, scale: float) -> int:
+    """Return the number of queries at a scale.
+
+    Parameters
+    ----------
+    queries : Reads or Copy
+        The declaration of the queries.
+    scale : float
+        The factor for the number of reads.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    OptionError
+        If the scale gives no reads or too many, or there are no reads to scale.
+    """
     if not math.isfinite(scale) or scale <= 0:
         raise OptionError("--scale", f"must be a number above 0, not {scale}")
     if isinstance(queries, Copy):

@@ -13,7 +13,7 @@ import pytest
 
 from mummergpu.cli.main import commands, main
 
-VERBS = {"match", "index", "workload", "doctor", "completion", "report"}
+VERBS = {"match", "index", "workload", "doctor", "completion", "report", "sweep", "tune"}
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
 
@@ -79,6 +79,9 @@ def plain(*names: str) -> set[str]:
         (["-q", "index", "in"], {"file,in"}),
         (["workload", "hs"], plain("HS100", "HSILL")),
         (["workload", "-o", ""], {"dir,"}),
+        (["sweep", "--workload", "hs"], plain("HS100", "HSILL")),
+        (["sweep", "-o", ""], {"dir,"}),
+        (["sweep", "--pol"], plain("--policies")),
         (["completion", ""], plain("bash", "zsh", "fish")),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from helpers.host_libraries import host_compiler, prune
 
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.backends.streaming import STREAMS
+
+HERE = Path(__file__).resolve().parent
 
 REQUIRE_CXX = "MUMMERGPU_REQUIRE_CXX"
 """Set to 1 where tests that run the kernels on the host must not be skipped."""
@@ -29,6 +32,26 @@ def cxx() -> str:
     if os.environ.get(REQUIRE_CXX) == "1":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def sanitizing(cxx: str) -> dict[str, str]:
+    """The environment of a program whose kernels are sanitized.
+
+    The sanitizers' runtime must be the first library of a process.
+    """
+    command = [cxx, "-print-file-name=libasan.so"]
+    runtime = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert os.path.isabs(runtime), f"{cxx} has no address sanitizer"
+    folders = [HERE.parents[1], HERE.parent, os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "LD_PRELOAD": runtime,
+        # Python itself never gives back all of its memory.
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
 
 
 @pytest.fixture(scope="session")

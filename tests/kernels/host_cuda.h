@@ -105,6 +105,10 @@ static inline unsigned int __brev(unsigned int value) {
     return reversed;
 }
 
+static inline unsigned int __umulhi(unsigned int one, unsigned int other) {
+    return static_cast<unsigned int>(static_cast<unsigned long long>(one) * other >> 32);
+}
+
 static inline int __clz(unsigned int value) {
     return value == 0 ? 32 : __builtin_clz(value);
 }

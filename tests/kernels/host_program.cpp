@@ -71,6 +71,12 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
 #define KERNEL(kernel) LAUNCH(kernel, threads, false)
 // A kernel that works in warps gets one warp in each block; `threads` is ignored.
 #define WARP_KERNEL(kernel) LAUNCH(kernel, warp::LANES, true)
+#ifdef STUDY_ENGINE
+    KERNEL(fill_table)
+    KERNEL(read_merged)
+    KERNEL(read_split)
+    KERNEL(read_halves)
+#else
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)
     KERNEL(scan_tiles)
@@ -93,6 +99,7 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(sort_candidates)
     KERNEL(sort_long_candidates)
     KERNEL(merge_pages)
+#endif
 #endif
     return 1;
 }

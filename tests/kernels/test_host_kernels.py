@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -22,35 +21,16 @@ LAYOUTS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def runtime(cxx: str) -> str:
-    """The sanitizers' runtime, which must be the first library of a process."""
-    command = [cxx, "-print-file-name=libasan.so"]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert os.path.isabs(found), f"{cxx} has no address sanitizer"
-    return found
-
-
-def run(runtime: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": runtime,
-        # Python itself never gives back all of its memory.
-        "ASAN_OPTIONS": "detect_leaks=0",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
-        "PYTHONPATH": os.pathsep.join(
-            [str(HERE.parents[1]), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
-        ),
-    }
+def run(sanitizing: dict[str, str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", str(HERE / "sanitized_search.py"), str(folder)]
     return subprocess.run(
-        [*command, *words], capture_output=True, text=True, env=environment, timeout=4 * MINUTES
+        [*command, *words], capture_output=True, text=True, env=sanitizing, timeout=4 * MINUTES
     )
 
 
-def check(runtime: str, folder: Path, names: list[str]) -> None:
+def check(sanitizing: dict[str, str], folder: Path, names: list[str]) -> None:
     """Have all cases searched under some policies."""
-    done = run(runtime, folder, *names)
+    done = run(sanitizing, folder, *names)
     report = done.stdout + done.stderr[:5000]
     assert done.returncode == 0, report
     *lines, last = done.stdout.splitlines()
@@ -65,16 +45,16 @@ def check(runtime: str, folder: Path, names: list[str]) -> None:
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_each_pair_of_policies_and_formats_gives_the_matches_of_the_definition(
-    runtime: str, library_folder: Path, part: int
+    sanitizing: dict[str, str], library_folder: Path, part: int
 ) -> None:
     names = [name_of(choice) for choice in pairwise_policies()]
-    check(runtime, library_folder, names[part::2])
+    check(sanitizing, library_folder, names[part::2])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_textures_and_layouts_give_the_matches_of_the_definition(
-    runtime: str, library_folder: Path, layout: str
+    sanitizing: dict[str, str], library_folder: Path, layout: str
 ) -> None:
     """Each set of textures; each with one of the orders of nodes, of which kernels do not know."""
     names = []
@@ -82,16 +62,16 @@ def test_all_textures_and_layouts_give_the_matches_of_the_definition(
         letters = "".join(textures) + layout.replace("none", "").replace("W", "")
         letters += "n" * (sum(map(bool, textures)) % 2)
         names.append((letters or "none") + "W" * ("W" in layout))
-    check(runtime, library_folder, names)
+    check(sanitizing, library_folder, names)
 
 
 @pytest.mark.parametrize(
     "buffer", ["reverse codes", "mem counts", "candidate offsets", "mem offsets", "lengths 0"]
 )
 def test_memory_that_is_one_byte_short_is_noticed(
-    runtime: str, library_folder: Path, buffer: str
+    sanitizing: dict[str, str], library_folder: Path, buffer: str
 ) -> None:
-    done = run(runtime, library_folder, "--short", buffer)
+    done = run(sanitizing, library_folder, "--short", buffer)
     assert done.returncode != 0, done.stdout
     assert "heap-buffer-overflow" in done.stderr
     # What lies after the reversed codes is zeroed before a kernel comes to it.
@@ -99,7 +79,9 @@ def test_memory_that_is_one_byte_short_is_noticed(
     assert re.search(rf"#0 .*{where}", done.stderr)
 
 
-def test_what_the_language_does_not_define_is_noticed(runtime: str, tmp_path: Path) -> None:
-    done = run(runtime, tmp_path, "--overflow")
+def test_what_the_language_does_not_define_is_noticed(
+    sanitizing: dict[str, str], tmp_path: Path
+) -> None:
+    done = run(sanitizing, tmp_path, "--overflow")
     assert done.returncode != 0, done.stdout
     assert "signed integer overflow" in done.stderr

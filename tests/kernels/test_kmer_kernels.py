@@ -6,7 +6,6 @@ First under the sanitizers, held to the definition of a match; then without them
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -59,21 +58,8 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
-def sanitized(cxx: str, library_folder: Path) -> Callable[..., str]:
-    """Runs the program under the sanitizers, whose runtime must be the first library."""
-    command = [cxx, "-print-file-name=libasan.so"]
-    runtime = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert os.path.isabs(runtime), f"{cxx} has no address sanitizer"
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": runtime,
-        # Python itself never gives back all of its memory.
-        "ASAN_OPTIONS": "detect_leaks=0",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
-        "PYTHONPATH": os.pathsep.join(
-            [str(HERE.parents[1]), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
-        ),
-    }
+def sanitized(sanitizing: dict[str, str], library_folder: Path) -> Callable[..., str]:
+    """Runs the program under the sanitizers."""
 
     def run(*words: str) -> str:
         command = [
@@ -84,7 +70,7 @@ def sanitized(cxx: str, library_folder: Path) -> Callable[..., str]:
             str(library_folder),
         ]
         done = subprocess.run(
-            [*command, *words], capture_output=True, text=True, env=environment, timeout=240
+            [*command, *words], capture_output=True, text=True, env=sanitizing, timeout=240
         )
         assert done.returncode == 0, done.stdout + done.stderr[:5000]
         return done.stdout

@@ -1,0 +1,390 @@
+"""The command ``sweep``: whole sweeps of a small reference, interruptions and user errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.studies import planned_in, wanted
+
+from mummergpu.cli.main import main
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.policy import Policy
+from mummergpu.studies.combinations import CONTROL, differing_policies
+from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, Sweep, read_sweep
+from mummergpu.workload import generation
+from mummergpu.workload.declaration import Workload
+
+ALL = differing_policies("cpu")
+SHORT = "--runs 1 --repeat-control 0 --policies m -t 2"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a reference of two records, and reads of both strands."""
+    folder = tmp_path_factory.mktemp("made")
+    some = random.Random(11)
+    records = ["".join(some.choices("ACGT", k=1500)) for _ in range(2)]
+    records[1] = records[1][:700] + "N" * 9 + records[0][200:500] + records[1][700:]
+    text = "".join(f">record{n}\n{record}\n" for n, record in enumerate(records))
+    (folder / "r.fa").write_text(text)
+    complement = str.maketrans("ACGTN", "TGCAN")
+    reads = [record[start : start + 90] for record in records for start in range(0, 1400, 70)]
+    reads += [read.translate(complement)[::-1] for read in reads[::3]]
+    (folder / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))
+    (folder / "more.fa").write_text(f">more\n{records[0][100:180]}\n")
+    (folder / "none.fa").write_text("")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def inside(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
+
+
+def swept(words: str, folder: Path) -> Sweep:
+    """Sweep with the processor; return what was recorded."""
+    assert main(["sweep", "-C", "-o", str(folder), *words.split()]) == 0
+    return read_sweep(folder)
+
+
+def error_of(words: str, code: int, capfd: pytest.CaptureFixture[str]) -> str:
+    """Return the message of a command that fails; it is one line, and all that is said."""
+    capfd.readouterr()
+    assert main(["sweep", *words.split()]) == code
+    out, err = capfd.readouterr()
+    start = "mummergpu: error: "
+    assert out == "" and err.startswith(start) and err.count("\n") == 1, err
+    return err.removeprefix(start).rstrip("\n")
+
+
+def mems_of(words: str, capfd: pytest.CaptureFixture[str]) -> int:
+    """How many matches an ordinary run finds."""
+    capfd.readouterr()
+    assert main(["-q", "-C", *words.split()]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    return sum(not line.startswith(">") for line in lines)
+
+
+def test_all_layouts_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    sweep = swept("r.fa q.fa --runs 2 --repeat-control 3", tmp_path / "out")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines()[-2:] == [
+        f"mummergpu: r.fa: 35 runs are new in {tmp_path / 'out'}",
+        f"mummergpu: to see them: mummergpu report {tmp_path / 'out'}",
+    ]
+    assert planned_in(tmp_path / "out") == wanted(ALL, 2, 3)
+    assert {run.mems for run in sweep.runs} == {mems_of("r.fa q.fa", capfd)}
+    assert sweep.setup.policies == tuple(ALL)
+    given = sweep.setup.input
+    assert (given.name, given.minimum_length, given.strands) == ("r.fa", 20, ("forward",))
+    assert (given.reference_records, given.query_count, given.pages) == (2, 54, 1)
+    assert (given.address_bits, given.page_size) == (24, 8 << 20)
+    assert (sweep.setup.runs, sweep.setup.control_runs, sweep.setup.seed) == (2, 3, 1)
+    machine = sweep.setup.machine
+    assert machine.backend == "cpu" and machine.threads == len(os.sched_getaffinity(0))
+    assert all(rate > 1e5 for rate in machine.gathers_per_second.values())
+    assert set(machine.gathers_per_second) == {"merged", "split"}
+    main(["sweep", "-C", "-o", str(tmp_path / "out"), "r.fa", "q.fa", "--runs", "2"])
+    # Seven further runs of the control, as by default.
+    assert planned_in(tmp_path / "out") == wanted(ALL, 2, 10)
+
+
+def test_five_runs_and_ten_of_the_control_are_made_by_default(tmp_path: Path) -> None:
+    swept("r.fa q.fa -q --policies m", tmp_path)
+    assert planned_in(tmp_path) == wanted([CONTROL, "m"], 5, 10)
+
+
+def test_a_second_time_there_is_nothing_to_do(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    swept(f"r.fa q.fa {SHORT}", tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    capfd.readouterr()
+    swept(f"r.fa q.fa {SHORT}", tmp_path)
+    assert f"r.fa: all runs were already in {tmp_path}\n" in capfd.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_quiet_is_quiet(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    swept(f"r.fa q.fa -q {SHORT}", tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_verbose_tells_what_is_done(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    swept(f"r.fa q.fa -v --page-size 500 {SHORT}", tmp_path)
+    err = capfd.readouterr().err
+    pages = read_sweep(tmp_path).setup.input.pages
+    assert pages > 5
+    assert f"mummergpu: r.fa: building the trees of {pages} pages\n" in err
+    assert "mummergpu: r.fa: flattening 2 layouts, batch 1\n" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        ("-b", "-b"),
+        ("-r -l 31", "-r -l 31"),
+        ("-b -l 12 --page-size 700", "-b -l 12"),
+        ("-b --address-bits 32", "-b"),
+        ("--page-size auto --builder sa", ""),
+        ("--any-letters more.fa", "more.fa"),
+        ("-t 1 --seed 9", ""),
+        ("-t 3", ""),
+    ],
+)
+def test_options_of_the_search_are_heeded(
+    words: str, plain: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    short = SHORT.replace(" -t 2", "" if "-t" in words else " -t 2")
+    runs = swept(f"r.fa q.fa -q {words} {short}", tmp_path).runs
+    assert {run.mems for run in runs} == {mems_of(f"r.fa q.fa {plain}", capfd)}
+    given, setup = read_sweep(tmp_path).setup.input, read_sweep(tmp_path).setup
+    both = {"-b": ("forward", "reverse"), "-r": ("reverse",)}.get(words[:2], ("forward",))
+    assert given.strands == both
+    assert given.address_bits == (32 if "32" in words else 24)
+    assert given.pages == (1 if "700" not in words else 5)
+    assert setup.machine.threads == (int(words[3]) if words[:2] == "-t" else 2)
+    assert setup.seed == (9 if "seed" in words else 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("none", "none"),
+        ("t*,m", "none t tn m"),
+        ("Tn,QRTn", "none Tn QRTn"),
+        ("?", "none n t r m"),
+    ],
+)
+def test_policies_are_chosen(words: str, expected: str, tmp_path: Path) -> None:
+    given = ["--policies", words, "--runs", "1", "--repeat-control", "0", "-q", "-t", "2"]
+    assert main(["sweep", "-C", "r.fa", "q.fa", "-o", str(tmp_path), *given]) == 0
+    assert planned_in(tmp_path) == wanted(expected.split(), 1, 0)
+    # On the processor, a policy with textures is searched as one without.
+    sizes: dict[Layout, set[int]] = {}
+    for run in read_sweep(tmp_path).runs:
+        sizes.setdefault(Layout.of(Policy.from_code(run.policy)), set()).add(run.bytes["trees"])
+    assert all(len(each) == 1 for each in sizes.values())
+
+
+def test_workloads_get_a_folder_each(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = generation.load_declaration
+
+    def smaller(name: str) -> Workload:
+        declared = small(name)
+        return replace(declared, genome=replace(declared.genome, length=30_000))
+
+    monkeypatch.setattr(generation, "load_declaration", smaller)
+    words = f"--workload lmono --workload SSUIS --scale 0.0005 {SHORT}"
+    assert main(["sweep", "-C", "-o", str(tmp_path / "out"), *words.split()]) == 0
+    err = capfd.readouterr().err
+    assert sorted(os.listdir(tmp_path / "out")) == ["LMONO", "SSUIS"]
+    lengths = {}
+    for name in ("LMONO", "SSUIS"):
+        folder = tmp_path / "out" / name
+        assert planned_in(folder) == wanted([CONTROL, "m"], 1, 0)
+        given = read_sweep(folder).setup.input
+        assert (given.name, given.reference_bases) == (name, 30_000)
+        lengths[name] = given.minimum_length
+        assert f"mummergpu: {name}: 2 runs are new in {folder}\n" in err
+    assert lengths == {"LMONO": 20, "SSUIS": 10}
+    assert f"to see them: mummergpu report {tmp_path / 'out'}\n" in err
+    words = f"--workload SSUIS -l 33 --scale 0.0005 {SHORT}"
+    assert main(["sweep", "-C", "-o", str(tmp_path / "one"), *words.split()]) == 0
+    assert sorted(os.listdir(tmp_path / "one")) == [RUNS_FILE, SETUP_FILE]
+    assert read_sweep(tmp_path / "one").setup.input.minimum_length == 33
+
+
+@pytest.mark.slow
+def test_whole_workloads_are_measured(tmp_path: Path) -> None:
+    words = f"--workload LMONO --workload SSUIS --scale 0.0005 -q {SHORT}"
+    assert main(["sweep", "-C", "-o", str(tmp_path), *words.split()]) == 0
+    for name, bases in (("LMONO", 2_944_528), ("SSUIS", 2_007_491)):
+        given = read_sweep(tmp_path / name).setup.input
+        assert given.reference_bases == bases
+        assert planned_in(tmp_path / name) == wanted([CONTROL, "m"], 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("r.fa q.fa", 2, "Missing option '-o' / '--output' (see mummergpu --help)"),
+        ("-o OUT", 2, "Missing argument 'REFERENCE QUERY...', or option '--workload' (see"),
+        ("-o OUT r.fa", 2, "Missing argument 'QUERY...' (see"),
+        ("-o OUT r.fa q.fa --workload LMONO", 2, "files and --workload exclude each other"),
+        ("-o OUT r.fa q.fa --scale 0.5", 2, "--scale goes with --workload"),
+        ("-o OUT --workload LMONO --workload lmono", 2, "a workload is named twice"),
+        ("-o OUT --workload LMONO --workload X", 2, "--workload: there is no workload 'X'"),
+        ("-o OUT --workload LMONO --scale 0", 2, "--scale: must be a number above 0, not 0.0"),
+        ("-o OUT --workload LMONO --scale nan", 2, "--scale: must be a number above 0"),
+        ("-o OUT --workload GENOMES --scale 0.5", 2, "--scale: this workload has no reads"),
+        ("-o OUT r.fa q.fa -b -r", 2, "-b and -r exclude each other"),
+        ("-o OUT r.fa q.fa -q -v", 2, "-v and -q exclude each other"),
+        ("-o OUT r.fa q.fa -C --backend cuda", 2, "-C and --backend cuda exclude each other"),
+        ("-o OUT -C r.fa q.fa --policies T*", 2, "--policies: no policy on the cpu matches 'T*'"),
+        ("-o OUT -C r.fa q.fa --policies mX", 2, "--policies: 'mX' is not made of"),
+        ("-o OUT -C r.fa q.fa --runs 0", 2, "Invalid value for '--runs': 0 is not in the range"),
+        ("-o OUT -C r.fa q.fa --repeat-control -1", 2, "Invalid value for '--repeat-control'"),
+        ("-o OUT -C r.fa q.fa -l 0", 2, "Invalid value for '-l'"),
+        ("-o OUT -C r.fa q.fa --page-size 2G", 2, "--page-size: a page can have at most"),
+        ("-o OUT -C r.fa q.fa --page-size 9M --address-bits 24", 2, "--address-bits: 24 allow"),
+        ("-o OUT -C r.fa q.fa --policy m", 2, "No such option"),
+        ("-o OUT -C no.fa q.fa", 1, "no.fa: no such file or directory"),
+        ("-o OUT -C r.fa no.fa", 1, "no.fa: no such file or directory"),
+        ("-o OUT -C r.fa none.fa", 1, "none.fa: "),
+        ("-o OUT -C none.fa q.fa", 1, "none.fa: "),
+        ("-o r.fa -C r.fa q.fa", 1, "r.fa/runs.jsonl: cannot be written: File exists"),
+    ],
+)
+def test_user_errors_are_one_line(
+    words: str, code: int, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    told = error_of(words.replace("OUT", str(folder)), code, capfd)
+    assert told.startswith(message)
+    assert not folder.exists()
+
+
+def test_unclear_input_is_refused_before_anything_is_opened(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mummergpu.studies.searcher.open_searcher", None)
+    monkeypatch.setattr(generation, "generate", None)
+    for words in ("--workload LMONO --workload X", "--workload X", "--workload LMONO --scale -1"):
+        error_of(f"{words} -o {tmp_path / 'out'}", 2, capfd)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_of_another_sweep_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    swept(f"r.fa q.fa -q {SHORT}", tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    others = {
+        "r.fa more.fa": "input",
+        "r.fa q.fa -b": "input",
+        "r.fa q.fa -l 21": "input",
+        "r.fa q.fa --page-size 700": "input",
+    }
+    for words, what in others.items():
+        told = error_of(f"-o {tmp_path} -C {words} {SHORT}", 1, capfd)
+        assert told == (
+            f"{tmp_path / SETUP_FILE}: holds a sweep with another {what}; use another folder"
+        )
+    short = SHORT.replace("-t 2", "-t 1")
+    told = error_of(f"-o {tmp_path} -C r.fa q.fa {short}", 1, capfd)
+    assert "another number of threads" in told
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_damaged_folder_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    swept(f"r.fa q.fa -q {SHORT}", tmp_path)
+    with open(tmp_path / RUNS_FILE, "a") as file:
+        file.write("nonsense\n")
+    told = error_of(f"-o {tmp_path} -C r.fa q.fa {SHORT}", 1, capfd)
+    assert told.startswith(f"{tmp_path / RUNS_FILE}:3: is not a run of a sweep (")
+    (tmp_path / SETUP_FILE).write_text("{")
+    told = error_of(f"-o {tmp_path} -C r.fa q.fa {SHORT}", 1, capfd)
+    assert told.startswith(f"{tmp_path / SETUP_FILE}: is not the file of a sweep (")
+
+
+def test_the_help_tells_all_options(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--help"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    for option in (
+        *("--workload NAME", "--scale", "-l, --min-length N", "-b", "-r", "-o, --output DIR"),
+        *("--policies CODES", "--runs", "--repeat-control N", "--seed N", "--profile"),
+        *("--backend", "-C", "-t, --threads N", "--page-size", "--address-bits", "--builder"),
+        *("--device", "--gpu-memory", "-v", "-q"),
+    ):
+        assert option in out, option
+    assert "runs.jsonl" in out and "mummergpu report" in out
+
+
+class Sweeping:
+    """A sweep in a process of its own, in the middle of its runs."""
+
+    def __init__(self, folder: Path, words: str, lines: int) -> None:
+        command = [sys.executable, "-m", "mummergpu", "sweep", "-C", "-o", str(folder)]
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*command, *words.split()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            # What is started in the background of a shell inherits that SIGINT is ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        until = time.monotonic() + 120
+        while self.count() < lines:
+            assert self.process.poll() is None and time.monotonic() < until
+            time.sleep(0.005)
+
+    def count(self) -> int:
+        path = self.folder / RUNS_FILE
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def end_by(self, number: signal.Signals) -> tuple[int, bytes]:
+        """Send a signal; return the exit code and what was said."""
+        self.process.send_signal(number)
+        _, err = self.process.communicate(timeout=60)
+        return self.process.returncode, err
+
+
+LONG = "r.fa q.fa -t 2 -q --runs 40 --repeat-control 60"
+
+
+def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
+    lines = 1
+    for _ in range(3):
+        sweeping = Sweeping(tmp_path, LONG, lines)
+        assert sweeping.end_by(signal.SIGKILL) == (-signal.SIGKILL, b"")
+        # Some runs are made while a process looks at the file and sends the signal.
+        lines = sweeping.count() + 20
+    recorded = sweeping.count()
+    assert 40 < recorded < 700
+    before = (tmp_path / RUNS_FILE).read_bytes()
+    sweep = swept(LONG, tmp_path)
+    assert planned_in(tmp_path) == wanted(ALL, 40, 60)
+    whole = before[: before.rindex(b"\n") + 1]
+    assert (tmp_path / RUNS_FILE).read_bytes().startswith(whole)
+    assert len({run.digest for run in sweep.runs}) == 1
+    assert sorted(os.listdir(tmp_path)) == [RUNS_FILE, SETUP_FILE]
+
+
+def test_an_interrupt_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
+    sweeping = Sweeping(tmp_path, LONG, 10)
+    code, err = sweeping.end_by(signal.SIGINT)
+    assert (code, err) == (130, b"mummergpu: interrupted\n")
+    text = (tmp_path / RUNS_FILE).read_bytes()
+    lines = text[: text.rindex(b"\n") + 1].splitlines()
+    assert Counter(json.loads(line)["digest"] for line in lines).total() == len(lines) >= 10
+    swept(LONG, tmp_path)
+    assert planned_in(tmp_path) == wanted(ALL, 40, 60)
+
+
+def test_two_sweeps_do_not_write_to_one_folder(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sweeping = Sweeping(tmp_path, LONG.replace("40", "4000"), 3)
+    try:
+        told = error_of(f"-C -o {tmp_path} {LONG}", 1, capfd)
+        assert told == f"{tmp_path / RUNS_FILE}: another sweep is writing to it"
+        assert sweeping.process.poll() is None
+    finally:
+        sweeping.end_by(signal.SIGKILL)

@@ -1,0 +1,103 @@
+"""A sweep of a tiny workload on the device."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from helpers.studies import planned_in, wanted
+
+from mummergpu.cuda.device import Device
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.studies.combinations import PlannedRun
+from mummergpu.studies.gathers import DEVICE_KERNELS, device_gathers
+from mummergpu.studies.records import read_sweep
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+CODES = ["none", "m", "QRTmrtn"]
+WORKLOAD = "--workload SSUIS --scale 0.01 --policies QRTmrtn,m --repeat-control 2".split()
+
+
+def sweep_into(folder: Path, *words: str) -> str:
+    command = [sys.executable, "-m", "mummergpu", "sweep", *WORKLOAD, "-o", str(folder), *words]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stderr
+
+
+def test_a_sweep_measures_three_policies(tmp_path: Path) -> None:
+    words = ["--backend", "cuda", "--runs", "3", "--profile", "-b"]
+    assert "16 runs" not in sweep_into(tmp_path / "gpu", *words)
+    sweep = read_sweep(tmp_path / "gpu")
+    expected = wanted(CODES, 3, 2)
+    expected.update(PlannedRun(code, "profile", 0) for code in CODES)
+    assert planned_in(tmp_path / "gpu") == expected
+    machine = sweep.setup.machine
+    assert machine.backend == "cuda" and machine.multiprocessors > 0
+    assert machine.architecture.startswith("sm_")
+    assert {"driver's CUDA", "pycuda"} <= set(machine.versions)
+    rates = machine.gathers_per_second
+    assert rates["half"] > rates["split"] > 1e7 and rates["merged"] > 1e7
+    assert len({(run.mems, run.digest, run.candidate_matches) for run in sweep.runs}) == 1
+    for run in sweep.runs:
+        stages = {*("build", "order", "flatten", "upload", "match", "print"), "search"}
+        assert set(run.seconds) == stages | {"ordering", "download"}
+        assert all(value > 0 for name, value in run.seconds.items() if name != "ordering")
+        if run.kind != "profile":
+            assert run.seconds["match"] + run.seconds["print"] < run.seconds["search"]
+        kernels = run.kernels
+        assert kernels["match_kernel"].registers and kernels["match_kernel"].local_bytes == 0
+        assert 0 < (kernels["match_kernel"].occupancy or 0) <= 1
+        assert bool(kernels["match_kernel"].node_visits) == (run.kind == "profile")
+        assert run.bytes["to_device"] > run.bytes["trees"] > 0
+    visits = {
+        run.kernels["match_kernel"].node_visits for run in sweep.runs[:] if run.kind == "profile"
+    }
+    assert len(visits) == 1, "the layout does not matter"
+    registers = {run.policy: run.kernels["match_kernel"].registers for run in sweep.runs}
+    assert len(set(registers.values())) > 1
+    for run in sweep.runs:
+        assert (
+            run.kernels["match_kernel"].registers == registers[run.policy] or run.kind == "profile"
+        )
+    assert "all runs were already in" in sweep_into(tmp_path / "gpu", *words)
+    # What the processor finds is the same.
+    sweep_into(tmp_path / "cpu", "-C", "--runs", "1", "-b")
+    on_cpu = read_sweep(tmp_path / "cpu")
+    assert {run.digest for run in on_cpu.runs} == {sweep.runs[0].digest}
+    assert on_cpu.setup.input == sweep.setup.input
+
+
+def test_a_sweep_that_was_cut_short_goes_on(tmp_path: Path) -> None:
+    words = ["--backend", "cuda", "--runs", "3"]
+    sweep_into(tmp_path, *words)
+    path = tmp_path / "runs.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]) + lines[4][:50])
+    assert "7 runs are new" in sweep_into(tmp_path, *words)
+    assert planned_in(tmp_path) == wanted(CODES, 3, 2)
+
+
+def test_pages_and_the_wide_format_are_measured(tmp_path: Path) -> None:
+    digests = Counter[str]()
+    for number, words in enumerate((["--page-size", "300k"], ["--address-bits", "32"], [])):
+        folder = tmp_path / str(number)
+        sweep_into(folder, "--backend", "cuda", "--runs", "1", *words)
+        digests.update({run.digest for run in read_sweep(folder).runs})
+    assert list(digests.values()) == [3]
+
+
+def test_larger_tables_are_not_read_faster(cuda_device: None, tmp_path: Path) -> None:
+    """Chains that meet go on apart: a table beyond the caches stays beyond them."""
+    from mummergpu.cuda.pycuda_device import PycudaDevice
+
+    device: Device = PycudaDevice(0)
+    cache = KernelCache(tmp_path, print)
+    small = device_gathers(device, cache, 1 << 20, 3)
+    large = device_gathers(device, cache, 1 << 30, 3)
+    device.close()
+    assert set(small) == set(large) == set(DEVICE_KERNELS)
+    for name, rate in large.items():
+        assert 1e7 < rate < small[name]

@@ -1,0 +1,115 @@
+"""The trees of a study: grown once, and in each layout what an ordinary run would build."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from helpers.opened_backends import GENOME
+from helpers.search_cases import SearchCase
+from helpers.trees import LAYOUTS, WIDE_LAYOUTS, reference_of
+
+from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.layout import Layout
+from mummergpu.runtime.stats import Stats
+from mummergpu.studies import tree_store
+from mummergpu.studies.tree_store import TreeStore
+
+ONE_PAGE = SearchCase("one page", GENOME.records, GENOME.queries, 6)
+LENGTHS = {len(record) for record in GENOME.records}
+
+
+def store_of(case: SearchCase, builder: str = "ukkonen") -> TreeStore:
+    return TreeStore(reference_of(list(case.records)), case.page_plan, builder, map)
+
+
+def differences(store: TreeStore, case: SearchCase, layout: Layout) -> list[str]:
+    """Say in what the pages of a store are not those of an ordinary run."""
+    reference = reference_of(list(case.records))
+    pages, _ = store.flatten(layout)
+    found = []
+    assert [page.page for page in pages] == case.page_plan
+    for page in pages:
+        expected = build_page(reference, page.page, layout, Stats())
+        for name, value in vars(expected.tree).items():
+            if not np.array_equal(getattr(page.tree, name), value):
+                found.append(f"page {page.page.index}: {name}")
+        if not np.array_equal(page.joined_reference, reference.codes):
+            found.append("the reference")
+    return found
+
+
+@pytest.mark.parametrize("case", [GENOME, ONE_PAGE], ids=lambda case: case.name)
+@pytest.mark.parametrize("builder", ["ukkonen", "sa"])
+def test_pages_are_those_of_an_ordinary_run(case: SearchCase, builder: str) -> None:
+    store = store_of(case, builder)
+    for layout in LAYOUTS:
+        assert differences(store, case, layout) == []
+
+
+def test_pages_of_the_wide_format_are_those_of_an_ordinary_run() -> None:
+    store = store_of(ONE_PAGE)
+    for layout in WIDE_LAYOUTS:
+        assert differences(store, ONE_PAGE, layout) == []
+
+
+def test_a_tree_is_flattened_as_often_as_asked_for() -> None:
+    store = store_of(GENOME)
+    for layout in (LAYOUTS[5], LAYOUTS[2], LAYOUTS[5]):
+        assert differences(store, GENOME, layout) == []
+
+
+def test_growing_and_ordering_happen_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = {"grown": 0, "ordered": 0, "flattened": 0}
+
+    def counted(name: str, function):
+        def count(*given):
+            calls[name] += 1
+            return function(*given)
+
+        return count
+
+    # What has warmed up a store is not counted.
+    monkeypatch.setattr(tree_store, "warm_up", lambda builder: None)
+    grow = counted("grown", tree_store.BUILDERS["ukkonen"])
+    monkeypatch.setattr(tree_store, "BUILDERS", {"ukkonen": grow})
+    monkeypatch.setattr(tree_store, "order_nodes", counted("ordered", tree_store.order_nodes))
+    monkeypatch.setattr(tree_store, "flatten_tree", counted("flattened", tree_store.flatten_tree))
+    store = store_of(GENOME)
+    pages = len(GENOME.page_plan)
+    assert pages >= 5
+    assert calls == {"grown": pages, "ordered": 0, "flattened": 0}
+    seconds = [store.flatten(layout)[1] for layout in LAYOUTS]
+    assert calls == {"grown": pages, "ordered": 2 * pages, "flattened": 16 * pages}
+    assert {each["build"] for each in seconds} == {store.build_seconds}
+    for reordered in (False, True):
+        of_order = {
+            each["order"]
+            for each, layout in zip(seconds, LAYOUTS, strict=True)
+            if layout.node_reordering == reordered
+        }
+        assert len(of_order) == 1
+    assert len({each["flatten"] for each in seconds}) == 16
+    assert all(set(each) == {"build", "order", "flatten"} for each in seconds)
+    assert all(value > 0 for each in seconds for value in each.values())
+
+
+def test_seconds_are_summed_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def tick() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    monkeypatch.setattr(tree_store.time, "perf_counter", tick)
+    store = store_of(GENOME)
+    pages = float(len(GENOME.page_plan))
+    assert store.flatten(LAYOUTS[3])[1] == {"build": pages, "order": pages, "flatten": pages}
+
+
+def test_threads_make_the_same_trees() -> None:
+    with ThreadPoolExecutor(3) as pool:
+        reference = reference_of(list(GENOME.records))
+        store = TreeStore(reference, GENOME.page_plan, "ukkonen", pool.map)
+        assert differences(store, GENOME, LAYOUTS[7]) == []
