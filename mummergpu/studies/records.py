@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from mummergpu.errors import InputError
 from mummergpu.input.files import reading
+from mummergpu.studies.record_types import type_fault
 
 SCHEMA_VERSION: Final = 1
 """Increased when a key changes its name or meaning."""
@@ -47,17 +48,6 @@ KERNEL_STAGES: Final = ("match", "print", "ordering")
 """The stages whose sum is the time of the kernels."""
 
 RecordType = TypeVar("RecordType")
-
-_CLASSES: Final[dict[str, tuple[type, ...]]] = {
-    "str": (str,),
-    "bool": (bool,),
-    "int": (int,),
-    "float": (float, int),
-    "dict": (dict,),
-    "int | None": (int, type(None)),
-    "float | None": (float, int, type(None)),
-}
-"""What JSON gives for the fields of records, by their types without parameters."""
 
 
 @dataclass(frozen=True)
@@ -303,8 +293,8 @@ def read_setup(folder: Path) -> SweepSetup:
         del value["schema_version"]
         tuples = {"policies": tuple(value["policies"])}
         given = value.pop("input")
-        searched = _record(SweepInput, given | {"strands": tuple(given["strands"])})
-        machine = _record(SweepMachine, value.pop("machine"))
+        searched = _record(SweepInput, given | {"strands": tuple(given["strands"])}, "input.")
+        machine = _record(SweepMachine, value.pop("machine"), "machine.")
         return _record(SweepSetup, value | tuples | {"input": searched, "machine": machine})
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"is not the file of a sweep ({error})", path) from error
@@ -329,7 +319,8 @@ def read_runs(folder: Path) -> Iterator[SweepRun]:
         try:
             value = json.loads(line)
             kernels = {
-                name: _record(KernelRecord, kernel) for name, kernel in value["kernels"].items()
+                name: _record(KernelRecord, kernel, f"kernels.{name}.")
+                for name, kernel in value["kernels"].items()
             }
             yield _record(SweepRun, value | {"kernels": kernels})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -341,17 +332,19 @@ def run_text(run: SweepRun) -> str:
     return json.dumps(asdict(run), separators=(",", ":")) + "\n"
 
 
-def _record(kind: type[RecordType], value: Any) -> RecordType:
-    """Return a record made of a JSON object.
+def _record(kind: type[RecordType], value: Any, path: str = "") -> RecordType:
+    """Return a record made of a JSON object; `path` leads to it, with a dot at its end.
 
     Raises TypeError if a key is missing or unknown, or a value has another type.
     """
     if not isinstance(value, dict):
         raise TypeError(f"{value} is no object")
-    types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
-    for name, content in value.items():
-        if name not in types:
-            raise TypeError(f"'{name}' is unknown")
-        if type(content) not in _CLASSES.get(types[name].partition("[")[0], (type(content),)):
-            raise TypeError(f"'{name}' is not {types[name]}")
-    return kind(**value)
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    unknown = sorted(set(value) - known)
+    if unknown:
+        raise TypeError(f"'{unknown[0]}' is unknown")
+    record = kind(**value)
+    fault = type_fault(record, path)
+    if fault:
+        raise TypeError(fault)
+    return record

@@ -9,7 +9,6 @@ from pathlib import Path
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.files import reading
-from mummergpu.studies.record_types import type_fault
 from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, Sweep, read_runs, read_setup
 from mummergpu.studies.run_stats import RunStats, read_run_stats
 
@@ -60,7 +59,7 @@ def read_inputs(paths: Sequence[str]) -> ReportInputs:
 
 
 def read_checked_sweep(folder: Path) -> Sweep:
-    """Read a sweep, and check the types of its values and its policies.
+    """Read a sweep, and check its policies.
 
     Parameters
     ----------
@@ -79,13 +78,13 @@ def read_checked_sweep(folder: Path) -> Sweep:
         If a file is damaged; it names the line of a run.
     """
     setup = read_setup(folder)
-    fault = type_fault(setup) or next(filter(None, map(_code_fault, setup.policies)), None)
+    fault = next(filter(None, map(_code_fault, setup.policies)), None)
     if fault:
         raise InputError(f"is not the file of a sweep ({fault})", str(folder / SETUP_FILE))
     path = folder / RUNS_FILE
     runs = tuple(read_runs(folder)) if path.exists() else ()
     for number, run in enumerate(runs, 1):
-        fault = type_fault(run) or _code_fault(run.policy)
+        fault = _code_fault(run.policy)
         if fault:
             raise InputError(f"is not a run of a sweep ({fault})", str(path), number)
     return Sweep(folder, setup, runs)
