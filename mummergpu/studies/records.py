@@ -2,12 +2,14 @@
 
 A folder of a sweep holds two files. `SETUP_FILE` is one JSON object (`SweepSetup`): the input, the
 options and the machine. `RUNS_FILE` has one JSON object on each line (`SweepRun`), written as soon
-as the run has ended.
+as the run has ended. A finished sweep may be kept with compressed runs (`COMPRESSED_RUNS_FILE`).
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,6 +24,7 @@ SCHEMA_VERSION: Final = 1
 
 SETUP_FILE: Final = "sweep.json"
 RUNS_FILE: Final = "runs.jsonl"
+COMPRESSED_RUNS_FILE: Final = RUNS_FILE + ".gz"
 
 STAGES: Final = (
     "build",
@@ -312,9 +315,15 @@ def read_runs(folder: Path) -> Iterator[SweepRun]:
     -----
     A process that was killed may have written the last line in part.
     """
-    path = str(folder / RUNS_FILE)
+    path = str(runs_file(folder))
     with reading(path), open(path, "rb") as file:
-        lines = file.read().split(b"\n")
+        content = file.read()
+    if path.endswith(".gz"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"cannot be decompressed ({error})", path) from error
+    lines = content.split(b"\n")
     for number, line in enumerate(lines[:-1], 1):
         try:
             value = json.loads(line)
@@ -325,6 +334,12 @@ def read_runs(folder: Path) -> Iterator[SweepRun]:
             yield _record(SweepRun, value | {"kernels": kernels})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"is not a run of a sweep ({error})", path, number) from error
+
+
+def runs_file(folder: Path) -> Path:
+    """Return the file of a sweep's runs: the plain one, or the compressed one if it is alone."""
+    plain, compressed = folder / RUNS_FILE, folder / COMPRESSED_RUNS_FILE
+    return compressed if compressed.exists() and not plain.exists() else plain
 
 
 def run_text(run: SweepRun) -> str:

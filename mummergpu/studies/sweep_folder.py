@@ -21,6 +21,7 @@ from mummergpu.studies.records import (
     read_runs,
     read_setup,
     run_text,
+    runs_file,
     setup_text,
 )
 
@@ -62,6 +63,9 @@ class SweepFolder:
         self.count = 0
 
     def __enter__(self) -> Self:
+        if runs_file(self._folder).suffix == ".gz":
+            message = "holds the compressed runs of a finished sweep; use another folder"
+            raise InputError(message, str(self._folder))
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = open(self._path, "ab")

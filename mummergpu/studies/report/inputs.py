@@ -9,7 +9,7 @@ from pathlib import Path
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.files import reading
-from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, Sweep, read_runs, read_setup
+from mummergpu.studies.records import SETUP_FILE, Sweep, read_runs, read_setup, runs_file
 from mummergpu.studies.run_stats import RunStats, read_run_stats
 
 
@@ -81,7 +81,7 @@ def read_checked_sweep(folder: Path) -> Sweep:
     fault = next(filter(None, map(_code_fault, setup.policies)), None)
     if fault:
         raise InputError(f"is not the file of a sweep ({fault})", str(folder / SETUP_FILE))
-    path = folder / RUNS_FILE
+    path = runs_file(folder)
     runs = tuple(read_runs(folder)) if path.exists() else ()
     for number, run in enumerate(runs, 1):
         fault = _code_fault(run.policy)

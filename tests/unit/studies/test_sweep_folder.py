@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from helpers.studies import some_run, some_setup
 from mummergpu.errors import InputError, OutputError
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.records import (
+    COMPRESSED_RUNS_FILE,
     RUNS_FILE,
     SETUP_FILE,
     KernelRecord,
@@ -63,6 +65,22 @@ def test_what_was_written_is_read(folder: Path) -> None:
     assert (sweep.folder, sweep.setup, list(sweep.runs)) == (folder, some_setup(), RUNS)
     assert begun(folder) == RUNS
     assert sorted(os.listdir(folder)) == [RUNS_FILE, SETUP_FILE]
+
+
+def test_compressed_runs_are_read_and_not_added_to(folder: Path) -> None:
+    plain = folder / RUNS_FILE
+    compressed = folder / COMPRESSED_RUNS_FILE
+    text = gzip.compress(plain.read_bytes())
+    compressed.write_bytes(text)
+    plain.unlink()
+    assert list(read_sweep(folder).runs) == RUNS
+    with pytest.raises(InputError, match="holds the compressed runs of a finished sweep"):
+        SweepFolder(folder).__enter__()
+    for damaged in (text[:-9], text[:20] + b"?" + text[21:], b"no gzip"):
+        compressed.write_bytes(damaged)
+        with pytest.raises(InputError, match="cannot be decompressed") as caught:
+            read_sweep(folder)
+        assert caught.value.path == str(compressed)
 
 
 def test_a_run_is_on_disk_as_soon_as_it_is_added(folder: Path) -> None:
