@@ -110,7 +110,7 @@ def sweep(**given: Any) -> None:
     try:
         options = _sweep_options(given, searcher)
         for data, folder in _data_sets(given, searcher):
-            made = measure(data, options, searcher, folder, progress, notice)
+            made = measure(data, options, searcher, folder, progress)
             progress.write_line(
                 f"{PROGRAM}: {data.name}: {made:,} runs are new in {folder}"
                 if made
@@ -134,7 +134,6 @@ def _sweep_options(given: dict[str, Any], searcher: StudySearcher) -> SweepOptio
         profile=given["profile"],
         threads=given["threads"],
         trees=study_trees(given),
-        device=study_device(given),
     )
 
 

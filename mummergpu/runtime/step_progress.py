@@ -16,6 +16,10 @@ DRAW_INTERVAL: Final = 0.2
 """Seconds between two updates of the line on a terminal."""
 
 
+FEWEST_STEPS: Final = 3
+"""The steps after which the time left is told; the first ones compile and fill caches."""
+
+
 class StepProgress:
     """Reports the steps of a job: one line that is rewritten on a terminal, else a line at times.
 
@@ -63,7 +67,7 @@ class StepProgress:
         self._last_shown = now
         text = f"mummergpu: {label}: {done:,} of {total:,} runs, {done / total:.0%}"
         fresh = done - self._done_before
-        if 0 < fresh and done < total:
+        if fresh >= FEWEST_STEPS and done < total:
             text += f", {duration((now - self._began) * (total - done) / fresh)} left"
         if self._on_terminal:
             text = CLEAR_LINE + text[: columns_of(self._stream) - 1]

@@ -7,7 +7,6 @@ of the control. A sweep that was interrupted goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,7 +22,6 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree_index import TreeIndex, tree_bytes
-from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.step_progress import StepProgress
 from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
@@ -59,8 +57,6 @@ class SweepOptions:
         The threads of the host.
     trees : TreeOptions
         The pages and the format of the trees; its policy is not used.
-    device : DeviceOptions
-        The device, if the backend is one.
     """
 
     policies: tuple[str, ...]
@@ -70,7 +66,6 @@ class SweepOptions:
     profile: bool = False
     threads: int = 1
     trees: TreeOptions = field(default_factory=TreeOptions)
-    device: DeviceOptions = field(default_factory=DeviceOptions)
 
 
 def sweep(
@@ -79,7 +74,6 @@ def sweep(
     searcher: StudySearcher,
     folder: Path,
     progress: StepProgress,
-    notice: Callable[[str], None],
 ) -> int:
     """Measure all combinations of policies on a data set.
 
@@ -96,8 +90,6 @@ def sweep(
         sweep, they are not repeated.
     progress : StepProgress
         Shows how many runs are done.
-    notice : callable
-        Receives messages, shown with -v.
 
     Returns
     -------
@@ -132,7 +124,7 @@ def sweep(
         missing = [visit for visit in missing if visit]
         if not missing:
             return 0
-        notice(f"{data.name}: building the trees of {len(index.pages)} pages")
+        progress.write_line(f"mummergpu: {data.name}: building {_pages(len(index.pages))} of trees")
         store = TreeStore(data.reference, index.pages, options.trees.builder, executor.map)
         measurer = Measurer(searcher, data, index.search_length, executor)
         total = sum(map(len, visits))
@@ -143,7 +135,7 @@ def sweep(
             of_batch = _visits_of(missing, layouts, batch, number == 0)
             if not of_batch:
                 continue
-            notice(f"{data.name}: flattening {len(batch)} layouts, batch {number + 1}")
+            progress.write_line(f"mummergpu: {data.name}: laying them out in {len(batch)} ways")
             made.measure(of_batch, store, index)
         return made.count
 
@@ -266,6 +258,10 @@ def _setup(
         ),
         machine=searcher.machine(options.threads, gathers),
     )
+
+
+def _pages(count: int) -> str:
+    return "one page" if count == 1 else f"{count} pages"
 
 
 def _largest(pages: list[Page]) -> int:

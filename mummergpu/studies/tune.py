@@ -120,6 +120,7 @@ def tune(
         budget = MemoryBudget.of(None, searcher.backend.page_memory)
         index = TreeIndex.plan(data.reference, trees, data.minimum_length, budget, threads)
         searcher.compile_programs(codes, index.layout.wide, profile=False)
+        progress.write_line(f"mummergpu: {data.name}: building trees for {len(codes)} layouts")
         store = TreeStore(data.reference, index.pages, trees.builder, executor.map)
         rounds = _rounds(data, len(codes))
         total = _planned_runs(len(codes), len(rounds))

@@ -122,13 +122,13 @@ def test_quiet_is_quiet(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     assert capfd.readouterr() == ("", "")
 
 
-def test_verbose_tells_what_is_done(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    swept(f"r.fa q.fa -v --page-size 500 {SHORT}", tmp_path)
+def test_it_is_told_what_is_done(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    swept(f"r.fa q.fa --page-size 500 {SHORT}", tmp_path)
     err = capfd.readouterr().err
     pages = read_sweep(tmp_path).setup.input.pages
     assert pages > 5
-    assert f"mummergpu: r.fa: building the trees of {pages} pages\n" in err
-    assert "mummergpu: r.fa: flattening 2 layouts, batch 1\n" in err
+    assert f"mummergpu: r.fa: building {pages} pages of trees\n" in err
+    assert "mummergpu: r.fa: laying them out in 2 ways\n" in err
 
 
 @pytest.mark.parametrize(

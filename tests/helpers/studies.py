@@ -89,7 +89,7 @@ def sweep_into(
     """Sweep; return the number of new runs."""
     given = QuickSearcher() if searcher is None else searcher
     try:
-        return sweep(data, options, given, folder, progress or Steps(), lambda line: None)
+        return sweep(data, options, given, folder, progress or Steps())
     finally:
         if searcher is None:
             given.close()

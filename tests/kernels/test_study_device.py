@@ -158,8 +158,8 @@ def test_bytes_are_those_of_the_trees_the_queries_and_the_matches(studied: Studi
 
 
 def test_nodes_are_counted_in_profile_runs_alone(studied: Studied) -> None:
-    given = [("m", False), ("m", True), ("m", False), (NO_POLICY, True), ("m", True)]
-    plain, profile, after, split, again = studied.measure(given)
+    given = [("m", False), ("m", True), ("m", False), (NO_POLICY, True), ("n", True), ("m", True)]
+    plain, profile, after, split, reordered, again = studied.measure(given)
     for run in (plain, after):
         assert {kernel.node_visits for kernel in run.kernels.values()} == {None}
     visits = {name: kernel.node_visits for name, kernel in profile.kernels.items()}
@@ -168,7 +168,7 @@ def test_nodes_are_counted_in_profile_runs_alone(studied: Studied) -> None:
     assert all((visits[name] or 0) > 0 for name in COUNTED - {"write_mems"})
     assert visits["write_mems"] == 0
     # Those of the runs before and of the warm-up do not count, and layouts do not matter.
-    for run in (again, split):
+    for run in (again, split, reordered):
         assert {name: kernel.node_visits for name, kernel in run.kernels.items()} == visits
     assert len({run.digest for run in (plain, profile, after, split, again)}) == 1
 

@@ -47,14 +47,15 @@ def test_lines_follow_each_other_where_there_is_no_terminal(clock: Clock) -> Non
     stream = Sink()
     progress = StepProgress(stream, False, clock)
     progress.begin(0)
-    for done in (1, 2, 4):
+    for done in (1, 2, 3, 4):
         clock.now += 10
         progress.step("x", done, 4)
     progress.write_line("end")
     progress.close()
     assert stream.getvalue() == (
-        "mummergpu: x: 1 of 4 runs, 25%, 30 s left\n"
-        "mummergpu: x: 2 of 4 runs, 50%, 20 s left\n"
+        "mummergpu: x: 1 of 4 runs, 25%\n"
+        "mummergpu: x: 2 of 4 runs, 50%\n"
+        "mummergpu: x: 3 of 4 runs, 75%, 10 s left\n"
         "mummergpu: x: 4 of 4 runs, 100%\n"
         "end\n"
     )
@@ -66,15 +67,15 @@ def test_a_line_is_rewritten_and_erased_on_a_terminal(clock: Clock) -> None:
     progress.begin(0)
     progress.write_line("early")
     clock.now += 1
-    progress.step("x", 1, 3)
+    progress.step("x", 3, 5)
     clock.now += 1
-    progress.step("x", 2, 3)
+    progress.step("x", 4, 5)
     progress.write_line("text")
     progress.close()
     assert stream.getvalue() == (
         "early\n"
-        f"{CLEAR}mummergpu: x: 1 of 3 runs, 33%, 2 s left"
-        f"{CLEAR}mummergpu: x: 2 of 3 runs, 67%, 1 s left"
+        f"{CLEAR}mummergpu: x: 3 of 5 runs, 60%, 1 s left"
+        f"{CLEAR}mummergpu: x: 4 of 5 runs, 80%, 0 s left"
         f"{CLEAR}text\n"
     )
 
