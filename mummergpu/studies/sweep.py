@@ -147,7 +147,8 @@ def sweep(
         made = _Sweeping(data.name, measurer, records, progress, done, total)
         batches = _batches(list(layouts), layout_bytes)
         for number, batch in enumerate(batches):
-            of_batch = _visits_of(missing, layouts, batch, number == 0)
+            codes = {code for layout in batch for code in layouts[layout]}
+            of_batch = [visit for visit in missing if visit[0].policy in codes]
             if not of_batch:
                 continue
             notice(f"{data.name}: flattening {len(batch)} layouts, batch {number + 1}")
@@ -286,18 +287,3 @@ def _batches(layouts: list[Layout], layout_bytes: int) -> list[list[Layout]]:
     """
     at_once = max(1, int(free_memory() * SHARE_OF_MEMORY) // layout_bytes - 1)
     return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
-
-
-def _visits_of(
-    visits: list[list[PlannedRun]],
-    layouts: dict[Layout, list[str]],
-    batch: list[Layout],
-    is_first: bool,
-) -> list[list[PlannedRun]]:
-    """Return the visits of the combinations of a batch; the first has the control's others."""
-    codes = {code for layout in batch for code in layouts[layout]}
-    return [
-        visit
-        for visit in visits
-        if (is_first if visit[0].kind == "control" else visit[0].policy in codes)
-    ]
