@@ -197,8 +197,7 @@ def workload_figures(
         "node_visits": visits,
         "match_node_visits_per_second": visited,
         "gathers_per_second": gathers,
-        "match_visits_over_gathers": visited
-        / gathers["merged_32" if "m" in best else "split_16_and_16"],
+        "match_visits_over_gathers": visited / gathers["merged" if "m" in best else "split"],
         "policies": policies,
     }
 

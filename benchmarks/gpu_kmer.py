@@ -112,7 +112,7 @@ def floor_of(
     gathers = gathers_of(workload, page)
     # What is read at random: the table, and 16 bytes for 32 bases of the reference.
     touched = page.table.byte_count + page.joined_reference.size // 2
-    rate = gather_rates(touched, runs)["half_16"]
+    rate = gather_rates(touched, runs)["half"]
     block = workload.block
     return {
         "gathers": gathers,
