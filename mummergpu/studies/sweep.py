@@ -131,8 +131,9 @@ def sweep(
         done = total - sum(map(len, missing))
         made = _Sweeping(data.name, measurer, records, progress, done, total)
         batches = _batches(list(layouts), layouts_that_fit(index))
-        for number, batch in enumerate(batches):
-            of_batch = _visits_of(missing, layouts, batch, number == 0)
+        for batch in batches:
+            codes = {code for layout in batch for code in layouts[layout]}
+            of_batch = [visit for visit in missing if visit[0].policy in codes]
             if not of_batch:
                 continue
             progress.write_line(f"mummergpu: {data.name}: laying them out in {len(batch)} ways")
@@ -275,18 +276,3 @@ def _batches(layouts: list[Layout], fitting: int) -> list[list[Layout]]:
     """
     at_once = max(1, fitting - 1)
     return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
-
-
-def _visits_of(
-    visits: list[list[PlannedRun]],
-    layouts: dict[Layout, list[str]],
-    batch: list[Layout],
-    is_first: bool,
-) -> list[list[PlannedRun]]:
-    """Return the visits of the combinations of a batch; the first has the control's others."""
-    codes = {code for layout in batch for code in layouts[layout]}
-    return [
-        visit
-        for visit in visits
-        if (is_first if visit[0].kind == "control" else visit[0].policy in codes)
-    ]

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helpers.host_device import HostDevice, HostProgram, everything_given_back
+from helpers.host_device import HostDevice, HostMark, HostProgram, everything_given_back
 from helpers.opened_backends import GENOME
 from helpers.search_cases import STRANDS, SearchCase
 from helpers.studies import Steps, data_of, options_of, planned_in, sweep_into, wanted
@@ -322,6 +322,15 @@ def test_gathers_of_a_device(compiler: WatchedCompiler) -> None:
     expected = {"fill_table": 1, **dict.fromkeys(DEVICE_KERNELS.values(), 5)}
     assert Counter(device.launches) == expected
     assert not device.buffers and not device.streams
+
+
+def test_the_median_of_all_launches_but_the_first_counts(
+    compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = iter([4.0, 2.0, 50.0] * len(DEVICE_KERNELS))
+    monkeypatch.setattr(HostMark, "milliseconds_since", lambda *given: next(lengths))
+    rates = device_gathers(HostDevice(), compiler, 1000, 3)  # type: ignore[arg-type]
+    assert rates == dict.fromkeys(DEVICE_KERNELS, 3 * 256 * DEVICE_GATHERS * 1000.0 / 4.0)
 
 
 def test_gathers_are_measured_on_a_table_of_the_size(
