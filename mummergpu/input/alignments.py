@@ -1,4 +1,4 @@
-"""Reads from SAM, BAM and CRAM through htslib, on the strand that was sequenced."""
+"""Reads from SAM and CRAM through htslib, on the strand that was sequenced."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOSING_FAULT: Final = "Closing failed"
 
 
 class AlignmentReader:
-    """Reads the primary records of SAM, BAM or CRAM, block by block.
+    """Reads the primary records of SAM or CRAM, block by block.
 
     Parameters
     ----------

@@ -165,9 +165,9 @@ class Input:
     file : file
         The open file.
     source : Source
-        The bytes of the file; for BAM or CRAM they start at the first byte.
+        The bytes of the file; for CRAM they start at the first byte.
     text : TextStream
-        The text of the file from its first byte, if it is FASTA, FASTQ or SAM.
+        The content of the file from its first byte, decompressed, unless it is CRAM.
     is_compressed : bool
         Whether the file is gzipped, as BAM is; `text` is then decompressed.
 
@@ -188,7 +188,7 @@ class Input:
             self.is_compressed = magic.startswith(_GZIP)
             self.text = TextStream(self._text(), path)
             self.format = Format.CRAM if magic.startswith(b"CRAM") else self._detect()
-            if self.format in (Format.BAM, Format.CRAM):
+            if self.format is Format.CRAM:
                 self.source.rewind()
             self.source.commit()
         except BaseException:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.alignments import AlignmentReader
+from mummergpu.input.bam import BamReader
 from mummergpu.input.files import (
     STANDARD_INPUT,
     EmptyInputError,
@@ -225,7 +226,9 @@ class QueryReader:
             finally:
                 reader.close()
 
-    def _reader_of(self, file: Input) -> RecordReader | AlignmentReader:
+    def _reader_of(self, file: Input) -> RecordReader | AlignmentReader | BamReader:
+        if file.format is Format.BAM:
+            return BamReader(file, self._limits)
         if file.format.is_alignment:
             return AlignmentReader(file, self._limits)
         return RecordReader(

@@ -89,7 +89,10 @@ def test_alignments_are_told_from_their_first_bytes(tmp_path: Path) -> None:
         with Input(write(tmp_path, content)) as file:
             assert file.format is expected
             assert file.format.is_alignment
-            assert file.source.read() == content
+            if expected is Format.CRAM:
+                assert file.source.read() == content
+            else:
+                assert file.text.read() == gzip.decompress(content)
     assert not Format.FASTQ.is_alignment
 
 
