@@ -249,9 +249,15 @@ def extend_match(
     int
         `length` plus the number of bases after it that match too.
     """
+    most = min(end - start, joined_reference.size - reference_start)
+    while length + STEP <= most:
+        run = _extend_lanes_right(codes, start + length, joined_reference, reference_start + length)
+        length += run
+        if run < STEP:
+            return length
+    # Neither sequence needs a margin here: a step could read beyond its end.
     while (
-        start + length < end
-        and reference_start + length < joined_reference.size
+        length < most
         and codes[start + length] != BREAK
         and codes[start + length] == joined_reference[reference_start + length]
     ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from helpers.loops import each
@@ -13,6 +15,7 @@ from mummergpu.sequence.extension import (
     MAXIMUM_KMER_LENGTH,
     STEP,
     extend_left,
+    extend_match,
     extend_right,
     kmer_at,
 )
@@ -152,3 +155,28 @@ def test_a_break_counts_just_within_the_kmer(length: int) -> None:
         codes[place] = BREAK
         expected = -1 if place < length else 4**length - 1
         assert kmer_at(with_margins(codes_of(codes)), MARGIN, length) == expected
+
+
+@EXAMPLES
+@given(data=st.data())
+def test_a_match_is_followed_to_the_first_difference(data: st.DataObject) -> None:
+    """Neither sequence has margins, and nothing outside them is compared."""
+    common = data.draw(st.integers(0, 200))
+    some = random.Random(data.draw(st.integers(0, 1 << 20)))
+    shared = some.choices(range(4), k=common)
+    texts = []
+    for _ in range(2):
+        before = some.choices(range(4), k=data.draw(st.integers(0, 40)))
+        rest = data.draw(st.lists(st.integers(0, 4), max_size=40))
+        texts.append((len(before), np.array([*before, *shared, *rest], dtype=np.uint8)))
+    (start, codes), (reference_start, reference) = texts
+    known = data.draw(st.integers(0, common))
+    end = data.draw(st.integers(start + known, codes.size))
+    expected = known
+    while (
+        start + expected < end
+        and reference_start + expected < reference.size
+        and codes[start + expected] == reference[reference_start + expected] != BREAK
+    ):
+        expected += 1
+    assert extend_match(reference, codes, start, end, reference_start, known) == expected
