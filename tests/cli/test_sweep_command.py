@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.browser import visit
 from helpers.studies import planned_in, wanted
 
 from mummergpu.cli.main import main
@@ -365,6 +367,21 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
     assert (tmp_path / RUNS_FILE).read_bytes().startswith(whole)
     assert len({run.digest for run in sweep.runs}) == 1
     assert sorted(os.listdir(tmp_path)) == [RUNS_FILE, SETUP_FILE]
+
+
+def test_a_sweep_that_went_on_is_reported(browser_binary: str, tmp_path: Path) -> None:
+    """From a reference and reads to a page in a browser, with a kill on the way."""
+    folder = tmp_path / "study"
+    words = "r.fa q.fa -t 2 -q --runs 6 --repeat-control 9"
+    Sweeping(folder, words, 5).end_by(signal.SIGKILL)
+    swept(words, folder)
+    assert main(["report", "-q", str(folder)]) == 0
+    seen = visit(browser_binary, folder / "report.html", tmp_path / "browser")
+    assert (seen.requests, seen.console) == (set(), [])
+    assert "medians of 6 runs of 16 layouts" in seen.document
+    figures = {path.stem for path in (folder / "figures").glob("*.svg")}
+    assert len(figures) > 5
+    assert set(re.findall(r'<figure id="([^"]+)">\s*<div[^>]*><svg', seen.document)) == figures
 
 
 def test_an_interrupt_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
