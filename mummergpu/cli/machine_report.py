@@ -22,8 +22,22 @@ if TYPE_CHECKING:
     from mummergpu.cuda.driver import DeviceFacts
     from mummergpu.cuda.requirements import CudaFacts, Obstacle
 
-REQUIRED: Final = {"numba": "numba", "numpy": "numpy", "pysam": "pysam", "isal": "isal.igzip"}
+REQUIRED: Final = {
+    "numba": "numba",
+    "numpy": "numpy",
+    "pysam": "pysam",
+    "isal": "isal.igzip",
+    "platformdirs": "platformdirs",
+}
 """The libraries that every backend needs: from the name for pip to the module to import."""
+
+OPTIONAL: Final = {
+    "pydivsufsort": ("pydivsufsort", "sa"),
+    "matplotlib": ("matplotlib.figure", "report"),
+    "jinja2": ("jinja2", "report"),
+    "scipy": ("scipy.special", "report"),
+}
+"""The libraries of single options and commands: the module to import, and the extra for pip."""
 
 _LABEL_WIDTH: Final = 16
 
@@ -62,6 +76,8 @@ class Report:
         The number of processors that this process may use.
     libraries : tuple of Library
         The libraries that every backend needs; the last is this package itself.
+    optional : tuple of Library
+        The libraries of single options and commands.
     compiled_code : FolderFacts
         The folder that keeps code for this processor.
     cuda : CudaFacts or None
@@ -80,6 +96,7 @@ class Report:
     system: str
     processors: int
     libraries: tuple[Library, ...]
+    optional: tuple[Library, ...]
     compiled_code: FolderFacts
     cuda: CudaFacts | None
     kernels: FolderFacts
@@ -130,6 +147,7 @@ def examine(
         system=platform.platform(),
         processors=len(os.sched_getaffinity(0)),
         libraries=libraries,
+        optional=tuple(look_for(name, module) for name, (module, _) in OPTIONAL.items()),
         compiled_code=_folder_facts(compiled_code, "**/*.code", can_be_written),
         cuda=cuda,
         kernels=_folder_facts(kernels, "*.kernel", can_be_written),
@@ -169,6 +187,7 @@ def render(report: Report) -> str:
     rows = [
         ("Python", f"{report.python} on {report.system}, {report.processors} processors"),
         *((library.name, _library(library)) for library in report.libraries),
+        *((library.name, _optional(library)) for library in report.optional),
         ("compiled code", _folder(report.compiled_code)),
         *_cuda_rows(report),
         ("kernels", _folder(report.kernels)),
@@ -202,6 +221,13 @@ def _cuda_rows(report: Report) -> Iterator[tuple[str, str]]:
 
 def _library(library: Library) -> str:
     return ", ".join(text for text in (library.version, library.problem) if text) or "there"
+
+
+def _optional(library: Library) -> str:
+    """Return the state of a library that is not always needed, and how to install it."""
+    if library.version is not None:
+        return _library(library)
+    return f"{_library(library)} (pip install 'mummergpu[{OPTIONAL[library.name][1]}]')"
 
 
 def _folder(facts: FolderFacts) -> str:

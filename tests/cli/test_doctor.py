@@ -141,6 +141,23 @@ def test_json_holds_what_the_text_tells(
     assert report["libraries"][-1] == own
 
 
+def test_libraries_of_single_commands_are_told_with_their_extra(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def look_for(name: str, module: str) -> Library:
+        state = {"scipy": "not installed", "jinja2": "cannot be imported: why"}.get(name)
+        version = None if name == "scipy" else "1.2"
+        return Library(name, version, state)
+
+    monkeypatch.setattr(doctor, "look_for", look_for)
+    lines = ask(BARE, monkeypatch, capfd)
+    assert row(lines, "scipy") == "not installed (pip install 'mummergpu[report]')"
+    assert row(lines, "jinja2") == "1.2, cannot be imported: why"
+    assert row(lines, "pydivsufsort") == "1.2"
+    # They keep no backend from working.
+    assert row(lines, "backend") == "--backend auto takes cpu"
+
+
 def test_a_folder_that_cannot_be_written_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
