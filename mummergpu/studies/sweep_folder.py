@@ -69,14 +69,10 @@ class SweepFolder:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = open(self._path, "ab")
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._close()
-            raise OutputError("another sweep is writing to it", str(self._path)) from error
         except OSError as error:
-            self._close()
             raise OutputError(f"cannot be written: {error.strerror}", str(self._path)) from error
         try:
+            self._lock(self._file)
             self._read()
         except BaseException:
             self._close()
@@ -140,6 +136,16 @@ class SweepFolder:
         except OSError as error:
             raise OutputError(f"cannot be written: {error.strerror}", str(self._path)) from error
         self._note(run)
+
+    def _lock(self, file: BinaryIO) -> None:
+        """Keep other processes out, where the file system has locks."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OutputError("another sweep is writing to it", str(self._path)) from error
+        except OSError:
+            # Some network file systems have none; then nobody else is kept out.
+            pass
 
     def _read(self) -> None:
         """Read the runs that are recorded; cut off a last line that was not written to its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 from helpers.studies import some_run, some_setup
 
 from mummergpu.errors import InputError, OutputError
+from mummergpu.studies import sweep_folder
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.records import (
     COMPRESSED_RUNS_FILE,
@@ -81,6 +83,14 @@ def test_compressed_runs_are_read_and_not_added_to(folder: Path) -> None:
         with pytest.raises(InputError, match="cannot be decompressed") as caught:
             read_sweep(folder)
         assert caught.value.path == str(compressed)
+
+
+def test_a_file_system_without_locks_will_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(sweep_folder.fcntl, "flock", flock)
+    assert begun(folder) == RUNS
 
 
 def test_a_run_is_on_disk_as_soon_as_it_is_added(folder: Path) -> None:
