@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -98,6 +99,10 @@ def panels(figure: Figure, count: int, columns: int = 1, share: bool = True) -> 
     return flat[:count]
 
 
+_FONT: Final = "font-family: 'DejaVu Sans', sans-serif; "
+"""The font as the drawing library writes it into every piece of text."""
+
+
 def short_title(text: str) -> str:
     """Return a title that fits above a panel."""
     clean = "".join(letter if letter.isprintable() else " " for letter in text)
@@ -143,12 +148,83 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
 def _inline(svg: bytes, name: str) -> str:
     """Return the SVG element without what a page does not need.
 
-    The names in it get that of the figure before them, so that they are unique in a page.
+    The names in it get that of the figure, so that they are unique in a page.
     """
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
-    return text.replace(INK, "currentColor").strip()
+    smaller = _smaller(text.replace(INK, "currentColor")).strip()
+    return _with_classes(_renamed(smaller, name), name)
+
+
+def _renamed(svg: str, figure: str) -> str:
+    """Return an SVG element whose names are short, and unique in a page."""
+    numbers: dict[str, int] = {}
+
+    def rename(found: re.Match[str]) -> str:
+        return f"{found[1]}{figure}-{numbers.setdefault(found[2], len(numbers))}"
+
+    return re.sub(r'\b(id="|href="#|url\(#)([^")]*)', rename, svg)
+
+
+def _smaller(svg: str) -> str:
+    """Return an SVG element with shorter tags: a page has many thousands of them.
+
+    Coordinates keep a tenth of a point. Groups lose names that nothing refers to, the font is named
+    once.
+    """
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg).replace(_FONT, "")
+    svg = svg.replace("<svg ", f'<svg style="{_FONT.strip()}" ', 1)
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    svg = re.sub(r">\s+<", "><", svg)
+    svg = re.sub(r"<[^>]*>", _smaller_tag, svg)
+    return _without_plain_groups(svg)
+
+
+def _without_plain_groups(svg: str) -> str:
+    """Return an SVG element without the tags of groups that have no attributes."""
+    has_attributes: list[bool] = []
+
+    def keep(tag: re.Match[str]) -> str:
+        if tag[0].endswith("/>"):
+            return ""
+        if tag[0] != "</g>":
+            has_attributes.append(tag[0] != "<g>")
+            return tag[0] if has_attributes[-1] else ""
+        return tag[0] if has_attributes.pop() else ""
+
+    return re.sub(r"<g( [^>]*)?/?>|</g>", keep, svg)
+
+
+def _smaller_tag(tag: re.Match[str]) -> str:
+    text = re.sub(r"\s+", " ", tag[0]).replace("xlink:href", "href")
+    text = re.sub(r'( (?:d|x|y|points|transform)=")([^"]*)', _all_rounded, text)
+    return re.sub(r'(?<=style=")[^"]*', lambda style: re.sub(r"([:;]) ", r"\1", style[0]), text)
+
+
+def _all_rounded(attribute: re.Match[str]) -> str:
+    rounded = re.sub(r"\d+\.\d{2,}", _rounded, attribute[2])
+    return attribute[1] + re.sub(r" ?([MLHVCQz]) ?", r"\1", rounded).rstrip()
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.1f}".removesuffix(".0")
+
+
+def _with_classes(svg: str, figure: str) -> str:
+    """Return an SVG element whose repeated styles are classes, with names unique in a page."""
+    times = Counter(re.findall(r' style="([^"]*)"', svg))
+    names = {
+        style: f"{figure}-s{number}"
+        for number, (style, count) in enumerate(times.most_common())
+        if count > 1
+    }
+
+    def name(found: re.Match[str]) -> str:
+        return f' class="{names[found[1]]}"' if found[1] in names else found[0]
+
+    rules = "".join(f".{name}{{{style}}}" for style, name in names.items())
+    body = re.sub(r' style="([^"]*)"', name, svg)
+    return re.sub(r"(<svg[^>]*>)", rf"\1<style>{rules}</style>", body, count=1)
