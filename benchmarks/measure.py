@@ -78,17 +78,13 @@ def summary(figures: Sequence[dict[str, float]]) -> dict[str, Any]:
 
 def machine() -> dict[str, Any]:
     """Return what the figures depend on besides the program."""
-    model = platform.processor()
-    with open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
     import numba
     import numpy as np
 
+    from mummergpu.studies.machine import processor_name
+
     return {
-        "processor": model,
+        "processor": processor_name(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": platform.platform(terse=True),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cache_folders import folder_of_kernels
-from mummergpu.cli.option_types import AUTO, SECTIONS, complete_files
+from mummergpu.cli.cache_folders import announce_compilation, folder_of_kernels, tell_cache_trouble
+from mummergpu.cli.option_types import AUTO, PROGRAM, SECTIONS, complete_files
 from mummergpu.cli.workload import complete_workload
 
 if TYPE_CHECKING:
@@ -122,11 +123,61 @@ def study_workloads(given: dict[str, Any]) -> list[str]:
     return names
 
 
-def step_progress(hidden: bool) -> StepProgress:
-    """Return the display of a study's progress on standard error."""
-    from mummergpu.runtime.step_progress import StepProgress
+@dataclass(frozen=True)
+class Study:
+    """What a study works with.
 
-    return StepProgress(sys.stderr, hidden)
+    Attributes
+    ----------
+    searcher : StudySearcher
+        The open backend.
+    progress : StepProgress
+        Shows on standard error how far the study is.
+    notice : callable
+        Writes a line on standard error if the user asked for details.
+    """
+
+    searcher: StudySearcher
+    progress: StepProgress
+    notice: Callable[[str], None]
+
+
+@contextmanager
+def open_study(given: dict[str, Any]) -> Iterator[Study]:
+    """Open what a study works with, and close it afterwards.
+
+    Parameters
+    ----------
+    given : dict
+        The options by their parameter names.
+
+    Yields
+    ------
+    Study
+        The backend, the progress and the notices.
+
+    Raises
+    ------
+    BackendError
+        If the backend cannot be used.
+    """
+    from mummergpu.runtime.step_progress import StepProgress
+    from mummergpu.studies.searcher import open_searcher
+
+    def notice(text: str) -> None:
+        if given["verbose"]:
+            progress.write_line(f"{PROGRAM}: {text}")
+
+    progress = StepProgress(sys.stderr, given["quiet"])
+    if not given["quiet"]:
+        announce_compilation()
+    tell_cache_trouble(notice)
+    searcher = open_searcher(study_device(given), notice)
+    try:
+        yield Study(searcher, progress, notice)
+    finally:
+        progress.close()
+        searcher.close()
 
 
 def study_device(given: dict[str, Any]) -> DeviceOptions:

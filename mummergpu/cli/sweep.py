@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_folders
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
     OF_THE_MAIN_JOB,
+    open_study,
     refuse_unclear_input,
-    step_progress,
     study_data,
-    study_device,
     study_trees,
     study_workloads,
 )
@@ -95,31 +93,18 @@ def sweep(**given: Any) -> None:
     given["workloads"] = study_workloads(given)
     if not given["workloads"] and not given["reference"]:
         raise click.UsageError("Missing argument 'REFERENCE QUERY...', or option '--workload'")
-    from mummergpu.studies.searcher import open_searcher
     from mummergpu.studies.sweep import sweep as measure
 
-    def notice(text: str) -> None:
-        if given["verbose"]:
-            progress.write_line(f"{PROGRAM}: {text}")
-
-    progress = step_progress(given["quiet"])
-    if not given["quiet"]:
-        announce_compilation()
-    tell_cache_trouble(notice)
-    searcher = open_searcher(study_device(given), notice)
-    try:
-        options = _sweep_options(given, searcher)
-        for data, folder in _data_sets(given, searcher):
-            made = measure(data, options, searcher, folder, progress)
-            progress.write_line(
+    with open_study(given) as study:
+        options = _sweep_options(given, study.searcher)
+        for data, folder in _data_sets(given, study.searcher):
+            made = measure(data, options, study.searcher, folder, study.progress)
+            study.progress.write_line(
                 f"{PROGRAM}: {data.name}: {made:,} runs are new in {folder}"
                 if made
                 else f"{PROGRAM}: {data.name}: all runs were already in {folder}"
             )
-        progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {given['folder']}")
-    finally:
-        progress.close()
-        searcher.close()
+        study.progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {given['folder']}")
 
 
 def _sweep_options(given: dict[str, Any], searcher: StudySearcher) -> SweepOptions:

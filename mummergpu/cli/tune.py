@@ -6,16 +6,14 @@ from typing import Any, Final
 
 import click
 
-from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
     OF_THE_MAIN_JOB,
+    open_study,
     refuse_unclear_input,
-    step_progress,
     study_data,
-    study_device,
     study_trees,
     study_workloads,
 )
@@ -48,25 +46,16 @@ def tune(**given: Any) -> None:
     given["workloads"] = study_workloads(given)
     if not given["dry_run"]:
         prepare_tuned_file()
-    from mummergpu.studies.searcher import open_searcher
     from mummergpu.studies.tune import tune as find_best
 
-    def notice(text: str) -> None:
-        if given["verbose"]:
-            progress.write_line(f"{PROGRAM}: {text}")
-
-    progress = step_progress(given["quiet"])
-    if not given["quiet"]:
-        announce_compilation()
-    tell_cache_trouble(notice)
-    searcher = open_searcher(study_device(given), notice)
-    try:
+    with open_study(given) as study:
+        searcher, progress = study.searcher, study.progress
         scale = given["scale"]
         if scale is None:
             scale = _DEVICE_SCALE if searcher.is_device else _PROCESSOR_SCALE
         trees = study_trees(given)
         for data in study_data(given, given["workloads"] or _PAPER_WORKLOADS, scale, searcher):
-            result = find_best(data, trees, given["threads"], searcher, progress, notice)
+            result = find_best(data, trees, given["threads"], searcher, progress, study.notice)
             best = result.policy
             progress.close()
             click.echo(
@@ -78,6 +67,3 @@ def tune(**given: Any) -> None:
                 add_tuned(best)
         if not given["dry_run"]:
             progress.write_line(f"{PROGRAM}: kept in {tuned_file()}, for --policy auto")
-    finally:
-        progress.close()
-        searcher.close()

@@ -17,6 +17,7 @@ import os
 import struct
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -70,7 +71,8 @@ class KernelCache:
 
     Notes
     -----
-    Threads may share a cache; they wait for each other's compilations.
+    Threads may share a cache. They compile different programs side by side; for the same program
+    they wait for each other.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class KernelCache:
         self._can_keep = True
         self._used: set[str] = set()
         self._lock = threading.Lock()
+        self._compiling: defaultdict[bytes, threading.Lock] = defaultdict(threading.Lock)
 
     def cubin(
         self,
@@ -121,26 +124,30 @@ class KernelCache:
         BackendError
             If they cannot be compiled. An image that cannot be kept is no error.
         """
-        with self._lock:
-            if self._folder is None:
+        if self._folder is None:
+            with self._lock:
                 self.misses += 1
-                return compile(sources, program, architecture)
-            key = cache_key(sources, program, architecture, self._version())
-            path = self._folder / (key.hex() + _SUFFIX)
+            return compile(sources, program, architecture)
+        key = cache_key(sources, program, architecture, self._version())
+        path = self._folder / (key.hex() + _SUFFIX)
+        with self._lock:
             self._used.add(path.name)
+            compiling = self._compiling[key]
+        with compiling:
             try:
                 stored = path.read_bytes()
             except OSError:
                 stored = None
             image = None if stored is None else unpack(stored, key)
+            with self._lock:
+                self.hits += image is not None
+                self.misses += image is None
             if image is not None:
-                self.hits += 1
                 self._mark_as_used(path)
                 return image
-            self.misses += 1
             image = compile(sources, program, architecture)
-            self.repaired += stored is not None
-            if self._can_keep:
+            with self._lock:
+                self.repaired += stored is not None
                 self._keep(path, pack(image, key))
             return image
 
@@ -150,6 +157,8 @@ class KernelCache:
             os.utime(path)
 
     def _keep(self, path: Path, content: bytes) -> None:
+        if not self._can_keep:
+            return
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole_file(str(path), content, 0o600)

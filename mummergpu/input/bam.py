@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mummergpu.errors import InputError
 from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import Input, reading
-from mummergpu.input.records import Limits, Records
+from mummergpu.input.records import Limits, Records, lengthen
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -84,7 +84,7 @@ class BamReader:
     def __init__(self, file: Input, limits: Limits, chunk_size: int = CHUNK_SIZE) -> None:
         self._file = file
         self._path = file.path
-        self._limits = limits
+        self._limits = np.array(limits, dtype=np.int64)
         self._chunk_size = chunk_size
         self._text: ByteArray = np.empty(2 * chunk_size, dtype=np.uint8)
         self._at = self._end = 0
@@ -117,7 +117,6 @@ class BamReader:
         InputError
             If the file is truncated or corrupt.
         """
-        limits = np.array(self._limits, dtype=np.int64)
         numbers = np.zeros(NUMBERS, dtype=np.int64)
         padded: CodeArray = np.empty(2 * MARGIN, dtype=np.uint8)
         names: ByteArray = np.empty(0, dtype=np.uint8)
@@ -126,18 +125,18 @@ class BamReader:
         while numbers[STATUS] != FULL:
             left = self._end - self._at
             # Each byte of a record holds at most two bases.
-            _lengthen(padded, int(numbers[BASE_COUNT]) + 2 * left + 2 * MARGIN)
-            _lengthen(names, int(numbers[NAME_BYTE_COUNT]) + left)
+            lengthen(padded, int(numbers[BASE_COUNT]) + 2 * left + 2 * MARGIN)
+            lengthen(names, int(numbers[NAME_BYTE_COUNT]) + left)
             records = int(numbers[RECORD_COUNT]) + left // (FIXED_BYTES + LENGTH_BYTES) + 2
-            _lengthen(offsets, records)
-            _lengthen(name_offsets, records)
+            lengthen(offsets, records)
+            lengthen(name_offsets, records)
             numbers[STATUS] = MORE
             self._at = parse_bam(
                 self._text,
                 self._at,
                 self._end,
                 self._reference_count,
-                limits,
+                self._limits,
                 numbers,
                 padded[MARGIN:],
                 offsets,
@@ -153,15 +152,15 @@ class BamReader:
         count, bases = int(numbers[RECORD_COUNT]), int(numbers[BASE_COUNT])
         if count == 0:
             return None
-        padded = padded[: bases + 2 * MARGIN].copy()
+        for array, size in (
+            (padded, bases + 2 * MARGIN),
+            (names, int(numbers[NAME_BYTE_COUNT])),
+            (offsets, count + 1),
+            (name_offsets, count + 1),
+        ):
+            array.resize(size, refcheck=False)
         padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
-        return Records(
-            padded[MARGIN:-MARGIN],
-            offsets[: count + 1].copy(),
-            names[: int(numbers[NAME_BYTE_COUNT])].copy(),
-            name_offsets[: count + 1].copy(),
-            padded,
-        )
+        return Records(padded[MARGIN:-MARGIN], offsets, names, name_offsets, padded)
 
     def _refill(self) -> bool:
         """Decompress more behind what is not parsed yet; return False at the end of the file."""
@@ -369,9 +368,3 @@ def number_at(text: ByteArray, at: int, size: int) -> int:
     for index in range(size):
         number |= widened(text[unsigned(at + index)]) << (8 * index)
     return number - (1 << 32) if size == 4 and number >= 1 << 31 else number
-
-
-def _lengthen(array: ByteArray | Int64Array, size: int) -> None:
-    """Lengthen an array, to which there is no other reference, to at least `size` items."""
-    if array.size < size:
-        array.resize(max(size, 2 * array.size), refcheck=False)

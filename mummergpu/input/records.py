@@ -164,13 +164,13 @@ class RecordReader:
         """Make the arrays long enough for any content of `text_bytes` bytes of text."""
         state = self._state
         bases = int(state[parser_state.BASES]) + text_bytes
-        _lengthen(self._padded, MARGIN + bases + max(STEP, MARGIN))
+        lengthen(self._padded, MARGIN + bases + max(STEP, MARGIN))
         self._codes = self._padded[MARGIN:]
-        _lengthen(self._names, int(state[parser_state.NAME_BYTES]) + text_bytes + STEP)
+        lengthen(self._names, int(state[parser_state.NAME_BYTES]) + text_bytes + STEP)
         records = int(state[parser_state.RECORDS]) + text_bytes // 2 + 1
         records = min(records, self._limits.records) + 1
-        _lengthen(self._offsets, records)
-        _lengthen(self._name_offsets, records)
+        lengthen(self._offsets, records)
+        lengthen(self._name_offsets, records)
 
     def _parse(self) -> int:
         """Parse the text in the buffer; return the status of the parser."""
@@ -320,10 +320,17 @@ _FAULTS: Final = {
 }
 
 
-def _lengthen(array: npt.NDArray[np.uint8] | npt.NDArray[np.int64], size: int) -> None:
-    """Lengthen an array, to which there is no other reference, to `size` items.
+def lengthen(array: npt.NDArray[np.uint8] | npt.NDArray[np.int64], size: int) -> None:
+    """Lengthen an array, to which there is no other reference, to at least `size` items.
 
     The C library moves the memory pages of a large array instead of copying them.
+
+    Parameters
+    ----------
+    array : ndarray, dtype=uint8 or int64, shape=(n_items,)
+        The array, changed in place. It becomes half as long again at least, or keeps its length.
+    size : int
+        How many items it must have.
     """
     if array.size < size:
         array.resize(max(size, array.size + array.size // 2), refcheck=False)

@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from mummergpu.errors import InputError
+from mummergpu.errors import InputError, OptionError
+from mummergpu.index.tree.policy import Policy
 from mummergpu.input.files import reading
 from mummergpu.studies.record_types import type_fault
 
@@ -268,7 +269,8 @@ def read_sweep(folder: Path) -> Sweep:
     Parameters
     ----------
     folder : Path
-        A folder that ``mummergpu sweep`` has written.
+        A folder that ``mummergpu sweep`` has written. The file of runs is missing if the sweep was
+        interrupted before the first.
 
     Returns
     -------
@@ -278,9 +280,11 @@ def read_sweep(folder: Path) -> Sweep:
     Raises
     ------
     InputError
-        If a file is missing or is not what a sweep writes.
+        If a file is not what a sweep writes; it names the line of a run.
     """
-    return Sweep(folder, read_setup(folder), tuple(read_runs(folder)))
+    setup = read_setup(folder)
+    runs = tuple(read_runs(folder)) if runs_file(folder).exists() else ()
+    return Sweep(folder, setup, runs)
 
 
 def read_setup(folder: Path) -> SweepSetup:
@@ -298,7 +302,10 @@ def read_setup(folder: Path) -> SweepSetup:
         given = value.pop("input")
         searched = _record(SweepInput, given | {"strands": tuple(given["strands"])}, "input.")
         machine = _record(SweepMachine, value.pop("machine"), "machine.")
-        return _record(SweepSetup, value | tuples | {"input": searched, "machine": machine})
+        setup = _record(SweepSetup, value | tuples | {"input": searched, "machine": machine})
+        for code in setup.policies:
+            _check_code(code)
+        return setup
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"is not the file of a sweep ({error})", path) from error
 
@@ -331,7 +338,9 @@ def read_runs(folder: Path) -> Iterator[SweepRun]:
                 name: _record(KernelRecord, kernel, f"kernels.{name}.")
                 for name, kernel in value["kernels"].items()
             }
-            yield _record(SweepRun, value | {"kernels": kernels})
+            run = _record(SweepRun, value | {"kernels": kernels})
+            _check_code(run.policy)
+            yield run
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"is not a run of a sweep ({error})", path, number) from error
 
@@ -345,6 +354,16 @@ def runs_file(folder: Path) -> Path:
 def run_text(run: SweepRun) -> str:
     """Return the line of a run, with its end."""
     return json.dumps(asdict(run), separators=(",", ":")) + "\n"
+
+
+def _check_code(code: str) -> None:
+    """Raise a ValueError if the code of a policy is not as a sweep writes it."""
+    try:
+        right = Policy.from_code(code).code == code
+    except OptionError as error:
+        raise ValueError(error.message) from error
+    if not right:
+        raise ValueError(f"the letters of '{code}' are not in order")
 
 
 def _record(kind: type[RecordType], value: Any, path: str = "") -> RecordType:

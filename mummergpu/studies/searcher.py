@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mummergpu.errors import BackendError
@@ -145,12 +144,10 @@ class DeviceSearcher(StudySearcher):
 
     def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
         """Compile the programs of all policies, several at a time."""
-        from mummergpu.cuda.kernel_cache import KernelCache
         from mummergpu.cuda.sources import read_sources
         from mummergpu.matching.tree.cuda_program import tree_program
 
-        folder = self._options.kernel_folder
-        if folder is None:
+        if self._options.kernel_folder is None:
             return
         sources, architecture = read_sources(), self._cuda.device.architecture
         programs = dict.fromkeys(
@@ -160,8 +157,7 @@ class DeviceSearcher(StudySearcher):
         )
 
         def compile_one(program: Any) -> None:
-            # A cache compiles one program at a time; caches of the same folder do not wait.
-            KernelCache(Path(folder), lambda _: None).cubin(sources, program, architecture)
+            self._cuda.cache.cubin(sources, program, architecture)
 
         with ThreadPoolExecutor() as executor:
             list(executor.map(compile_one, programs))

@@ -20,7 +20,6 @@ from helpers.studies import Steps, data_of, options_of, planned_in, sweep_into, 
 from helpers.watched_device import WatchedCompiler, WatchedDevice, WatchedProgram
 
 from mummergpu.cuda.device import KernelResources
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
@@ -282,11 +281,11 @@ def test_all_programs_are_compiled_before(
 ) -> None:
     asked = []
 
-    def cubin(cache: Any, sources: Any, program: Any, architecture: str) -> bytes:
+    def cubin(sources: Any, program: Any, architecture: str) -> bytes:
         asked.append((program, architecture))
         return b""
 
-    monkeypatch.setattr(KernelCache, "cubin", cubin)
+    monkeypatch.setattr(studied.searcher.backend.cache, "cubin", cubin)
     codes = [NO_POLICY, "n", "m", "mn", "Tm", "QRTmrtn"]
     studied.searcher.compile_programs(codes, True, profile)
     assert asked == [], "there is no folder to keep them in"
@@ -308,7 +307,7 @@ def test_a_program_that_does_not_compile_is_an_error(
     def cubin(*given: Any) -> bytes:
         raise BackendError("cuda", "the compiler says no")
 
-    monkeypatch.setattr(KernelCache, "cubin", cubin)
+    monkeypatch.setattr(studied.searcher.backend.cache, "cubin", cubin)
     monkeypatch.setattr(studied.searcher, "_options", DeviceOptions(kernel_folder=str(tmp_path)))
     with pytest.raises(BackendError, match="the compiler says no"):
         studied.searcher.compile_programs(["m"], False, False)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mummergpu.index.tree.policy import LETTERS
-from mummergpu.studies.effects import flag_name, policy_effects
-from mummergpu.studies.interactions import interactions
-from mummergpu.studies.linear_model import LinearModel, linear_model
-from mummergpu.studies.paper import STAGES_OF_PAPER
+from mummergpu.studies.analysis.effects import flag_name, policy_effects
+from mummergpu.studies.analysis.interactions import interactions
+from mummergpu.studies.analysis.linear_model import LinearModel, linear_model
+from mummergpu.studies.analysis.paper import STAGES_OF_PAPER
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.layout_figures import in_panels
 from mummergpu.studies.report.study import Study, captioned

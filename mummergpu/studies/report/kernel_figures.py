@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from mummergpu.studies.kernel_facts import TREE_KERNELS, KernelFacts, facts_of
+from mummergpu.studies.analysis.kernel_facts import TREE_KERNELS, KernelFacts, facts_of
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned
 from mummergpu.studies.report.style import (

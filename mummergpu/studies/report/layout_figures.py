@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from mummergpu.studies.clusters import texture_clusters, texture_name
+from mummergpu.studies.analysis.clusters import texture_clusters, texture_name
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned, compared, named_layouts
 from mummergpu.studies.report.style import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mummergpu.studies.kernel_facts import KernelFacts, facts_of, gather_limit
+from mummergpu.studies.analysis.kernel_facts import KernelFacts, facts_of, gather_limit
 from mummergpu.studies.report.blocks import Block, Section, Table
 from mummergpu.studies.report.kernel_figures import gathers_figure, resources_figure
 from mummergpu.studies.report.study import Study, captioned, named_layouts

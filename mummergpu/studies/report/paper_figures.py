@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mummergpu.studies.clusters import Bar, bars_of, texture_name
-from mummergpu.studies.effects import policy_effect
-from mummergpu.studies.kernel_facts import registers_of_print
-from mummergpu.studies.paper import DEVICE, WORKLOAD, PaperFigure
+from mummergpu.studies.analysis.clusters import Bar, bars_of, texture_name
+from mummergpu.studies.analysis.effects import policy_effect
+from mummergpu.studies.analysis.kernel_facts import registers_of_print
+from mummergpu.studies.analysis.paper import DEVICE, WORKLOAD, PaperFigure
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned
 from mummergpu.studies.report.style import (

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.effects import MIXED, NOISE, UNCLEAR, PolicyEffect, flag_name, policy_effect
-from mummergpu.studies.paper import (
+from mummergpu.studies.analysis.effects import (
+    MIXED,
+    NOISE,
+    UNCLEAR,
+    PolicyEffect,
+    flag_name,
+    policy_effect,
+)
+from mummergpu.studies.analysis.paper import (
     DEFAULT_CODE,
     DEVICE,
     FIGURES,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mummergpu.studies.analysis.run_stats import WHOLE_RUN, RunStats
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.style import BLUE, INK, ORANGE, drawn, new_figure
 from mummergpu.studies.report.words import time_text
-from mummergpu.studies.run_stats import WHOLE_RUN, RunStats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mummergpu.studies.analysis.run_stats import WHOLE_RUN, RunStats
 from mummergpu.studies.report.blocks import Block, Paragraph, Section, Table
 from mummergpu.studies.report.run_figures import run_figure
 from mummergpu.studies.report.words import ABSENT, bytes_text, optional, time_text
-from mummergpu.studies.run_stats import WHOLE_RUN, RunStats
 
 _SETTINGS = ("backend", "device", "search", "policy", "threads", "minimum_length")
 

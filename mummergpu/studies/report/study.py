@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, NO_POLICY, Policy
-from mummergpu.studies.kernel_facts import KernelFacts, kernel_facts
-from mummergpu.studies.paper import DEFAULT_CODE, FIRST_VERSION_CODE
-from mummergpu.studies.records import Sweep
-from mummergpu.studies.report.words import counted, stage_words
-from mummergpu.studies.timings import (
+from mummergpu.studies.analysis.kernel_facts import KernelFacts, kernel_facts
+from mummergpu.studies.analysis.paper import DEFAULT_CODE, FIRST_VERSION_CODE
+from mummergpu.studies.analysis.timings import (
     KERNELS,
     TOTAL,
     Missing,
@@ -22,6 +20,8 @@ from mummergpu.studies.timings import (
     ranking_of,
     timings_of,
 )
+from mummergpu.studies.records import Sweep
+from mummergpu.studies.report.words import counted, stage_words
 
 FASTEST: Final = "the fastest"
 SLOWEST: Final = "the slowest"

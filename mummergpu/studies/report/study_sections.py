@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from mummergpu.studies.clusters import texture_clusters, texture_name
-from mummergpu.studies.effects import PolicyEffect, flag_name, policy_effects
-from mummergpu.studies.interactions import interactions
-from mummergpu.studies.linear_model import LinearModel, linear_model
-from mummergpu.studies.paper import STAGES_OF_PAPER
+from mummergpu.studies.analysis.clusters import texture_clusters, texture_name
+from mummergpu.studies.analysis.effects import PolicyEffect, flag_name, policy_effects
+from mummergpu.studies.analysis.interactions import interactions
+from mummergpu.studies.analysis.linear_model import LinearModel, linear_model
+from mummergpu.studies.analysis.paper import STAGES_OF_PAPER
+from mummergpu.studies.analysis.timings import ALL_STAGES, MADE_ONCE
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Section, Table
 from mummergpu.studies.report.common_layout import common_layouts
 from mummergpu.studies.report.effect_figures import (
@@ -32,7 +33,6 @@ from mummergpu.studies.report.words import (
     stage_words,
     time_text,
 )
-from mummergpu.studies.timings import ALL_STAGES, MADE_ONCE
 
 _BEST: Final = 10
 _WORST: Final = 5

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
-from mummergpu.studies.effects import (
+from mummergpu.studies.analysis.effects import (
     FASTER,
     MIXED,
     NOISE,

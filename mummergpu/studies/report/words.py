@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.timings import KERNELS, TOTAL, letters_of
+from mummergpu.studies.analysis.timings import KERNELS, TOTAL, letters_of
 
 ABSENT: Final = "-"
 """What stands in a table where nothing is known."""

@@ -358,3 +358,25 @@ def test_the_real_compiler_is_the_one_that_is_asked(folder: Path) -> None:
     assert cubin.startswith(b"\x7fELF")
     assert second.cubin({"engine/program.cu": text}, FAST, "sm_90") == cubin
     assert (second.hits, second.misses, notices) == (1, 0, [])
+
+
+def test_threads_compile_different_programs_side_by_side(folder: Path) -> None:
+    # Each compilation waits for the other: one after the other they would wait in vain.
+    both = threading.Barrier(2)
+
+    def compile(sources: Mapping[str, str], program: ProgramSource, architecture: str) -> bytes:
+        both.wait(timeout=20)
+        return program.name.encode()
+
+    run = Run(folder)
+    threads = [
+        threading.Thread(target=run.cache.cubin, args=(SOURCES, program, "sm_90", compile))
+        for program in (PLAIN, FAST)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert run.counts == (0, 2, 0)
+    assert run.get() == b"plain"
+    assert run.get(program=FAST) == b"fast"

@@ -336,12 +336,16 @@ def test_a_setup_of_a_later_version_is_not_understood(folder: Path) -> None:
         read_setup(folder)
 
 
-@pytest.mark.parametrize("name", [RUNS_FILE, SETUP_FILE])
-def test_a_file_that_is_missing_is_an_error(folder: Path, name: str) -> None:
-    (folder / name).unlink()
+def test_a_setup_that_is_missing_is_an_error(folder: Path) -> None:
+    (folder / SETUP_FILE).unlink()
     with pytest.raises(InputError, match="no such file") as caught:
         read_sweep(folder)
-    assert caught.value.path == str(folder / name)
+    assert caught.value.path == str(folder / SETUP_FILE)
+
+
+def test_a_sweep_that_was_interrupted_before_its_first_run_has_no_runs(folder: Path) -> None:
+    (folder / RUNS_FILE).unlink()
+    assert read_sweep(folder).runs == ()
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:

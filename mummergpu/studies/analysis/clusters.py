@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.effects import Pair, PolicyEffect
-from mummergpu.studies.timings import Timings, letters_of, policy_order, ranking_of
+from mummergpu.studies.analysis.effects import Pair, PolicyEffect
+from mummergpu.studies.analysis.timings import Timings, letters_of, policy_order, ranking_of
 
 TEXTURES: Final = "QRT"
 

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from mummergpu.index.tree.policy import LETTERS
-from mummergpu.studies.effects import is_on, mean_interval, switched
-from mummergpu.studies.timings import FloatArray, Timings
+from mummergpu.studies.analysis.effects import is_on, mean_interval, switched
+from mummergpu.studies.analysis.timings import FloatArray, Timings
 
 
 @dataclass(frozen=True)

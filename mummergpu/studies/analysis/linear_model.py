@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.studies.effects import is_on, t_quantile
-from mummergpu.studies.timings import FloatArray, Timings
+from mummergpu.studies.analysis.effects import is_on, t_quantile
+from mummergpu.studies.analysis.timings import FloatArray, Timings
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from helpers.sweeps import GPU, make_run, make_setup
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.kernel_facts import facts_of, kernel_facts, registers_of_print
+from mummergpu.studies.analysis.kernel_facts import facts_of, kernel_facts, registers_of_print
 from mummergpu.studies.records import KernelRecord, Sweep
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.studies.timings import Timings
+from mummergpu.studies.analysis.timings import Timings
 
 CONFIDENCE: Final = 0.95
 """The confidence of all intervals."""
@@ -148,7 +148,7 @@ def policy_effect(timings: Timings, letter: str, stage: str) -> PolicyEffect | N
     letter : str
         One of ``QRTmrtn``.
     stage : str
-        One of `mummergpu.studies.timings.ALL_STAGES`.
+        One of `mummergpu.studies.analysis.timings.ALL_STAGES`.
 
     Returns
     -------

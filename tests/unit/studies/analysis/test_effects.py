@@ -9,8 +9,8 @@ import pytest
 from helpers.sweeps import ALL_CODES, CPU_CODES, make_run, make_setup, plain_sweep, product_of
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.clusters import CLUSTERS, bars_of, texture_clusters
-from mummergpu.studies.effects import (
+from mummergpu.studies.analysis.clusters import CLUSTERS, bars_of, texture_clusters
+from mummergpu.studies.analysis.effects import (
     FASTER,
     MIXED,
     NOISE,
@@ -21,10 +21,10 @@ from mummergpu.studies.effects import (
     policy_effects,
     t_quantile,
 )
-from mummergpu.studies.interactions import interaction, interactions
-from mummergpu.studies.linear_model import linear_model
+from mummergpu.studies.analysis.interactions import interaction, interactions
+from mummergpu.studies.analysis.linear_model import linear_model
+from mummergpu.studies.analysis.timings import Timings, timings_of
 from mummergpu.studies.records import Sweep
-from mummergpu.studies.timings import Timings, timings_of
 
 FACTORS = {"m": 0.8, "T": 0.9, "t": 1.15, "n": 1.05, "Tm": 1.25}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from mummergpu.studies.timings import KERNELS, TOTAL
+from mummergpu.studies.analysis.timings import KERNELS, TOTAL
 
 DEVICE: Final = "GeForce 8800 GTX"
 WORKLOAD: Final = "HSILL"
