@@ -29,6 +29,16 @@ __device__ __forceinline__ void exchange(long long* column, uint64 row, uint64 o
     column[other] = value;
 }
 
+// Insert the row `row` into the sorted rows from `begin` to `row - 1`.
+__device__ __forceinline__ void insert_row(const MemColumns& mems, uint64 begin, uint64 row) {
+    while (row > begin && belongs_after<true>(mems, row - 1, row)) {
+        exchange(mems.query_starts, row - 1, row);
+        exchange(mems.reference_starts, row - 1, row);
+        exchange(mems.lengths, row - 1, row);
+        --row;
+    }
+}
+
 // Sort `count` rows from `begin` on. All threads of the block must call. The sort is a bitonic
 // network in which every exchange moves the smaller row forward. Rows that would fill the network
 // up to a power of two would be the largest, so they can be left out.

@@ -85,8 +85,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
             row += total;
         }
         __syncthreads();
-        // With a step of one base, a sample's MEMs share a query start and are sorted already.
-        if (samples.step > 1) {
+        // With a period of one base, a sample's MEMs share a query start and are sorted already.
+        if (samples.period > 1) {
             sort_by_block<true>(rows.mems, begin, count);
         }
     }

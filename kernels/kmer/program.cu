@@ -3,3 +3,4 @@
 #include "kmer/frequent_kmers.cu"
 #include "kmer/pack.cu"
 #include "kmer/search.cu"
+#include "kmer/sort_mems.cu"

@@ -16,7 +16,8 @@ struct Table {
 struct Samples {
     const BitPlanes* queries;  // the block
     uint64 count;              // the number of samples
-    uint32 step;               // in bases
+    uint32 step;               // the bases from one sample to the next
+    uint32 period;             // the bases from one pair of a MEM to the next
     uint32 minimum_length;     // the fewest bases of a MEM
 };
 
@@ -68,12 +69,12 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
     const Flanks there = load_flanks(table.reference, reference);
     uint32 different = mismatches(sample.flanks.left, there.left);
     found.left = __clz(different);
-    while (different == 0 && found.left < samples.step) {
+    while (different == 0 && found.left < samples.period) {
         different = mismatches(load_query_flanks(samples.queries, query - found.left).left,
                                load_flanks(table.reference, reference - found.left).left);
         found.left += __clz(different);
     }
-    if (found.left >= samples.step) {
+    if (found.left >= samples.period) {
         return found;
     }
     different = mismatches(sample.flanks.right, there.right);

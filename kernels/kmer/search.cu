@@ -1,10 +1,10 @@
 // The k-mer search: looks up a k-mer of the queries every few bases, and extends its occurrences.
 //
-// The step is the minimum length - k + 1, so every MEM contains a k-mer that begins at a multiple
-// of the step. Each such k-mer of the queries is a sample. The kernels look up each sample in the
-// table of the reference, and extend it to the left and to the right at each occurrence. If a
-// sample extends to the left by a step or more, an earlier sample finds the same MEM; therefore
-// each MEM is reported once.
+// Each k-mer of the queries that begins at a multiple of the step is a sample. The table lists k-mers
+// of the reference in such a way that every MEM contains a sample and its occurrence, and contains
+// such a pair again after every period. The kernels look up each sample in the table, and extend it
+// to the left and to the right at each occurrence. If a sample extends to the left by a period or
+// more, an earlier sample finds the same MEM; therefore each MEM is reported once.
 //
 // A warp works on a tile of 32 samples at a time: each lane looks up one sample, and then the
 // lanes share all occurrences evenly. The first kernel counts the MEMs, and keeps them if a tile
@@ -54,9 +54,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                 if (found.length == 0) {
                     return;
                 }
-                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, samples.step)) {
+                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, samples.period)) {
                     kept[tile * KEPT_MEMS_OF_TILE + before] =
-                        pack_mem(owner, found, samples.step);
+                        pack_mem(owner, found, samples.period);
                 } else {
                     all_kept = false;
                 }
@@ -94,16 +94,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     for (uint64 query = grid_thread(); query <= query_count; query += grid_threads()) {
         const uint64 sample = (offsets[query] + step - 1) / step;
         query_offsets[query] = mems_before(tile_offsets, counts, min(sample, sample_count));
-    }
-}
-
-// Insert the row `row` into the sorted rows from `begin` to `row - 1`.
-__device__ __forceinline__ void insert_row(const MemColumns& mems, uint64 begin, uint64 row) {
-    while (row > begin && belongs_after<true>(mems, row - 1, row)) {
-        exchange(mems.query_starts, row - 1, row);
-        exchange(mems.reference_starts, row - 1, row);
-        exchange(mems.lengths, row - 1, row);
-        --row;
     }
 }
 
@@ -154,14 +144,14 @@ __device__ __forceinline__ void write_kept(const Samples& samples, const Table& 
             continue;
         }
         uint32 rank = number - to.before;
-        // With a step of one base, a sample's MEMs share a query start and are sorted already.
-        if (samples.step > 1 && to.count > 1) {
+        // With a period of one base, a sample's MEMs share a query start and are sorted already.
+        if (samples.period > 1 && to.count > 1) {
             rank = 0;
             for (uint32 other = to.before; other < to.before + to.count; ++other) {
                 rank += kept[other] < mem ? 1 : 0;
             }
         }
-        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, samples.step));
+        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, samples.period));
     }
 }
 
@@ -180,7 +170,7 @@ __device__ __forceinline__ void write_again(const Samples& samples, const Table&
                            }
                        });
     __syncwarp();
-    if (samples.step > 1) {
+    if (samples.period > 1) {
         for (uint32 row = 1; row < destination.count; ++row) {
             insert_row(rows.mems, destination.begin, destination.begin + row);
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,11 +14,14 @@ from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS, complete
 from mummergpu.index.tree.policy import LETTERS
 
 if TYPE_CHECKING:
+    from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import BuildOptions
 
 _OF_THE_MAIN_JOB: Final = {
     option.name: option for options in SECTIONS.values() for option in options
 }
+
+_MOST_USED_PURPOSE: Final = "reads"
 
 _SHARED: Final = (
     *("any_letters", "search", "page_size", "address_bits", "builder", "max_memory", "threads"),
@@ -47,6 +51,13 @@ _SHARED: Final = (
             show_default=True,
             help="Make the index for matches of at least N bases.",
         ),
+        click.Option(
+            ["--for", "purpose"],
+            type=click.Choice(["reads", "genomes", "memory"]),
+            help="Make an index of k-mers that is fastest for many reads, or for queries about as "
+            "long as the reference, or one that is small and up to three times as slow.  "
+            "[default: reads]",
+        ),
         *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
         click.Option(["--info"], is_flag=True, help="Show what the index FILE holds."),
         click.Option(
@@ -72,9 +83,9 @@ def index(**given: Any) -> None:
     reference, in 'mummergpu INDEX QUERY...': nothing is built again, and processes that use it
     at the same time share its memory.
 
-    An index of k-mers (--search kmer, the default) serves every -l that is not shorter than
-    its k-mers, whose length follows from -l here; --info shows it. An index of suffix trees
-    serves every -l, and is fastest up to the -l given here.
+    An index of k-mers (--search kmer, the default) serves every -l from the one given here on, and
+    some shorter ones, which --info shows. An index of suffix trees serves every -l, and is fastest
+    up to the -l given here.
     """
     if given["verbose"] and given["quiet"]:
         raise click.UsageError("-v and -q exclude each other")
@@ -90,7 +101,7 @@ def index(**given: Any) -> None:
         return
     if given["output"] is None:
         raise click.UsageError("Missing option '-o' / '--output'")
-    options = index_options(given)
+    options = _with_purpose(index_options(given), given["purpose"])
     refuse_clashing_files([given["reference"]], {"--output": given["output"]})
     from mummergpu.pipeline.options import BuildOptions
 
@@ -98,6 +109,17 @@ def index(**given: Any) -> None:
         given["reference"], given["output"], given["threads"], options, given["any_letters"]
     )
     _make(build, given["verbose"], given["quiet"])
+
+
+def _with_purpose(options: IndexOptions, purpose: str | None) -> IndexOptions:
+    """Return the options of an index that is kept, with what it is for."""
+    from mummergpu.index.options import KmerOptions
+
+    if isinstance(options.kind, KmerOptions):
+        return replace(options, kind=replace(options.kind, purpose=purpose or _MOST_USED_PURPOSE))
+    if purpose is not None:
+        raise click.UsageError("--for goes with an index of k-mers; trees have none")
+    return options
 
 
 def _tell(given: dict[str, Any], compared: str | None) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.files import reading
 
 
@@ -51,8 +52,11 @@ def described(path: str) -> Iterator[str]:
 
 
 def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
-    length = header.kmer_length
-    return {"k-mer length": f"{length}, so for -l {length} and more"}
+    sampling = KmerSampling(header.kmer_length, header.reference_step)
+    return {
+        "k-mers": f"of {sampling.kmer_length} bases, at every {sampling.reference_step} bases; "
+        f"for -l {sampling.shortest_match} and more",
+    }
 
 
 def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
@@ -101,6 +105,7 @@ def described_as_json(path: str) -> str:
         "search": header.search,
         "minimum_length": header.minimum_length,
         "kmer_length": None if has_trees else header.kmer_length,
+        "reference_step": None if has_trees else header.reference_step,
         "page_count": len(header.pages),
         "page_size": header.page_size,
         "overlap": header.search_length - 1 if has_trees else None,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import checksum_of
 from mummergpu.index.format import IndexHeader, Section, read_header
+from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD, KmerSampling
 from mummergpu.index.kmer_table import KmerTable
 from mummergpu.index.mapped_file import ByteArray, bring_in, give_up, map_file
 from mummergpu.index.page_groups import groups_within
@@ -259,8 +260,10 @@ class IndexFile:
         self._require(header.search in ("kmer", "tree") and bool(self.pages), "search")
         if header.search == "kmer":
             self._require(1 <= header.kmer_length <= MAXIMUM_KMER_LENGTH, "k-mer length")
+            self._require(1 <= header.reference_step <= MAXIMUM_PERIOD, "reference step")
         else:
-            self._require(header.kmer_length == 0 < header.search_length, "overlap")
+            no_tables = header.kmer_length == header.reference_step == 0
+            self._require(no_tables and header.search_length > 0, "overlap")
         behind = 0
         for page in self.pages:
             self._require(
@@ -273,16 +276,16 @@ class IndexFile:
 
     def table(self, page: Page) -> KmerTable:
         """Return the table of a page; raise `InputError` if its arrays are inconsistent."""
-        kmer_length = self.header.kmer_length
+        sampling = KmerSampling(self.header.kmer_length, self.header.reference_step)
         offsets = self._array(section_name(page.index, "offsets"), "<u4")
         positions = self._array(section_name(page.index, "positions"), "<u4")
         self._require(
-            offsets.size == 4**kmer_length + 1
+            offsets.size == 4**sampling.kmer_length + 1
             and int(offsets[0]) == 0
             and int(offsets[-1]) == positions.size <= page.owned_end - page.begin,
             f"table of page {page.index}",
         )
-        return KmerTable(kmer_length, offsets, positions)
+        return KmerTable(sampling, offsets, positions)
 
     def tree(self, page: Page) -> FlatTree:
         """Return the tree of a page; raise `InputError` if its arrays are inconsistent.

@@ -25,7 +25,7 @@ MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """The first bytes of an index file. As in PNG, no text begins like this, and a transfer that
 changes line ends changes these bytes as well."""
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """The version of the format; it rises with every incompatible change."""
 
 ALIGNMENT: Final = 4096
@@ -117,6 +117,8 @@ class IndexHeader:
         one page. 0 with tables, which need no overlap.
     kmer_length : int
         The bases of a k-mer; 0 with trees.
+    reference_step : int
+        The bases from one listed k-mer to the next; 0 with trees.
     policy, address_bits, builder : str, int, str
         The data policies, the bits of a number in a node, and the construction method of
         the trees; ``""`` and 0 with tables.
@@ -136,6 +138,7 @@ class IndexHeader:
     page_size: int
     search_length: int
     kmer_length: int
+    reference_step: int
     policy: str
     address_bits: int
     builder: str
@@ -157,9 +160,6 @@ class IndexHeader:
         """
         try:
             fields: dict[str, Any] = json.loads(text)
-            # The first files call the k-mer search "sampled".
-            if fields.get("search") == "sampled":
-                fields["search"] = "kmer"
             pages = tuple(_record(PageEntry, entry) for entry in fields.pop("pages"))
             sections = tuple(_record(Section, entry) for entry in fields.pop("sections"))
             header: IndexHeader = _record(cls, {**fields, "pages": pages, "sections": sections})

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Final
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page, choose_kmer_length
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
+from mummergpu.index.kmer_page import KmerPage, build_kmer_page
+from mummergpu.index.kmer_plan import (
+    DEVICE_COSTS,
+    PROCESSOR_COSTS,
+    SMALL_INDEX_SLOWDOWN,
+    SMALLER_IF_WITHIN,
+    KmerCost,
+    KmerCosts,
+    KmerJob,
+    choose_sampling,
+    expected_cost,
+    most_table_bytes,
+)
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.page_groups import groups_within
 from mummergpu.index.pages import Page, plan_pages
@@ -29,6 +42,14 @@ SCRATCH_BYTES_PER_BASE: Final = 2
 is `MOST_SCRATCH_BYTES`, or `SCRATCH_BYTES_PER_BASE` for each base if that is more. An entry has
 8 bytes, so the construction passes over a large reference four times."""
 
+UNKNOWN_QUERY_BASES: Final = 10**9
+"""The bases of queries that are expected where nothing is known of them."""
+
+WORTH_A_WARNING: Final = 3.0
+SECONDS_OF_WARNING: Final = 5.0
+"""How many times as long, and how many seconds of one thread longer, a search with an index file
+must take than with the best one to be worth a warning."""
+
 
 class KmerIndex(ReferenceIndex[KmerPage]):
     """Pages with tables of k-mers (`reference_index.ReferenceIndex`).
@@ -45,8 +66,12 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         The most bases that a page has.
     search_length : int
         The length, in bases, of the shortest matches that a page is searched for.
-    kmer_length : int
-        The number of bases of a k-mer.
+    sampling : KmerSampling
+        Which k-mers the tables list.
+    job : KmerJob
+        The work that the tables are expected to do.
+    costs : KmerCosts
+        What the steps of this work cost.
     scratch_bytes : int
         The approximate memory that building a table may take besides the table, in bytes.
     file : IndexFile or None
@@ -61,12 +86,16 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         groups: list[list[Page]],
         page_size: int,
         search_length: int,
-        kmer_length: int,
+        sampling: KmerSampling,
+        job: KmerJob,
+        costs: KmerCosts,
         scratch_bytes: int,
         file: IndexFile | None = None,
     ) -> None:
         super().__init__(reference, groups, page_size, search_length, file)
-        self.kmer_length = kmer_length
+        self.sampling = sampling
+        self._job = job
+        self._costs = costs
         self.scratch_bytes = scratch_bytes
 
     @classmethod
@@ -76,6 +105,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         options: KmerOptions,
         minimum_length: int,
         budget: MemoryBudget,
+        query_bases: int = UNKNOWN_QUERY_BASES,
     ) -> KmerIndex:
         """Divide a reference into the fewest pages that memory allows, and the pages into groups.
 
@@ -89,6 +119,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             The minimum match length in bases.
         budget : MemoryBudget
             The memory that the reference, the tables and their construction may take.
+        query_bases : int
+            About how many bases the queries have, on all strands that are searched.
 
         Returns
         -------
@@ -106,22 +138,43 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         if budget.device is not None:
             most = min(most, budget.device)
 
-        def bytes_of(page_bases: int) -> int:
+        costs = PROCESSOR_COSTS
+        if budget.device is not None:
+            costs = DEVICE_COSTS
+
+        job = KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases)
+
+        def choose(page_bases: int) -> KmerSampling:
             positions = min(page_bases, most_positions)
-            return table_bytes(positions, choose_kmer_length(minimum_length, positions))
+            slowdown = SMALL_INDEX_SLOWDOWN if options.purpose == "memory" else SMALLER_IF_WITHIN
+            return options.sampling or choose_sampling(
+                replace(job, bases=positions),
+                min(most, most_table_bytes(positions)),
+                costs,
+                slowdown,
+            )
 
         if options.page_size is None:
-            while bytes_of(page_size) > most and page_size > LEAST_PAGE_BASES:
+            while page_size > LEAST_PAGE_BASES:
+                positions = min(page_size, most_positions)
+                if choose(page_size).table_bytes(positions) <= most:
+                    break
                 page_size = -(-page_size // 2)
-        kmer_length = choose_kmer_length(minimum_length, min(page_size, bases, most_positions))
+        sampling = choose(min(page_size, bases))
         pages = plan_pages(bases, page_size, 0)
         groups = groups_within(
-            pages, most, lambda page: _table_bytes(page, most_positions, kmer_length)
+            pages, most, lambda page: _table_bytes(page, most_positions, sampling)
         )
-        return cls(reference, groups, page_size, minimum_length, kmer_length, scratch)
+        return cls(reference, groups, page_size, minimum_length, sampling, job, costs, scratch)
 
     @classmethod
-    def from_file(cls, file: IndexFile, minimum_length: int, budget: MemoryBudget) -> KmerIndex:
+    def from_file(
+        cls,
+        file: IndexFile,
+        minimum_length: int,
+        budget: MemoryBudget,
+        query_bases: int = UNKNOWN_QUERY_BASES,
+    ) -> KmerIndex:
         """Divide the pages of an index file into groups.
 
         Parameters
@@ -132,6 +185,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             The minimum match length in bases.
         budget : MemoryBudget
             The memory that the pages that are searched together may take.
+        query_bases : int
+            About how many bases the queries have, on all strands that are searched.
 
         Returns
         -------
@@ -144,18 +199,21 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             If the minimum match length is less than the k-mer length of the file.
         """
         header = file.header
-        if minimum_length < header.kmer_length:
+        sampling = KmerSampling(header.kmer_length, header.reference_step)
+        if minimum_length < sampling.shortest_match:
             raise OptionError(
                 "-l",
-                f"the index '{file.path}' has {header.kmer_length}-mers and finds no shorter "
-                f"matches; make one with 'mummergpu index -l {minimum_length}'",
+                f"the index '{file.path}' finds no matches of less than {sampling.shortest_match} "
+                f"bases; make one with 'mummergpu index -l {minimum_length}'",
             )
         return cls(
             file.reference,
             file.groups_within(budget),
             header.page_size,
             minimum_length,
-            header.kmer_length,
+            sampling,
+            KmerJob(file.reference.base_count, minimum_length, query_bases, is_kept=True),
+            PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS,
             0,
             file,
         )
@@ -181,22 +239,53 @@ class KmerIndex(ReferenceIndex[KmerPage]):
 
     def header(self, build: BuildFacts) -> IndexHeader:
         """Return the header of a file that holds the index."""
-        return replace(super().header(build), kmer_length=self.kmer_length)
+        return replace(super().header(build), **asdict(self.sampling))
 
     def settings(self) -> dict[str, Any]:
         """Return the facts that the report gives about the index."""
-        return {"kmer_length": self.kmer_length}
+        query_step = self.sampling.query_step(self.search_length)
+        expected = self.expected_cost()
+        return asdict(self.sampling) | {
+            "query_step": query_step,
+            "expected_query_bases": self._job.query_bases,
+            "expected_table_seconds": expected.table,
+            "expected_search_seconds": expected.search,
+        }
 
     def describe(self) -> str:
         """Return a short description of the search."""
-        return f"k-mer search of {self.kmer_length}-mers"
+        sampling = self.sampling
+        return (
+            f"k-mer search of {sampling.kmer_length}-mers at every {sampling.reference_step} bases "
+            f"of the reference and every {sampling.query_step(self.search_length)} of a query"
+        )
+
+    def expected_cost(self) -> KmerCost:
+        """Return what the model expects the tables and the search to cost."""
+        return expected_cost(self._job, self.sampling, self._costs)
+
+    def slow_search_warning(self) -> str | None:
+        """Return a warning if an index file for this minimum length would be much faster."""
+        if self.file is None:
+            return None
+        job = self._job
+        best = choose_sampling(job, most_table_bytes(job.bases), self._costs)
+        expected, possible = self.expected_cost(), expected_cost(job, best, self._costs)
+        slowdown = expected.seconds / possible.seconds
+        if slowdown < WORTH_A_WARNING or expected.seconds - possible.seconds < SECONDS_OF_WARNING:
+            return None
+        return (
+            f"the index '{self.file.path}' is made for -l {self.file.header.minimum_length}: about "
+            f"{slowdown:.0f} times as slow here as one made with 'mummergpu index -l "
+            f"{job.minimum_length}'"
+        )
 
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
         """Return the most bytes that a group's tables and their construction take."""
         if self.file is not None:
             return sum(self.file.page_bytes(page.index) for page in group)
         positions = self.reference.base_count
-        tables = sum(_table_bytes(page, positions, self.kmer_length) for page in group)
+        tables = sum(_table_bytes(page, positions, self.sampling) for page in group)
         return tables + self.scratch_bytes
 
     def _load_page(self, page: Page, work: BuildWork) -> KmerPage:
@@ -204,7 +293,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             loaded = build_kmer_page(
                 self.reference,
                 page,
-                self.kmer_length,
+                self.sampling,
                 self.scratch_bytes,
                 work.stats,
                 work.executor.map,
@@ -217,6 +306,6 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         return loaded
 
 
-def _table_bytes(page: Page, most_positions: int, kmer_length: int) -> int:
+def _table_bytes(page: Page, most_positions: int, sampling: KmerSampling) -> int:
     """Return the most bytes that the table of a page takes."""
-    return table_bytes(min(page.end - page.begin, most_positions), kmer_length)
+    return sampling.table_bytes(min(page.end - page.begin, most_positions))

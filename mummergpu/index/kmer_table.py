@@ -1,9 +1,10 @@
 """The table of a reference's k-mers: where in the reference each k-mer occurs.
 
-For every k-mer the table lists the positions at which it begins, in ascending order. The lists
-follow each other in one array. No k-mer contains a break. The table is built in two parallel
-steps. The first puts k-mers into buckets by their highest bits. The second sorts each bucket
-by counting, which touches no more memory at once than the caches hold.
+For every k-mer the table lists the positions at which it begins, in ascending order. Only
+positions that are multiples of the reference step count, so a larger step makes a smaller table.
+The lists follow each other in one array. No k-mer contains a break. The table is built in two
+parallel steps. The first puts k-mers into buckets by their highest bits. The second sorts each
+bucket by counting, which touches no more memory at once than the caches hold.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
-from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
 
 PositionArray = npt.NDArray[np.uint32]
 CountArray = npt.NDArray[np.int64]
@@ -40,8 +42,8 @@ class KmerTable:
 
     Attributes
     ----------
-    kmer_length : int
-        The number of bases of a k-mer.
+    sampling : KmerSampling
+        Which k-mers the table lists.
     offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
         Where the list of each k-mer begins in `positions`, and where the last list ends. A
         k-mer is a number with its first base in the two lowest bits.
@@ -49,7 +51,7 @@ class KmerTable:
         Where k-mers begin, counted from the first base of the part; each list ascends.
     """
 
-    kmer_length: int
+    sampling: KmerSampling
     offsets: PositionArray
     positions: PositionArray
 
@@ -59,16 +61,11 @@ class KmerTable:
         return self.offsets.nbytes + self.positions.nbytes
 
 
-def table_bytes(bases: int, kmer_length: int) -> int:
-    """Return the most bytes that the table of `bases` bases takes."""
-    return 4 * (bases + (1 << 2 * kmer_length) + 1)
-
-
 def build_kmer_table(
     codes: CodeArray,
     begin: int,
     end: int,
-    kmer_length: int,
+    sampling: KmerSampling,
     map_function: Callable[..., Iterable[object]] = map,
     scratch_bytes: int = 1 << 30,
 ) -> KmerTable:
@@ -81,8 +78,8 @@ def build_kmer_table(
     begin, end : int
         The part, in bases of the reference, 0-based and half-open; at most
         `MAXIMUM_TABLE_BASES`. A k-mer may reach beyond its end.
-    kmer_length : int
-        The number of bases of a k-mer, 1 to `extension.MAXIMUM_KMER_LENGTH`.
+    sampling : KmerSampling
+        Which k-mers to list.
     map_function : callable
         Works like `map`; the tasks of each step are independent.
     scratch_bytes : int
@@ -95,17 +92,18 @@ def build_kmer_table(
         The table; it does not depend on `map_function` and `scratch_bytes`.
     """
     assert end - begin <= MAXIMUM_TABLE_BASES
+    kmer_length, step = sampling.kmer_length, sampling.reference_step
     assert 1 <= kmer_length <= MAXIMUM_KMER_LENGTH
     shift = max(0, 2 * kmer_length - MOST_BUCKET_BITS)
     bucket_count = 1 << (2 * kmer_length - shift)
     slices = [
-        (MARGIN + first, MARGIN + min(first + SLICE_BASES, end))
+        (MARGIN + _next_multiple(first, step), MARGIN + min(first + SLICE_BASES, end))
         for first in range(begin, end, SLICE_BASES)
     ]
     counts = np.zeros((len(slices), bucket_count), dtype=np.int64)
 
     def count(number: int) -> None:
-        count_buckets(codes, *slices[number], kmer_length, shift, counts[number])
+        count_buckets(codes, *slices[number], step, kmer_length, shift, counts[number])
 
     list(map_function(count, range(len(slices))))
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
@@ -118,7 +116,7 @@ def build_kmer_table(
     def fill(number: int, group: tuple[int, int], base: int, entries: EntryArray) -> None:
         part = slices[number]
         own = places[number] - base
-        fill_buckets(codes, *part, MARGIN + begin, kmer_length, shift, *group, own, entries)
+        fill_buckets(codes, *part, step, MARGIN + begin, kmer_length, shift, *group, own, entries)
 
     def sort(bucket: int, base: int, entries: EntryArray) -> None:
         part = bounds[bucket : bucket + 2]
@@ -130,7 +128,12 @@ def build_kmer_table(
         fill_group = partial(fill, group=group, base=base, entries=entries)
         list(map_function(fill_group, range(len(slices))))
         list(map_function(partial(sort, base=base, entries=entries), range(*group)))
-    return KmerTable(kmer_length, offsets, positions)
+    return KmerTable(sampling, offsets, positions)
+
+
+def _next_multiple(number: int, step: int) -> int:
+    """Return the smallest multiple of `step` that is not less than `number`."""
+    return -(-number // step) * step
 
 
 def _groups_of_buckets(bucket_begins: CountArray, most: int) -> list[tuple[int, int]]:
@@ -145,39 +148,20 @@ def _groups_of_buckets(bucket_begins: CountArray, most: int) -> list[tuple[int, 
     return groups
 
 
-@inline_without_refcounts
-def next_kmer(kmer: np.uint64, code: int, top: np.uint64) -> np.uint64:
-    """Return the k-mer that begins one base later and ends with `code`.
-
-    Parameters
-    ----------
-    kmer : uint64
-        A k-mer, its first base in the two lowest bits.
-    code : int
-        The code of the base after it, 0 to 3.
-    top : uint64
-        The bit position of the last base of a k-mer: twice its length, minus two.
-
-    Returns
-    -------
-    uint64
-        The next k-mer.
-    """
-    return kmer >> np.uint64(2) | np.uint64(code) << top
-
-
 @jit_without_refcounts
 def count_buckets(
-    codes: CodeArray, begin: int, end: int, length: int, shift: int, counts: CountArray
+    codes: CodeArray, begin: int, end: int, step: int, length: int, shift: int, counts: CountArray
 ) -> None:
-    """Count the k-mers of each bucket that begin in ``codes[begin:end]``.
+    """Count the k-mers of each bucket that begin at every `step`-th base of ``codes[begin:end]``.
 
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference with margins.
     begin, end : int
-        The half-open range, as indices of `codes`.
+        The first k-mer's position, and the end of the range, as indices of `codes`.
+    step : int
+        The bases from one k-mer to the next.
     length : int
         The number of bases of a k-mer.
     shift : int
@@ -185,15 +169,10 @@ def count_buckets(
     counts : ndarray, dtype=int64, shape=(n_buckets,)
         Output: zeros that become the number of k-mers in each bucket.
     """
-    top = np.uint64(2 * length - 2)
-    kmer = np.uint64(0)
-    unbroken = 0
-    for at in range(begin, end + length - 1):
-        code = codes[at]
-        unbroken = 0 if code == BREAK else unbroken + 1
-        kmer = next_kmer(kmer, code & 3, top)
-        if unbroken >= length and at - begin >= length - 1:
-            counts[kmer >> np.uint64(shift)] += 1
+    for at in range(begin, end, step):
+        kmer = kmer_at(codes, at, length)
+        if kmer >= 0:
+            counts[np.uint64(kmer) >> np.uint64(shift)] += 1
 
 
 @jit_without_refcounts
@@ -201,6 +180,7 @@ def fill_buckets(
     codes: CodeArray,
     begin: int,
     end: int,
+    step: int,
     origin: int,
     length: int,
     shift: int,
@@ -216,7 +196,9 @@ def fill_buckets(
     codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference with margins.
     begin, end : int
-        The half-open range in which the k-mers begin, as indices of `codes`.
+        The first k-mer's position, and the end of the range, as indices of `codes`.
+    step : int
+        The bases from one k-mer to the next.
     origin : int
         The index of `codes` from which positions are counted.
     length : int
@@ -230,17 +212,11 @@ def fill_buckets(
     entries : ndarray, dtype=uint64, shape=(n_entries,)
         Output: a k-mer in the upper 32 bits, its position in the lower ones.
     """
-    top = np.uint64(2 * length - 2)
-    kmer = np.uint64(0)
-    unbroken = 0
-    for at in range(begin, end + length - 1):
-        code = codes[at]
-        unbroken = 0 if code == BREAK else unbroken + 1
-        kmer = next_kmer(kmer, code & 3, top)
-        bucket = np.int64(kmer >> np.uint64(shift))  # signed, like the bounds
-        if unbroken >= length and at - begin >= length - 1 and first <= bucket < behind:
-            position = np.uint64(at - (length - 1) - origin)
-            entries[places[bucket]] = kmer << np.uint64(32) | position
+    for at in range(begin, end, step):
+        kmer = kmer_at(codes, at, length)
+        bucket = kmer >> shift  # negative if the k-mer contains a break
+        if kmer >= 0 and first <= bucket < behind:
+            entries[places[bucket]] = np.uint64(kmer) << np.uint64(32) | np.uint64(at - origin)
             places[bucket] += 1
 
 

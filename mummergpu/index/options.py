@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
 
 DEFAULT_MINIMUM_LENGTH: Final = 20
@@ -22,10 +23,17 @@ class KmerOptions:
     ----------
     page_size : int or None
         The most bases that a page has; None for pages as large as memory allows.
+    purpose : str or None
+        What an index file is for: ``reads`` (many queries), ``genomes`` (queries about as long as
+        the reference) or ``memory`` (a small index); None if the index is for one run.
+    sampling : KmerSampling or None
+        Which k-mers to list; None for the choice of `kmer_plan`.
     """
 
     search: ClassVar[str] = "kmer"
     page_size: int | None = None
+    purpose: str | None = None
+    sampling: KmerSampling | None = None
 
 
 @dataclass(frozen=True)

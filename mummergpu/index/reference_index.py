@@ -127,6 +127,7 @@ class ReferenceIndex(ABC, Generic[PageType]):
             page_size=self.page_size,
             search_length=0,
             kmer_length=0,
+            reference_step=0,
             policy="",
             address_bits=0,
             builder="",
@@ -141,6 +142,10 @@ class ReferenceIndex(ABC, Generic[PageType]):
     @abstractmethod
     def describe(self) -> str:
         """Return a short description: the kind of search and the chosen settings."""
+
+    def slow_search_warning(self) -> str | None:
+        """Return a warning if another index file would be much faster, None if none would."""
+        return None
 
     @abstractmethod
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:

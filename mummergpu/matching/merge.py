@@ -17,7 +17,7 @@ def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
     Parameters
     ----------
     pages : sequence of MemColumns
-        The matches on each page, in the order of the pages; at least one page. No match is on two.
+        The matches on each page; at least one page. No match is on two.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def merge_rows(
     other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
     merged: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> None:
-    """Merge the rows of each query; at equal query starts, rows of `one` come first.
+    """Merge the rows of each query by query start, and by reference start if these are equal.
 
     Parameters
     ----------
@@ -67,9 +67,13 @@ def merge_rows(
         row = offsets[query]
         other_row = other_offsets[query]
         while row < offsets[query + 1] or other_row < other_offsets[query + 1]:
-            if other_row == other_offsets[query + 1] or (
-                row < offsets[query + 1] and starts[row] <= other_starts[other_row]
-            ):
+            takes_one = other_row == other_offsets[query + 1]
+            if not takes_one and row < offsets[query + 1]:
+                takes_one = starts[row] < other_starts[other_row] or (
+                    starts[row] == other_starts[other_row]
+                    and reference_starts[row] < other_reference_starts[other_row]
+                )
+            if takes_one:
                 merged_starts[filled] = starts[row]
                 merged_reference_starts[filled] = reference_starts[row]
                 merged_lengths[filled] = lengths[row]

@@ -7,9 +7,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
 ColumnArray = npt.NDArray[np.int64]
+
+LEFT_BITS: Final = 20
+"""The bits of a key's upper part: a left extension, or a start in a query, in bases."""
+
+START_BITS: Final = 62 - LEFT_BITS
+"""The bits of a key's lower part: a position in the reference."""
 
 SHORT_LIST: Final = 16
 """Lists of at most this many rows are sorted by insertion."""
@@ -84,3 +90,36 @@ def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, cou
             return
         swap_rows(keys, values, begin + root, begin + largest)
         root = largest
+
+
+@jit_without_refcounts
+def sort_rows_of_queries(
+    offsets: ColumnArray,
+    query_starts: ColumnArray,
+    reference_starts: ColumnArray,
+    lengths: ColumnArray,
+) -> None:
+    """Sort the rows of each query by query start, then by reference start.
+
+    A sample finds MEMs that begin before those of earlier samples if the reference step is more
+    than one base, because a period of pairs is then longer than the step from sample to sample.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        The first row of each query, and the end of the last.
+    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_rows,)
+        The MEMs, sorted in place. Query starts are less than ``1 << LEFT_BITS``.
+    """
+    mask = (1 << START_BITS) - 1
+    for query in range(offsets.size - 1):
+        begin, end = offsets[query], offsets[query + 1]
+        is_sorted = True
+        for row in range(begin, end):
+            reference_starts[row] |= query_starts[row] << START_BITS
+            is_sorted &= row == begin or reference_starts[row - 1] < reference_starts[row]
+        if not is_sorted:
+            sort_rows(reference_starts, lengths, begin, end)
+        for row in range(begin, end):
+            query_starts[row] = reference_starts[row] >> START_BITS
+            reference_starts[row] &= mask

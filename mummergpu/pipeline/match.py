@@ -15,6 +15,7 @@ from typing import Any
 
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
+from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.verification import verify_for_run
@@ -32,6 +33,7 @@ from mummergpu.output.sink import TextSink
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
+from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
@@ -91,8 +93,12 @@ def run(
         reference = source.reference if isinstance(source, IndexFile) else source
         tree_files = _open_tree_files(options, reference, stack)
         backend = opening.result()
-        index = plan_index(source, options.index, threads, backend.page_memory)
+        bases = estimate_query_bases(options.query_paths)
+        query_bases = len(search.strands) * (UNKNOWN_QUERY_BASES if bases is None else bases)
+        index = plan_index(source, options.index, threads, backend.page_memory, query_bases)
         describe_plan(index, search.minimum_length, threads, backend.name, stats, notice)
+        if warning := index.slow_search_warning():
+            warn(warning)
         loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
         block_search = BlockSearch(
             backend, reference.codes, search.strands, search.minimum_length, index.search_length

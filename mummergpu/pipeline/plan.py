@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
-from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.queries import bytes_of
@@ -27,6 +27,7 @@ def plan_index(
     options: IndexOptions,
     threads: int,
     device_memory: int | None = None,
+    query_bases: int = UNKNOWN_QUERY_BASES,
 ) -> ReferenceIndex[Any]:
     """Divide the reference into pages, and the pages into groups.
 
@@ -40,6 +41,8 @@ def plan_index(
         Number of pages that are built at the same time.
     device_memory : int or None
         Most bytes of pages that a device can hold at once; None without a device.
+    query_bases : int
+        About how many bases the queries have, on all strands that are searched.
 
     Returns
     -------
@@ -55,19 +58,23 @@ def plan_index(
     """
     budget = MemoryBudget.of(options.memory, device_memory)
     if isinstance(source, IndexFile):
-        index = _open_index(source, options, budget)
+        index = _open_index(source, options, budget, query_bases)
     else:
-        index = _new_index(source, options, budget, threads)
+        index = _new_index(source, options, budget, threads, query_bases)
     index.check_memory(budget, threads)
     return index
 
 
 def _new_index(
-    reference: Reference, options: IndexOptions, budget: MemoryBudget, threads: int
+    reference: Reference,
+    options: IndexOptions,
+    budget: MemoryBudget,
+    threads: int,
+    query_bases: int,
 ) -> ReferenceIndex[Any]:
     length, kind = options.minimum_length, options.kind
     if isinstance(kind, KmerOptions):
-        return KmerIndex.plan(reference, kind, length, budget)
+        return KmerIndex.plan(reference, kind, length, budget, query_bases)
     # The k-mer search does not need the modules of the trees.
     from mummergpu.index.tree_index import TreeIndex
 
@@ -75,13 +82,13 @@ def _new_index(
 
 
 def _open_index(
-    file: IndexFile, options: IndexOptions, budget: MemoryBudget
+    file: IndexFile, options: IndexOptions, budget: MemoryBudget, query_bases: int
 ) -> ReferenceIndex[Any]:
     length, kind = options.minimum_length, options.kind
     if kind.search != file.header.search:
         raise OptionError("--search", f"the index '{file.path}' is for '{file.header.search}'")
     if not isinstance(kind, TreeOptions):
-        return KmerIndex.from_file(file, length, budget)
+        return KmerIndex.from_file(file, length, budget, query_bases)
     from mummergpu.index.tree_index import TreeIndex
 
     return TreeIndex.from_file(file, kind.policy, length, budget)

@@ -142,7 +142,7 @@ def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFix
         ("--page-size 8M parts.mgi", "--page-size: the index 'parts.mgi' was built with 900"),
         ("--builder sa tree.mgi", "--builder: the index 'tree.mgi' was built with ukkonen"),
         ("--address-bits 24 wide.mgi", "--address-bits: the index 'wide.mgi' was built with 32"),
-        ("-l 3 sampled.mgi", "-l: the index 'sampled.mgi' has "),
+        ("-l 3 sampled.mgi", "-l: the index 'sampled.mgi' finds no matches of "),
         ("-o sampled.mgi sampled.mgi", "--output: 'sampled.mgi' is also an input"),
     ],
 )
@@ -162,7 +162,7 @@ def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixtu
     )
     size = os.path.getsize("parts.mgi")
     assert told["file"] == "parts.mgi"
-    assert told["format-version"].startswith("1, written by mummergpu ")
+    assert told["format-version"].startswith("2, written by mummergpu ")
     assert told["bytes"] == f"{size:,}, {size / 2950:.2f} a base"
     assert told["reference"] == str(made / "r.fa")
     assert (told["records"], told["bases"]) == ("4", "2,950")
@@ -170,7 +170,7 @@ def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixtu
     assert told["search"] == "kmer"
     assert told["least-length"] == "12, which it was made for"
     assert told["pages"] == "4 of at most 900 bases"
-    assert told["k-mer-length"].endswith(" and more")
+    assert told["k-mers"].endswith(" and more")
     assert "policy" not in told
 
 
@@ -197,7 +197,15 @@ def test_check_reads_all(made: Path, tmp_path: Path, capfd: pytest.CaptureFixtur
 
 COMMON_KEYS = {
     *("file", "format_version", "program", "bytes", "reference", "digest", "bases", "search"),
-    *("minimum_length", "kmer_length", "page_count", "page_size", "overlap", "policy"),
+    *(
+        "minimum_length",
+        "kmer_length",
+        "reference_step",
+        "page_count",
+        "page_size",
+        "overlap",
+        "policy",
+    ),
     *("address_bits", "builder", "node_count", "record_count", "records"),
 }
 
@@ -214,10 +222,11 @@ def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str
     assert (told["file"], told["bytes"]) == ("parts.mgi", os.path.getsize("parts.mgi"))
     assert (told["reference"], told["record_count"]) == (str(made / "r.fa"), 4)
     assert (told["bases"], told["search"], told["minimum_length"]) == (2950, "kmer", 12)
-    assert (told["page_count"], told["page_size"], told["format_version"]) == (4, 900, 1)
+    assert (told["page_count"], told["page_size"], told["format_version"]) == (4, 900, 2)
     lines = output_of("index --info parts.mgi", capfd)
     assert told["digest"] in lines and told["program"] in lines
-    assert f"{told['kmer_length']}, so for -l" in lines
+    length, step = told["kmer_length"], told["reference_step"]
+    assert f"of {length} bases, at every {step} bases; for -l {length + step - 1} and more" in lines
     for name in ("overlap", "policy", "address_bits", "builder", "node_count"):
         assert told[name] is None
 

@@ -15,6 +15,7 @@ from helpers.search_cases import find_on
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -68,8 +69,14 @@ def test_many_cases_agree(device: Device, cache: KernelCache, seed: int) -> None
 def test_the_kmer_search_agrees(device: Device, cache: KernelCache, minimum_length: int) -> None:
     case = kmer_case(minimum_length, minimum_length)
     # Steps of one base and of nearly as many as a match has, and what is chosen.
-    kmer_lengths = {None, min(minimum_length, 9), min(minimum_length, 3), 1 + minimum_length // 8}
-    assert kmer_differences(device, cache, case, sorted(kmer_lengths, key=str)) == []
+    lengths = {min(minimum_length, 9), min(minimum_length, 3), 1 + minimum_length // 8}
+    samplings = [
+        KmerSampling(length, step)
+        for length in sorted(lengths)
+        for step in (1, 2, 5)
+        if length + step - 1 <= minimum_length
+    ]
+    assert kmer_differences(device, cache, case, samplings) == []
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -78,7 +85,8 @@ def test_tables_of_parts_agree(
     device: Device, cache: KernelCache, page_size: int, seed: int
 ) -> None:
     case = replace(kmer_case(seed, (6, 15, 28)[seed % 3]), page_size=page_size)
-    assert kmer_differences(device, cache, case, [2, 5, None]) == []
+    samplings = [KmerSampling(2), KmerSampling(5), KmerSampling(2, 3), KmerSampling(5, 2)]
+    assert kmer_differences(device, cache, case, samplings) == []
 
 
 def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> None:
@@ -92,13 +100,14 @@ def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> 
     names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
     block = QueryBlock(0, with_margins(np.concatenate(texts)), offsets, *names)
     case = Case(joined, block, 40, codes.size)
-    assert kmer_differences(device, cache, case, [2, 4, 9, 10]) == []
+    samplings = [*map(KmerSampling, (2, 4, 9, 10)), KmerSampling(4, 3), KmerSampling(9, 11)]
+    assert kmer_differences(device, cache, case, samplings) == []
 
 
 def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) -> None:
     case = kmer_case(3, 14)
     bases = case.reference.codes.size
-    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), 6)
+    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), KmerSampling(6))
     backend = KmerCudaBackend(device, cache, Stats(), lambda _: None)
     backend.load_pages(pages, case.minimum_length)
     expected = as_lists(find_on(backend, case.block))

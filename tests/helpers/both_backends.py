@@ -14,7 +14,7 @@ from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import ANY, STRANDS
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.index.kmer_page import choose_kmer_length
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
@@ -153,12 +153,11 @@ def kmer_case(seed: int, minimum_length: int) -> Case:
 
 
 def kmer_differences(
-    device: Device, cache: KernelCache, case: Case, kmer_lengths: Sequence[int | None]
+    device: Device, cache: KernelCache, case: Case, samplings: Sequence[KmerSampling]
 ) -> list[str]:
-    """Search a case with k-mers of some lengths; return where the backends differ.
+    """Search a case with some tables of k-mers; return where the backends differ.
 
-    The cpu backend searches a tree: the other search, and the other backend. None stands for the
-    length that is chosen for a case.
+    The cpu backend searches a tree: the other search, and the other backend.
     """
     found = []
     bases = case.reference.codes.size
@@ -167,16 +166,15 @@ def kmer_differences(
     cpu.load_pages(build(whole, Layout.of(Policy())), case.minimum_length)
     expected = find_both(cpu, case.block)
     assert any(expected[strand][1] for strand in expected)
-    for wanted in kmer_lengths:
-        length = wanted or choose_kmer_length(case.minimum_length, case.page_size)
+    for sampling in samplings:
         plan = plan_pages(bases, case.page_size, 0)
-        pages = build_kmer_pages(case.reference, plan, length)
+        pages = build_kmer_pages(case.reference, plan, sampling)
         on_host = KmerCpuBackend(Stats())
         on_device = KmerCudaBackend(device, cache, Stats(), lambda _: None)
         for backend in (on_host, on_device):
             backend.load_pages(pages, case.minimum_length)
             if (others := find_both(backend, case.block)) != expected:
                 strands = [strand.name for strand in STRANDS if others[strand] != expected[strand]]
-                found.append(f"{backend.name}, k={length}, {len(pages)} parts, {strands}")
+                found.append(f"{backend.name}, {sampling}, {len(pages)} parts, {strands}")
         on_device.close()
     return found

@@ -9,6 +9,7 @@ from typing import Any
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import Page
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.tree.policy import Policy
@@ -19,9 +20,9 @@ from mummergpu.runtime.stats import Stats
 
 
 def build_kmer_pages(
-    reference: Reference, pages: Sequence[Page], kmer_length: int
+    reference: Reference, pages: Sequence[Page], sampling: KmerSampling
 ) -> list[KmerPage]:
-    return [build_kmer_page(reference, page, kmer_length, 1 << 20, Stats()) for page in pages]
+    return [build_kmer_page(reference, page, sampling, 1 << 20, Stats()) for page in pages]
 
 
 def load_pages(file: IndexFile, page_is_ready: Callable[[], None] = lambda: None) -> list[Any]:

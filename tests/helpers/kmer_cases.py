@@ -8,20 +8,25 @@ from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
 from helpers.trees import reference_of
 from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
 
 
-def tables_of(case: SearchCase, kmer_length: int) -> list[KmerPage]:
+def tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
     """The tables of a case's reference, in parts of its page size."""
     reference = reference_of(list(case.records))
     pages = plan_pages(reference.codes.size, case.page_size, 0)
-    return build_kmer_pages(reference, pages, kmer_length)
+    return build_kmer_pages(reference, pages, sampling)
 
 
-def kmer_lengths(case: SearchCase) -> list[int]:
-    """The k-mer lengths that a case is tried with: steps of one base, many, and between."""
+def samplings(case: SearchCase) -> list[KmerSampling]:
+    """What a case is tried with: steps of one base, of many, and between, on either side."""
     most = min(case.minimum_length, 8)
-    return sorted({1, min(3, most), (most + 1) // 2, most})
+    found = [KmerSampling(length) for length in sorted({1, min(3, most), (most + 1) // 2, most})]
+    length = (most + 1) // 2
+    longest = case.minimum_length - length + 1
+    steps = {2 + len(case.queries) % 2, int(longest**0.5), longest}
+    return found + [KmerSampling(length, step) for step in sorted(steps) if 1 < step <= longest]
 
 
 def far_case(seed: int) -> SearchCase:

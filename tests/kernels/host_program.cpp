@@ -89,6 +89,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(offset_query_mems)
     WARP_KERNEL(write_kmer_mems)
     KERNEL(write_frequent_kmer_mems)
+    KERNEL(sort_query_mems)
+    KERNEL(sort_long_query_mems)
 #else
     KERNEL(match_kernel)
     KERNEL(count_mems)

@@ -22,7 +22,8 @@ from sanitized_search import PLENTY, ExactWorkspace
 
 from mummergpu.cuda import workspace
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.index.kmer_page import KmerPage, sampling_step
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.columns import MemColumns
@@ -31,7 +32,7 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 # `sanitized_search` has put their folder on the path.
-from helpers.kmer_cases import KMER_CASES, kmer_lengths, tables_of  # isort: skip
+from helpers.kmer_cases import KMER_CASES, samplings, tables_of  # isort: skip
 from helpers.search_cases import ANY, STRANDS, SearchCase, rows_of  # isort: skip
 
 BUFFERS: Final = (
@@ -85,8 +86,8 @@ def check_all(compiler: HostCompiler) -> int:
     searches = found = longest = farthest = most_pages = 0
     wrong = []
     for case in KMER_CASES:
-        for kmer_length in kmer_lengths(case):
-            pages = tables_of(case, kmer_length)
+        for sampling in samplings(case):
+            pages = tables_of(case, sampling)
             # One block of threads, some, and more than there are items.
             blocks = (1, 2, 3, 10_000)[searches % 4]
             count, differences = check(case, pages, compiler, blocks)
@@ -95,11 +96,11 @@ def check_all(compiler: HostCompiler) -> int:
             ]
             searches, found = searches + 1, found + count
             longest = max(longest, *lists)
-            farthest = max(farthest, sampling_step(case.minimum_length, kmer_length))
+            farthest = max(farthest, sampling.period(case.minimum_length))
             most_pages = max(most_pages, len(pages))
-            wrong += [f"{case.name}, k={kmer_length}: {text}" for text in differences]
+            wrong += [f"{case.name}, {sampling}: {text}" for text in differences]
     print(f"{found} matches in {searches} searches, {len(wrong)} differences")
-    print(f"lists of {longest} places, steps of {farthest} bases, {most_pages} parts")
+    print(f"lists of {longest} places, periods of {farthest} bases, {most_pages} parts")
     for line in wrong[:20]:
         print(line[:2000])
     return 1 if wrong else 0
@@ -108,7 +109,8 @@ def check_all(compiler: HostCompiler) -> int:
 def try_short_buffer(buffer: str, compiler: HostCompiler) -> bool:
     """Tell whether a buffer is noticed that is a byte too small, by some case; in a child."""
     for case, kmer_length in ((SINGLE, 3), (HEAVY, 1), (FULL, 1), (MANY, 1)):
-        pages = tables_of(case, kmer_length)
+        step = 2 if case.minimum_length > kmer_length else 1
+        pages = tables_of(case, KmerSampling(kmer_length, step))
         with tempfile.TemporaryFile() as errors:
             child = os.fork()
             if child == 0:
@@ -139,7 +141,7 @@ def main() -> int:
     if not given.short:
         return check_all(compiler)
     # Compile before there are children.
-    check(SINGLE, tables_of(SINGLE, 3), compiler, 1)
+    check(SINGLE, tables_of(SINGLE, KmerSampling(3)), compiler, 1)
     for buffer in BUFFERS:
         verdict = "noticed" if try_short_buffer(buffer, compiler) else "nobody minds"
         print(f"{buffer}: {verdict}")

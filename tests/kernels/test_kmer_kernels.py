@@ -45,6 +45,7 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.columns import MemColumns
@@ -84,7 +85,7 @@ def test_kmers_of_every_length_give_the_matches_of_the_definition(
     report = sanitized()
     pattern = (
         r"(\d+) matches in (\d+) searches, 0 differences\n"
-        r"lists of (\d+) places, steps of (\d+) bases, (\d+) parts\n"
+        r"lists of (\d+) places, periods of (\d+) bases, (\d+) parts\n"
     )
     told = re.fullmatch(pattern, report)
     assert told is not None, report
@@ -105,8 +106,9 @@ class Opened(OpenedBackend[KmerCudaBackend]):
 
     too_many = "(bytes|bases)"
 
-    def load_pages(self, case: SearchCase, kmer_length: int = 3) -> None:
-        self.backend.load_pages(tables_of(case, kmer_length), case.minimum_length)
+    def load_pages(self, case: SearchCase, kmer_length: int = 3, reference_step: int = 1) -> None:
+        sampling = KmerSampling(kmer_length, reference_step)
+        self.backend.load_pages(tables_of(case, sampling), case.minimum_length)
 
 
 Open = Callable[..., Opened]
@@ -136,8 +138,8 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     close_all(every)
 
 
-def large_case(seed: int) -> tuple[SearchCase, int]:
-    """A case too large for a definition in plain Python, and a k-mer length."""
+def large_case(seed: int) -> tuple[SearchCase, KmerSampling]:
+    """A case too large for a definition in plain Python, and the k-mers to list."""
     random = np.random.default_rng(seed)
     letters = "ACGT"[: 2 + seed % 3]
     unit = made_bases(random, 171, letters)
@@ -147,14 +149,17 @@ def large_case(seed: int) -> tuple[SearchCase, int]:
     minimum_length = (7, 12, 20, 45, 80, 9)[seed % 6]
     page_size = (ONE_PAGE, 2500, 700)[seed % 3]
     kmer_length = (2, 4, 7, 9)[seed % 4]
-    return SearchCase("large", (record,), queries, minimum_length, page_size), kmer_length
+    kmer_length = min(kmer_length, minimum_length)
+    reference_step = min((1, 3, 5)[seed // 2 % 3], minimum_length - kmer_length + 1)
+    sampling = KmerSampling(kmer_length, reference_step)
+    return SearchCase("large", (record,), queries, minimum_length, page_size), sampling
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_larger_cases_give_what_the_cpu_backend_gives(opened: Open, seed: int) -> None:
-    case, kmer_length = large_case(seed)
+    case, sampling = large_case(seed)
     cpu = KmerCpuBackend(Stats())
-    pages = tables_of(case, kmer_length)
+    pages = tables_of(case, sampling)
     cpu.load_pages(pages, case.minimum_length)
     # A few blocks of threads, or more than there are items.
     given = opened(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
@@ -186,7 +191,7 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     copy = record[: bases // 2] + "N" + record[minimum_length // 2 : 3 * minimum_length]
     queries = (record[5:], record[minimum_length // 3 : 2 * minimum_length], "A" + copy[77:], "C")
     case = SearchCase("far", (record + "N" + copy,), queries, minimum_length)
-    pages = tables_of(case, 8)
+    pages = tables_of(case, KmerSampling(8))
     given, cpu = opened(), KmerCpuBackend(Stats())
     given.backend.load_pages(pages, minimum_length)
     cpu.load_pages(pages, minimum_length)
@@ -312,7 +317,7 @@ def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open) -> 
         given.load_pages(GENOME)
         requests, held = given.device.requests, given.device.used
     # The reference and its codes, which go when they are packed, and two arrays a part.
-    assert requests == 2 + 2 * len(tables_of(GENOME, 3))
+    assert requests == 2 + 2 * len(tables_of(GENOME, KmerSampling(3)))
     for wanted in range(1, requests + 1):
         with (
             refused(given.device, lambda number, size, wanted=wanted: number == wanted),
@@ -357,7 +362,7 @@ def test_more_matches_than_there_may_be_are_none(
 def test_groups_of_parts_take_each_others_place(opened: Open) -> None:
     """Together the groups find each match once, in whichever its first sample lies."""
     given = opened()
-    pages = tables_of(GENOME, 3)
+    pages = tables_of(GENOME, KmerSampling(3))
     assert len(pages) >= 4
     block = GENOME.block()
     cpu = KmerCpuBackend(Stats())
@@ -407,7 +412,7 @@ def test_many_threads_search_at_once(opened: Open) -> None:
 def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
     given = opened()
     given.load_pages(GENOME)
-    pages = tables_of(GENOME, 3)
+    pages = tables_of(GENOME, KmerSampling(3))
     held = sum(page.table.byte_count for page in pages) + pages[0].joined_reference.size
     assert given.stats.bytes == {"to_device": held}
     # What the reference is packed by is no part of a search.

@@ -20,9 +20,8 @@ from helpers.options import match_options
 from helpers.pairwise import layouts_to_try
 from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
 
-from mummergpu.index.kmer_index import LEAST_SCRATCH_BYTES
-from mummergpu.index.kmer_page import choose_kmer_length
-from mummergpu.index.kmer_table import table_bytes
+from mummergpu.index.kmer_index import LEAST_SCRATCH_BYTES, UNKNOWN_QUERY_BASES
+from mummergpu.index.kmer_plan import KmerJob, choose_sampling
 from mummergpu.index.tree.layout import Layout
 from mummergpu.matching.options import Uniqueness
 from mummergpu.pipeline.match import run
@@ -41,7 +40,8 @@ PORTIERA_QUERIES = [(PORTIERA_READS, 4), (PORTIERA, 10_000), PORTIERA]
 """Short reads, reads that cross pages, and the genome itself as one query."""
 
 
-TABLE = table_bytes(60_000, choose_kmer_length(18, 60_000))
+JOB = KmerJob(60_000, 18, UNKNOWN_QUERY_BASES)
+TABLE = choose_sampling(JOB, 1 << 30).table_bytes(60_000)
 """Bytes of a table that such a page has."""
 
 

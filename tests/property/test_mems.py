@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import kmer_index
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.kmer import cpu as sampled
 from mummergpu.matching.options import Uniqueness
@@ -54,6 +55,7 @@ class Setting:
     address_bits: int | None = None
     search: str = "tree"
     kmer_length: int | None = None
+    reference_step: int = 1
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +104,12 @@ def found_text(
         part_bases=4 * setting.piece_bases,
         most_rows=setting.most_rows,
     )
-    kmer_length = setting.kmer_length or 2
+    kmer_length = min(minimum_length, setting.kmer_length or 2)
+    step = min(setting.reference_step, minimum_length - kmer_length + 1)
+    sampling = KmerSampling(kmer_length, step)
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
-        patch.object(kmer_index, "choose_kmer_length", lambda length, _: min(length, kmer_length))
+        patch.object(kmer_index, "choose_sampling", lambda job, *_: sampling)
         if setting.kmer_length
         else nullcontext(),
     ):
@@ -146,6 +150,7 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         address_bits=st.sampled_from([None, 24, 32]),
         search=st.sampled_from(["tree", "kmer"]),
         kmer_length=st.sampled_from([None, 1, 2, 3, 5, 8, 9]),
+        reference_step=st.sampled_from([1, 2, 3, 4, 5, 7, 12, 40]),
     ).map(without_waste)
 
 
@@ -204,6 +209,7 @@ def test_diverged_tandem_repeats_against_themselves(
     """MUMmer 4 reports matches here that are none."""
     several = [Setting(), Setting("r", minimum_length + 7, 2, 1)]
     several += [Setting(search="kmer", kmer_length=k) for k in (1, 4, min(minimum_length, 9))]
+    several += [Setting(search="kmer", kmer_length=2, reference_step=s) for s in (2, 3, 11)]
     check(folder, [array], [array, array[shift:]], minimum_length, several, EVERYTHING)
 
 
@@ -293,6 +299,8 @@ def test_awkward_cases(
         Setting(search="kmer", kmer_length=minimum_length, page_size=80),
         Setting(search="kmer", kmer_length=1, page_size=20, threads=2, block_size=30),
         Setting(search="kmer", kmer_length=2, piece_bases=3),
+        Setting(search="kmer", kmer_length=2, reference_step=2, piece_bases=3),
+        Setting(search="kmer", kmer_length=1, reference_step=3, page_size=20, memory=1),
     ]
     told = {**EVERYTHING, "uniqueness": uniqueness}
     check(folder, records, reads, minimum_length, several, told)

@@ -1,10 +1,10 @@
 """The k-mer search: it looks up a k-mer at every step of a query and extends its occurrences.
 
-A MEM of at least `l` bases contains a k-mer that begins at a multiple of the step ``l-k+1``
-in its query. The search looks up each such sample in the table of the reference's k-mers. It
-extends each occurrence to the left by less than a step, and then to the right. If the match
-reaches a step or more to the left, an earlier sample has found the same MEM. So every MEM is
-found exactly once.
+A MEM of at least `l` bases contains a k-mer that begins at a multiple of the query step in its
+query and at a listed position of the reference (`kmer_sampling`). The search looks up each such
+sample in the table of the reference's k-mers. It extends each occurrence to the left by less than
+a period of pairs, and then to the right. If the match reaches a period or more to the left, an
+earlier sample has found the same MEM. So every MEM is found exactly once.
 
 Samples are processed in batches. Each memory access is prefetched for a whole batch before
 its use: the table's offsets, then its positions, then the reference.
@@ -18,13 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.index.damage import damage_error
-from mummergpu.index.kmer_page import MAXIMUM_STEP, KmerPage, sampling_step
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
 from mummergpu.index.kmer_table import PositionArray
 from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
-from mummergpu.matching.row_order import ColumnArray, sort_rows
+from mummergpu.matching.row_order import (
+    LEFT_BITS,
+    START_BITS,
+    ColumnArray,
+    sort_rows,
+    sort_rows_of_queries,
+)
 from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
@@ -51,13 +58,7 @@ BATCH_NUMBERS: Final = 4
 PLACES_AHEAD: Final = 4
 """The occurrences of a list that are prefetched before the first is compared."""
 
-LEFT_BITS: Final = 20
-"""The bits of the left extension in the sort keys of a sample's rows."""
-
-START_BITS: Final = 62 - LEFT_BITS
-"""The bits of the reference position in these sort keys."""
-
-assert MAXIMUM_STEP <= 1 << LEFT_BITS
+assert MAXIMUM_PERIOD <= 1 << LEFT_BITS
 
 SIZES: Final = WorkSizes(
     block_bases=1 << 19,
@@ -108,7 +109,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
     ) -> MemColumns | None:
         """Return the MEMs whose first sample occurs in one part of the reference."""
-        table = indexed.table
+        table, sampling = indexed.table, indexed.table.sampling
         counts = np.zeros(offsets.size, dtype=np.int64)
         state = np.zeros(3, dtype=np.int64)
         batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
@@ -119,13 +120,14 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             ending = kmer_kernel(
                 table.offsets,
                 table.positions,
-                table.kmer_length,
+                sampling.kmer_length,
                 indexed.page.begin,
                 indexed.padded_reference,
                 padded_codes,
                 offsets,
                 self.minimum_length,
-                sampling_step(self.minimum_length, table.kmer_length),
+                sampling.query_step(self.minimum_length),
+                sampling.period(self.minimum_length),
                 batch,
                 state,
                 counts[1:],
@@ -146,6 +148,8 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         self._rows_per_base = filled / max(1, int(offsets[-1]))
         np.cumsum(counts, out=counts)
         starts, reference_starts, lengths = (column[:filled] for column in rows)
+        if sampling.reference_step > 1:
+            sort_rows_of_queries(counts, starts, reference_starts, lengths)
         return MemColumns(counts, starts, reference_starts, lengths)
 
 
@@ -160,6 +164,7 @@ def kmer_kernel(
     offsets: OffsetArray,
     minimum_length: int,
     step: int,
+    period: int,
     batch: npt.NDArray[np.int64],
     state: npt.NDArray[np.int64],
     counts: OffsetArray,
@@ -177,8 +182,9 @@ def kmer_kernel(
         The codes of the whole reference and of the queries, both with margins.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where each query begins, and where the last one ends, not counting margins.
-    minimum_length, step : int
-        The fewest bases of a MEM, and the distance from one sample to the next, in bases.
+    minimum_length, step, period : int
+        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
+        of a MEM to the next (`kmer_sampling`), in bases.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
         Scratch memory.
     state : ndarray, dtype=int64, shape=(3,)
@@ -219,7 +225,7 @@ def kmer_kernel(
         for sample in range(size):
             row = extend_sample(
                 positions, last_position, kmer_length, part_begin, reference, codes, offsets,
-                minimum_length, step, batch, sample, filled, rows,
+                minimum_length, period, batch, sample, filled, rows,
             )  # fmt: skip
             if row < 0:
                 if row == DAMAGED_HERE:
@@ -292,7 +298,7 @@ def extend_sample(
     codes: CodeArray,
     offsets: OffsetArray,
     minimum_length: int,
-    step: int,
+    period: int,
     batch: npt.NDArray[np.int64],
     sample: int,
     filled: int,
@@ -312,8 +318,8 @@ def extend_sample(
         The codes of the whole reference and of the queries, both with margins.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where each query begins, and where the last one ends, not counting margins.
-    minimum_length, step : int
-        The fewest bases of a MEM, and the distance from one sample to the next, in bases.
+    minimum_length, period : int
+        The fewest bases of a MEM, and the distance from one pair of a MEM to the next, in bases.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
         The samples, as `find_lists` leaves them.
     sample : int
@@ -343,13 +349,13 @@ def extend_sample(
         if position > last_position:
             return DAMAGED_HERE
         found = part_begin + position
-        most_left = min(step, at - query_begin)
-        if step <= WORD_STEP:
+        most_left = min(period, at - query_begin)
+        if period <= WORD_STEP:
             left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
             left = min(left, most_left)
         else:
             left = extend_left(codes, MARGIN + at, reference, MARGIN + found, most_left)
-        if left == step:
+        if left == period:
             continue
         behind = at + kmer_length
         length = left + kmer_length
@@ -362,13 +368,13 @@ def extend_sample(
             return ROWS_FULL_HERE
         # The key sorts by query start, then by reference start; the last loop decodes it.
         query_starts[row] = at - query_begin
-        reference_starts[row] = (step - 1 - left) << START_BITS | (found - left)
+        reference_starts[row] = (period - 1 - left) << START_BITS | (found - left)
         lengths[row] = length
         row += 1
-    if row - filled > 1 and step > 1:
+    if row - filled > 1 and period > 1:
         sort_rows(reference_starts, lengths, filled, row)
     for one in range(filled, row):
         key = reference_starts[one]
-        query_starts[one] -= step - 1 - (key >> START_BITS)
+        query_starts[one] -= period - 1 - (key >> START_BITS)
         reference_starts[one] = key & ((1 << START_BITS) - 1)
     return row

@@ -11,7 +11,7 @@ import numpy as np
 from mummergpu.cuda.device import Argument, Buffer, DeviceMemoryError, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.errors import BackendError
-from mummergpu.index.kmer_page import KmerPage, sampling_step
+from mummergpu.index.kmer_page import KmerPage
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
@@ -88,8 +88,9 @@ class KmerSearchContext:
     ----------
     program : Program
         The kernels.
-    minimum_length, step : int
-        The fewest bases of a MEM, and the distance from one sample to the next, in bases.
+    minimum_length, step, period : int
+        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
+        of a MEM to the next (`kmer_sampling`), in bases.
     reference : int
         The address of the joined reference, as bit planes.
     tables : sequence of ResidentTable
@@ -99,6 +100,7 @@ class KmerSearchContext:
     program: Program
     minimum_length: int
     step: int
+    period: int
     reference: int
     tables: Sequence[ResidentTable]
 
@@ -216,6 +218,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             queries.bit_planes,
             count,
             np.uint32(context.step),
+            np.uint32(context.period),
             np.uint32(context.minimum_length),
             *context.arguments(table),
         )
@@ -264,7 +267,30 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             self._launcher.launch(
                 program, "write_frequent_kmer_mems", blocks, (*searched, *frequent, *rows)
             )
+            if context.period > context.step:
+                self._sort(program, queries.count, query_offsets, columns)
         return self._download(queries.count, query_offsets, columns, found)
+
+    def _sort(
+        self, program: Program, query_count: int, query_offsets: int, columns: tuple[int, ...]
+    ) -> None:
+        """Sort the rows of each query."""
+        long_queries = self._workspace.buffer("long queries", 4 * query_count)
+        long_count = self._workspace.buffer("counters", COUNTER_BYTES)
+        self._stream.fill_zero(long_count, COUNTER_BYTES)
+        listed = (long_queries, long_count)
+        self._launcher.launch_on(
+            program,
+            "sort_query_mems",
+            query_count,
+            (query_offsets, query_count, *columns, *listed),
+        )
+        self._launcher.launch(
+            program,
+            "sort_long_query_mems",
+            self._device.resident_blocks,
+            (query_offsets, *listed, *columns),
+        )
 
 
 class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
@@ -304,8 +330,9 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                     f"the tables do not fit the device's memory ({error}); "
                     "use a smaller --page-size or --backend cpu",
                 ) from error
-        step = sampling_step(minimum_length, pages[0].table.kmer_length)
-        self._context = KmerSearchContext(program, minimum_length, step, reference, tables)
+        sampling = pages[0].table.sampling
+        step, period = sampling.query_step(minimum_length), sampling.period(minimum_length)
+        self._context = KmerSearchContext(program, minimum_length, step, period, reference, tables)
 
     def _let_go(self) -> None:
         self._context = None
@@ -325,7 +352,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         self._stream.copy_in(positions.address, table.positions)
         self._stream.synchronize()
         self._stats.add_bytes(to_device=table.byte_count)
-        return ResidentTable(offsets, positions, page.page.begin, table.kmer_length)
+        return ResidentTable(offsets, positions, page.page.begin, table.sampling.kmer_length)
 
     def _place_reference(self, program: Program, codes: CodeArray) -> int:
         """Copy the reference to the device, pack it there piece by piece; return its address."""

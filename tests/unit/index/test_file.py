@@ -28,6 +28,7 @@ from mummergpu.index.checksums import digest_of
 from mummergpu.index.file import RECORD_SECTIONS, IndexFile
 from mummergpu.index.format import IndexHeader, PageEntry, is_index, start_of
 from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
@@ -103,8 +104,8 @@ def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path:
     loaded = load_pages(index, lambda: counted.append(None))
     assert len(counted) == len(index.pages)
     if told["search"] == "kmer":
-        length = index.header.kmer_length
-        built: Any = build_kmer_pages(reference, index.pages, length)
+        sampling = KmerSampling(index.header.kmer_length, index.header.reference_step)
+        built: Any = build_kmer_pages(reference, index.pages, sampling)
         for one, other in zip(built, loaded, strict=True):
             assert isinstance(other, KmerPage)
             assert_same(one, replace(other, table=one.table))
@@ -158,7 +159,8 @@ def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Pat
     for told, backend in ((SAMPLED, KmerCpuBackend), (TREE, TreeCpuBackend)):
         index = IndexFile(str(index_of(fasta, tmp_path, **told)))
         if told is SAMPLED:
-            built: Any = build_kmer_pages(reference, index.pages, index.header.kmer_length)
+            sampling = KmerSampling(index.header.kmer_length, index.header.reference_step)
+            built: Any = build_kmer_pages(reference, index.pages, sampling)
         else:
             built = [build_page(reference, index.pages[0], index.layout, Stats())]
         found = []
@@ -322,6 +324,8 @@ OF_TABLES = [
     with_fields(kmer_length=2),
     with_fields(kmer_length=0),
     with_fields(kmer_length=16),
+    with_fields(reference_step=0),
+    with_fields(reference_step=(1 << 20) + 1),
     with_section("1.positions", count=5),
     with_section("0.offsets", count=5),
 ]
@@ -329,6 +333,7 @@ OF_TREES = [
     without("1.nodes"),
     without("0.children"),
     with_fields(kmer_length=11),
+    with_fields(reference_step=1),
     with_fields(search_length=0),
     with_fields(policy="x"),
     with_fields(address_bits=32),
@@ -403,11 +408,12 @@ def test_all_pages_are_one_group_if_there_is_room(
 
 def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> None:
     path = index_of(fasta, tmp_path, **SAMPLED)
-    length = IndexFile(str(path)).header.kmer_length
+    header = IndexFile(str(path)).header
+    length = KmerSampling(header.kmer_length, header.reference_step).shortest_match
     assert 1 < length <= 12
     for minimum in (length, 12, 500):
         assert plan(path, minimum_length=minimum).search_length == minimum
-    with pytest.raises(OptionError, match=f"-l: the index .* has {length}-mers"):
+    with pytest.raises(OptionError, match=f"-l: .* no matches of less than {length} bases"):
         plan(path, minimum_length=length - 1)
 
 

@@ -38,6 +38,7 @@ HEADER = IndexHeader(
     page_size=8,
     search_length=3,
     kmer_length=0,
+    reference_step=0,
     policy="m",
     address_bits=24,
     builder="ukkonen",

@@ -14,14 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import kmer_table
-from mummergpu.index.kmer_table import KmerTable, build_kmer_table, table_bytes
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerTable, build_kmer_table
 from mummergpu.sequence.codes import BREAK, with_margins
 
 
-def lists_of(codes: list[int], begin: int, end: int, length: int) -> dict[int, list[int]]:
+def lists_of(
+    codes: list[int], begin: int, end: int, length: int, step: int = 1
+) -> dict[int, list[int]]:
     """Where each k-mer begins in a part; it may end behind the part, not behind the text."""
     found = defaultdict(list)
-    for at in range(begin, end):
+    for at in range(-(-begin // step) * step, end, step):
         kmer = codes[at : at + length]
         if len(kmer) == length and BREAK not in kmer:
             found[sum(code << 2 * place for place, code in enumerate(kmer))].append(at - begin)
@@ -31,7 +34,7 @@ def lists_of(codes: list[int], begin: int, end: int, length: int) -> dict[int, l
 def told_lists(table: KmerTable) -> dict[int, list[int]]:
     """What a table says, of every k-mer that it has."""
     assert table.offsets.dtype == table.positions.dtype == np.uint32
-    assert table.offsets.shape == (4**table.kmer_length + 1,)
+    assert table.offsets.shape == (4**table.sampling.kmer_length + 1,)
     assert table.offsets[0] == 0 and table.offsets[-1] == table.positions.size
     sizes = np.diff(table.offsets.astype(np.int64))
     assert sizes.min() >= 0
@@ -65,18 +68,20 @@ class Spread:
 @given(
     codes=st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 3, BREAK]), min_size=1, max_size=120),
     length=st.integers(1, 7),
+    step=st.integers(1, 9),
     data=st.data(),
 )
 def test_every_kmer_of_a_part_is_listed_where_it_begins(
-    codes: list[int], length: int, data: st.DataObject
+    codes: list[int], length: int, step: int, data: st.DataObject
 ) -> None:
     begin = data.draw(st.integers(0, len(codes)), "begin")
     end = data.draw(st.integers(begin, len(codes)), "end")
     padded = with_margins(np.array(codes, dtype=np.uint8))
-    table = build_kmer_table(padded, begin, end, length)
-    assert told_lists(table) == lists_of(codes, begin, end, length)
-    assert table.kmer_length == length
-    assert table.byte_count <= table_bytes(end - begin, length)
+    sampling = KmerSampling(length, step)
+    table = build_kmer_table(padded, begin, end, sampling)
+    assert told_lists(table) == lists_of(codes, begin, end, length, step)
+    assert table.sampling == sampling
+    assert table.byte_count <= sampling.table_bytes(end - begin)
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 6, 9, 11])
@@ -88,7 +93,7 @@ def test_parts_side_by_side_list_each_kmer_once(length: int) -> None:
     together: dict[int, list[int]] = defaultdict(list)
     borders = [0, 1000, 1003, 1004, 2900, 3000]
     for begin, end in pairwise(borders):
-        part = told_lists(build_kmer_table(padded, begin, end, length))
+        part = told_lists(build_kmer_table(padded, begin, end, KmerSampling(length)))
         assert part == lists_of(codes.tolist(), begin, end, length)
         for kmer, places in part.items():
             together[kmer] += [begin + place for place in places]
@@ -102,7 +107,9 @@ def test_parts_side_by_side_list_each_kmer_once(length: int) -> None:
 )
 @pytest.mark.parametrize("length", [1, 4, 8])
 def test_awkward_texts(text: list[int], length: int) -> None:
-    table = build_kmer_table(with_margins(np.array(text, dtype=np.uint8)), 0, len(text), length)
+    table = build_kmer_table(
+        with_margins(np.array(text, dtype=np.uint8)), 0, len(text), KmerSampling(length)
+    )
     assert told_lists(table) == lists_of(text, 0, len(text), length)
 
 
@@ -114,7 +121,7 @@ def test_slices_do_not_change_the_table(
     codes = made_codes(2, 500, 3)
     monkeypatch.setattr(kmer_table, "SLICE_BASES", slice_bases)
     spread = Spread()
-    table = build_kmer_table(with_margins(codes), 13, 490, length, spread)
+    table = build_kmer_table(with_margins(codes), 13, 490, KmerSampling(length), spread)
     assert told_lists(table) == lists_of(codes.tolist(), 13, 490, length)
     assert spread.tasks[0] == -(-477 // slice_bases)
 
@@ -127,8 +134,8 @@ def test_little_memory_makes_groups_of_buckets_and_the_same_table(
     padded = with_margins(codes)
     monkeypatch.setattr(kmer_table, "SLICE_BASES", 400)
     plenty, scarce = Spread(), Spread()
-    expected = build_kmer_table(padded, 0, 1500, 6, plenty)
-    found = build_kmer_table(padded, 0, 1500, 6, scarce, scratch_bytes)
+    expected = build_kmer_table(padded, 0, 1500, KmerSampling(6), plenty)
+    found = build_kmer_table(padded, 0, 1500, KmerSampling(6), scarce, scratch_bytes)
     assert np.array_equal(found.offsets, expected.offsets)
     assert np.array_equal(found.positions, expected.positions)
     # One pass that counts, then for each group one that fills and one that sorts.
@@ -143,7 +150,7 @@ def test_little_memory_makes_groups_of_buckets_and_the_same_table(
 def test_a_bucket_larger_than_the_memory_is_a_group_of_its_own() -> None:
     codes = np.zeros(900, dtype=np.uint8)
     codes[::7] = 1
-    table = build_kmer_table(with_margins(codes), 0, 900, 8, map, 8)
+    table = build_kmer_table(with_margins(codes), 0, 900, KmerSampling(8), map, 8)
     assert told_lists(table) == lists_of(codes.tolist(), 0, 900, 8)
 
 
@@ -152,15 +159,15 @@ def test_threads_build_the_same_table(
     count: int, scratch_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     padded = with_margins(made_codes(4, count, 4, 0.001))
-    expected = build_kmer_table(padded, 5, count - 10, 7)
+    expected = build_kmer_table(padded, 5, count - 10, KmerSampling(7))
     monkeypatch.setattr(kmer_table, "SLICE_BASES", count // 26)
     with ThreadPoolExecutor(4) as pool:
-        found = build_kmer_table(padded, 5, count - 10, 7, pool.map, scratch_bytes)
+        found = build_kmer_table(padded, 5, count - 10, KmerSampling(7), pool.map, scratch_bytes)
     assert np.array_equal(found.offsets, expected.offsets)
     assert np.array_equal(found.positions, expected.positions)
 
 
 def test_the_memory_of_a_table_is_told_ahead() -> None:
-    assert table_bytes(1000, 3) == 4 * (1000 + 64 + 1)
-    table = build_kmer_table(with_margins(np.zeros(1000, dtype=np.uint8)), 0, 1000, 3)
-    assert table.byte_count == table_bytes(998, 3)
+    padded = with_margins(np.zeros(1000, dtype=np.uint8))
+    table = build_kmer_table(padded, 0, 1000, KmerSampling(3))
+    assert table.byte_count == KmerSampling(3).table_bytes(998)

@@ -16,10 +16,12 @@ from mummergpu.index.kmer_index import (
     LEAST_SCRATCH_BYTES,
     MOST_SCRATCH_BYTES,
     SCRATCH_BYTES_PER_BASE,
+    UNKNOWN_QUERY_BASES,
     KmerIndex,
 )
-from mummergpu.index.kmer_page import choose_kmer_length
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, table_bytes
+from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import DEFAULT_POLICY
@@ -227,21 +229,27 @@ def tables_of(bases: int, most_device_bytes: int | None = None, **told: Any) -> 
     assert sum(sizes_of(plan)) == bases
     minimum_length = told.get("minimum_length", 20)
     assert plan.search_length == minimum_length
-    assert plan.kmer_length == choose_kmer_length(minimum_length, max(sizes_of(plan)))
+    assert plan.sampling.shortest_match <= minimum_length
     return plan
 
 
 def table_bytes_of(plan: Any) -> list[int]:
     """What the tables of each group take together."""
     return [
-        sum(table_bytes(page.end - page.begin, plan.kmer_length) for page in group)
+        sum(plan.sampling.table_bytes(page.end - page.begin) for page in group)
         for group in plan.groups
     ]
 
 
+def fastest(bases: int, minimum_length: int = 20) -> KmerSampling:
+    """The k-mers to list if memory is plenty."""
+    job = KmerJob(bases, minimum_length, UNKNOWN_QUERY_BASES)
+    return choose_sampling(job, most_table_bytes(bases))
+
+
 def needed_bytes(bases: int) -> int:
     """The least memory with which a reference has one table."""
-    tables = table_bytes(bases, choose_kmer_length(20, bases))
+    tables = fastest(bases).table_bytes(bases)
     # A quarter of what the reference leaves is for the construction, within bounds.
     most_scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * bases)
     scratch = min(max(-(-tables // 3), LEAST_SCRATCH_BYTES), most_scratch)
@@ -261,8 +269,9 @@ def test_a_reference_has_one_table_if_it_fits_the_memory(bases: int, free: Any) 
 @pytest.mark.parametrize("most_of", ["the host", "the device"])
 @pytest.mark.parametrize("share", [1.01, 2, 3, 7.3])
 def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> None:
-    bases = 250_000_000
-    most = int(table_bytes(bases, choose_kmer_length(20, bases)) / share)
+    bases = 3_000_000_000
+    smallest = choose_sampling(KmerJob(bases, 20, UNKNOWN_QUERY_BASES), 0).table_bytes(bases)
+    most = int(smallest / share)
     if most_of == "the host":
         memory = padded_bytes(bases) + most + min(most // 3, MOST_SCRATCH_BYTES)
         plan = tables_of(bases, memory=memory)
@@ -279,7 +288,7 @@ def test_unknown_bases_need_no_memory_but_their_own() -> None:
     memory = padded_bytes(bases) + (100 << 20)
     plan = plan_of(bases, base_count=known, search="kmer", memory=memory)
     assert sizes_of(plan) == [bases]
-    assert plan.kmer_length == choose_kmer_length(20, known)
+    assert plan.sampling == fastest(known)
     assert plan.peak_bytes(plan.pages, 1) < 100 << 20
     # Of a tree they have no node.
     plan = plan_of(bases, base_count=known, page_size=None, memory=20 * bases)
@@ -305,8 +314,8 @@ def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
     plan = tables_of(1000, page_size=300, memory=1 << 30)
     assert sizes_of(plan) == [300, 300, 300, 100]
     assert len(plan.groups) == 1
-    assert plan.kmer_length == choose_kmer_length(20, 300)
-    two = 2 * table_bytes(300, plan.kmer_length)
+    assert plan.sampling == fastest(300)
+    two = 2 * plan.sampling.table_bytes(300)
     besides = padded_bytes(1000) + LEAST_SCRATCH_BYTES
     # The last part is smaller, and may go with the one before it.
     for memory, expected in ((two, [2, 2]), (two - 1, [1, 1, 2]), (1, [1, 1, 1, 1])):
@@ -322,7 +331,6 @@ def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
 def test_matches_may_be_longer_than_a_part(minimum_length: int) -> None:
     plan = tables_of(1000, page_size=7, minimum_length=minimum_length, memory=1 << 30)
     assert len(plan.pages) == 143
-    assert plan.kmer_length <= minimum_length
 
 
 def test_scratch_memory_is_a_part_of_the_memory() -> None:
@@ -339,12 +347,16 @@ def test_the_report_tells_the_plan_of_a_kmer_search() -> None:
     plan = plan_of(1000, search="kmer", page_size=300, memory=1)
     describe_plan(plan, 20, 1, "cpu", stats, lines.append)
     assert stats.settings["search"] == "kmer"
-    assert stats.settings["kmer_length"] == plan.kmer_length > 0
+    sampling, step = plan.sampling, plan.sampling.query_step(20)
+    assert stats.settings["kmer_length"] == sampling.kmer_length > 0
+    assert stats.settings["reference_step"] == sampling.reference_step > 0
+    assert stats.settings["query_step"] == step > 0
     assert stats.settings["page_groups"] == stats.counts["pages"] == 4
     # Nothing that is said of trees alone.
     assert not {"policy", "address_bits", "builder"} & set(stats.settings)
     (line,) = lines
-    assert f"4 pages in 4 groups; backend cpu, k-mer search of {plan.kmer_length}-mers" in line
+    assert f"4 pages in 4 groups; backend cpu, k-mer search of {sampling.kmer_length}-mers" in line
+    assert f"every {sampling.reference_step} bases of the reference and every {step} " in line
 
 
 def test_a_limit_that_nothing_keeps_to_is_refused() -> None:

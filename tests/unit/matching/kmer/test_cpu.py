@@ -10,6 +10,7 @@ import pytest
 
 from mummergpu.errors import InputError
 from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import KmerTable, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.input.queries import QueryBlock
@@ -24,7 +25,7 @@ CODES = np.random.default_rng(3).integers(0, 4, BASES, dtype=np.uint8)
 
 def page_of(change: Callable[[KmerTable], None], path: str = "r.mgi") -> KmerPage:
     padded = with_margins(CODES)
-    table = build_kmer_table(padded, 100, BASES, KMER)
+    table = build_kmer_table(padded, 100, BASES, KmerSampling(KMER))
     change(table)
     return KmerPage(Page(1, 100, BASES, BASES), table, padded, path)
 

@@ -1,0 +1,272 @@
+"""Choose which k-mers a table lists: the cheapest choice by a model of the costs.
+
+The model counts what a run does. Building visits each listed position and each of the ``4**k``
+offsets. A search looks up every query-step-th position of the queries, compares the reference at
+the occurrences that a k-mer has by chance, and extends the pairs that lie in true matches. Each of
+these has a cost (`KmerCosts`), measured by ``benchmarks/kmer_costs.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
+
+MAXIMUM_REFERENCE_STEP: Final = 64
+"""The largest reference step that is considered: a larger one saves hardly any time or memory."""
+
+SMALLER_IF_WITHIN: Final = 1.05
+"""The smallest table is chosen among those whose cost is at most this many times the least."""
+
+BYTES_PER_BASE: Final = 8
+LEAST_TABLE_BYTES: Final = 64 << 20
+LARGE_TABLE_BYTES: Final = 6 * 10**9
+BYTES_PER_BASE_OF_LARGE: Final = 1.9
+"""The bounds of the size of a table (`most_table_bytes`)."""
+
+BASES_OF_MANY_READS: Final = 10**10
+"""The bases of queries that an index file for reads is made for."""
+
+QUERIES_OF_GENOMES: Final = 2
+"""The bases of queries for each base of the reference that an index file for genomes is made for:
+another genome, on both strands."""
+
+SMALL_INDEX_SLOWDOWN: Final = 3.0
+"""How much longer searches may take with the smallest index file than with the fastest."""
+
+CACHE_BYTES: Final = 1 << 20
+"""The part of a processor's caches that the offsets or the reference can count on."""
+
+
+@dataclass(frozen=True)
+class KmerCosts:
+    """What the steps of building and searching a table cost, in nanoseconds of one thread.
+
+    Attributes
+    ----------
+    position : float
+        To list a position of the reference.
+    offset : float
+        To make the offset of one of all possible k-mers.
+    load_byte : float
+        To have a byte of a table that is in a file brought into memory.
+    lookup, cached_lookup : float
+        To look up a k-mer of a query, in main memory and in the caches.
+    candidate, cached_candidate : float
+        To compare the reference at an occurrence that a k-mer has by chance.
+    pair : float
+        To extend a pair that lies in a match.
+    """
+
+    position: float
+    offset: float
+    load_byte: float
+    lookup: float
+    cached_lookup: float
+    candidate: float
+    cached_candidate: float
+    pair: float
+
+
+PROCESSOR_COSTS: Final = KmerCosts(
+    position=13.0,
+    offset=3.0,
+    load_byte=0.1,
+    lookup=25.0,
+    cached_lookup=9.0,
+    candidate=45.0,
+    cached_candidate=12.0,
+    pair=40.0,
+)
+"""The costs on a processor of about 2022."""
+
+DEVICE_COSTS: Final = KmerCosts(
+    position=13.0,
+    offset=4.0,
+    load_byte=0.3,
+    lookup=0.5,
+    cached_lookup=0.2,
+    candidate=0.5,
+    cached_candidate=0.2,
+    pair=0.5,
+)
+"""The costs if a GPU searches, and the threads of a processor build and upload the table."""
+
+
+@dataclass(frozen=True)
+class KmerJob:
+    """The work that a table is chosen for.
+
+    Attributes
+    ----------
+    bases : int
+        The bases of the reference, or of a part of it, that can match.
+    minimum_length : int
+        The minimum length of a MEM in bases.
+    query_bases : int
+        The bases of all queries, on all strands that are searched.
+    is_kept : bool
+        Whether the table is in a file; else it is built for this work alone.
+    """
+
+    bases: int
+    minimum_length: int
+    query_bases: int
+    is_kept: bool = False
+
+    @classmethod
+    def of_purpose(
+        cls, purpose: str | None, bases: int, minimum_length: int, query_bases: int
+    ) -> KmerJob:
+        """Return the work of one run, or the work that an index file is made for.
+
+        Parameters
+        ----------
+        purpose : str or None
+            ``reads``, ``genomes`` or ``memory`` for an index file; None for one run.
+        bases : int
+            The bases of the reference that can match.
+        minimum_length : int
+            The minimum length of a MEM in bases.
+        query_bases : int
+            The bases of the queries of the run.
+
+        Returns
+        -------
+        KmerJob
+            The work.
+        """
+        if purpose is None:
+            return cls(bases, minimum_length, query_bases)
+        expected = BASES_OF_MANY_READS if purpose == "reads" else QUERIES_OF_GENOMES * bases
+        return cls(bases, minimum_length, expected, is_kept=True)
+
+
+@dataclass(frozen=True)
+class KmerCost:
+    """What a choice is expected to cost, in seconds of one thread.
+
+    Attributes
+    ----------
+    table : float
+        To build the table, or to bring it into memory.
+    search : float
+        To search the queries.
+    """
+
+    table: float
+    search: float
+
+    @property
+    def seconds(self) -> float:
+        """The sum."""
+        return self.table + self.search
+
+
+def expected_cost(
+    job: KmerJob, sampling: KmerSampling, costs: KmerCosts = PROCESSOR_COSTS
+) -> KmerCost:
+    """Return what a job is expected to cost with a table.
+
+    Parameters
+    ----------
+    job : KmerJob
+        The work.
+    sampling : KmerSampling
+        Which k-mers the table lists.
+    costs : KmerCosts
+        What each step costs.
+
+    Returns
+    -------
+    KmerCost
+        The times. They are proportional to the counts of the steps, so they hold for several
+        threads if these share the steps evenly.
+    """
+    positions = job.bases / sampling.reference_step
+    kmers = float(4**sampling.kmer_length)
+    if job.is_kept:
+        table = 4 * (positions + kmers) * costs.load_byte
+    else:
+        table = positions * costs.position + kmers * costs.offset
+    lookup = _memory_cost(4 * kmers, costs.cached_lookup, costs.lookup)
+    candidate = _memory_cost(job.bases, costs.cached_candidate, costs.candidate)
+    step = sampling.query_step(job.minimum_length)
+    a_sample = lookup + positions / kmers * candidate
+    # Most bases of most queries lie in a match, and a match has a pair in every period.
+    search = job.query_bases / step * (a_sample + costs.pair / sampling.reference_step)
+    return KmerCost(table * 1e-9, search * 1e-9)
+
+
+def choose_sampling(
+    job: KmerJob,
+    most_bytes: int,
+    costs: KmerCosts = PROCESSOR_COSTS,
+    slowdown: float = SMALLER_IF_WITHIN,
+) -> KmerSampling:
+    """Return the k-mers that a table should list.
+
+    Parameters
+    ----------
+    job : KmerJob
+        The work that the table is for.
+    most_bytes : int
+        The most bytes that the table may take; if no table is so small, the smallest is returned.
+    costs : KmerCosts
+        What each step costs.
+    slowdown : float
+        How many times the least possible cost is still good enough, at least 1.
+
+    Returns
+    -------
+    KmerSampling
+        The smallest table among those that are good enough.
+    """
+    sizes = {
+        sampling: sampling.table_bytes(job.bases)
+        for sampling in _possible_samplings(job.minimum_length)
+    }
+    most_bytes = max(most_bytes, min(sizes.values()))
+    seconds = {
+        sampling: expected_cost(job, sampling, costs).seconds
+        for sampling, size in sizes.items()
+        if size <= most_bytes
+    }
+    bound = slowdown * min(seconds.values())
+    good = [sampling for sampling, cost in seconds.items() if cost <= bound]
+    return min(good, key=lambda sampling: sizes[sampling])
+
+
+def most_table_bytes(bases: int) -> int:
+    """Return how large a table may be for its speed's sake.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the reference.
+
+    Returns
+    -------
+    int
+        `BYTES_PER_BASE` bytes for each base, but at least `LEAST_TABLE_BYTES` and at most
+        `LARGE_TABLE_BYTES`, or `BYTES_PER_BASE_OF_LARGE` for each base if that is more.
+    """
+    large = max(LARGE_TABLE_BYTES, int(BYTES_PER_BASE_OF_LARGE * bases))
+    return max(LEAST_TABLE_BYTES, min(BYTES_PER_BASE * bases, large))
+
+
+def _memory_cost(size: float, cached: float, uncached: float) -> float:
+    """Return the cost of an access at random to an array of so many bytes."""
+    in_cache = min(1.0, CACHE_BYTES / max(size, 1.0))
+    return in_cache * cached + (1 - in_cache) * uncached
+
+
+def _possible_samplings(minimum_length: int) -> Iterator[KmerSampling]:
+    """Yield the tables with which all matches of a length can be found."""
+    for kmer_length in range(1, min(minimum_length, MAXIMUM_KMER_LENGTH) + 1):
+        most = min(minimum_length - kmer_length + 1, MAXIMUM_REFERENCE_STEP)
+        for reference_step in range(1, most + 1):
+            yield KmerSampling(kmer_length, reference_step)

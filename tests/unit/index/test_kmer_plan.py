@@ -1,0 +1,101 @@
+"""The choice of a table by its expected cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mummergpu.index.kmer_plan import (
+    BYTES_PER_BASE,
+    DEVICE_COSTS,
+    LEAST_TABLE_BYTES,
+    PROCESSOR_COSTS,
+    SMALLER_IF_WITHIN,
+    KmerJob,
+    choose_sampling,
+    expected_cost,
+    most_table_bytes,
+)
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
+
+PLENTY = 1 << 50
+jobs = st.builds(
+    KmerJob,
+    bases=st.one_of(st.integers(1, 5000), st.integers(1, 1 << 33)),
+    minimum_length=st.one_of(st.integers(1, 60), st.integers(1, 1 << 33)),
+    query_bases=st.integers(0, 10**11),
+    is_kept=st.booleans(),
+)
+some_costs = st.sampled_from([PROCESSOR_COSTS, DEVICE_COSTS])
+
+
+@settings(deadline=None, max_examples=40)
+@given(job=jobs, costs=some_costs, most_bytes=st.integers(0, 1 << 36))
+def test_a_choice_serves_the_length_and_fits_if_any_does(
+    job: KmerJob, costs: object, most_bytes: int
+) -> None:
+    sampling = choose_sampling(job, most_bytes, costs)  # type: ignore[arg-type]
+    assert 1 <= sampling.kmer_length <= MAXIMUM_KMER_LENGTH
+    assert sampling.shortest_match <= job.minimum_length
+    smallest = choose_sampling(job, 0)
+    size = sampling.table_bytes(job.bases)
+    assert size <= max(most_bytes, smallest.table_bytes(job.bases))
+
+
+@settings(deadline=None, max_examples=40)
+@given(job=jobs, length=st.integers(1, MAXIMUM_KMER_LENGTH), step=st.integers(1, 60))
+def test_no_other_table_is_much_cheaper(job: KmerJob, length: int, step: int) -> None:
+    other = KmerSampling(length, step)
+    if other.shortest_match > job.minimum_length:
+        return
+    chosen = expected_cost(job, choose_sampling(job, PLENTY)).seconds
+    assert chosen <= SMALLER_IF_WITHIN * expected_cost(job, other).seconds
+
+
+@settings(deadline=None, max_examples=30)
+@given(job=jobs, slowdown=st.floats(1.1, 10))
+def test_a_table_that_may_be_slower_is_no_larger(job: KmerJob, slowdown: float) -> None:
+    fast = choose_sampling(job, PLENTY)
+    small = choose_sampling(job, PLENTY, slowdown=slowdown)
+    assert small.table_bytes(job.bases) <= fast.table_bytes(job.bases)
+    cost, bound = expected_cost(job, small).seconds, slowdown * expected_cost(job, fast).seconds
+    assert cost <= bound or slowdown < SMALLER_IF_WITHIN
+
+
+def test_one_search_of_a_genome_samples_both_sides() -> None:
+    genome = KmerJob(100_000_000, 100, 200_000_000)
+    sampling = choose_sampling(genome, PLENTY)
+    assert sampling.reference_step > 1 and sampling.query_step(100) > 1
+    # For many more queries a table with more positions pays, and one in a file is there already.
+    many = choose_sampling(replace(genome, query_bases=10**11), PLENTY)
+    kept = choose_sampling(replace(genome, is_kept=True), PLENTY)
+    assert many.query_step(100) > sampling.query_step(100)
+    assert kept.query_step(100) >= sampling.query_step(100)
+    # A GPU looks up so fast that building costs most.
+    on_device = choose_sampling(genome, PLENTY, DEVICE_COSTS)
+    assert on_device.table_bytes(genome.bases) < sampling.table_bytes(genome.bases)
+
+
+def test_more_steps_cost_more() -> None:
+    job = KmerJob(10_000_000, 50, 10**9)
+    sampling = KmerSampling(12, 3)
+    cost = expected_cost(job, sampling)
+    assert cost.seconds == cost.table + cost.search
+    assert expected_cost(replace(job, query_bases=2 * 10**9), sampling).search == pytest.approx(
+        2 * cost.search
+    )
+    assert expected_cost(replace(job, bases=20_000_000), sampling).table > cost.table
+    assert expected_cost(job, KmerSampling(12, 4)).table < cost.table
+    assert expected_cost(job, KmerSampling(11, 3)).search > cost.search
+
+
+def test_the_bounds_of_tables() -> None:
+    assert most_table_bytes(1000) == LEAST_TABLE_BYTES
+    assert most_table_bytes(100_000_000) == BYTES_PER_BASE * 100_000_000
+    human = most_table_bytes(3_100_000_000) / 3_100_000_000
+    assert 1.9 <= human < 2
+    assert most_table_bytes(20_000_000_000) / 20_000_000_000 == pytest.approx(1.9)
