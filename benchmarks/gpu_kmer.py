@@ -3,7 +3,7 @@
     python benchmarks/gpu_kmer.py [--workloads LMONO,...] [--runs 5] [--folder DIR]
 
 Needs a CUDA device and `mummergpu[cuda]`. Makes the workloads in the folder, where they are not
-there yet, searches each with all its reads as one block (forward strand) for several k, and
+there yet, searches each with all its reads as one block (forward strand) for several tables, and
 writes `results/gpu-kmer-kernels.json`: median milliseconds of each kernel by the device's own
 events after a warm-up, packing of the queries included. Each workload's MEMs are compared with
 those of the cpu backend. Beside the kernels stands their floor: a gather for each k-mer that is
@@ -29,12 +29,9 @@ from measure import machine, save
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.pycuda_device import PycudaDevice
-from mummergpu.index.kmer_page import (
-    KmerPage,
-    build_kmer_page,
-    choose_kmer_length,
-    sampling_step,
-)
+from mummergpu.index.kmer_page import KmerPage, build_kmer_page
+from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import Page
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -46,11 +43,13 @@ COPIED_BYTES = 1 << 28
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
 
 
-def build(workload: Workload, kmer_length: int, executor: ThreadPoolExecutor) -> list[KmerPage]:
+def build(
+    workload: Workload, sampling: KmerSampling, executor: ThreadPoolExecutor
+) -> list[KmerPage]:
     bases = workload.reference.codes.size
     page = Page(0, 0, bases, bases)
     reference = workload.reference
-    return [build_kmer_page(reference, page, kmer_length, 1 << 30, Stats(), executor.map)]
+    return [build_kmer_page(reference, page, sampling, 1 << 30, Stats(), executor.map)]
 
 
 def expected_mems(workload: Workload, pages: list[KmerPage]) -> MemColumns:
@@ -64,14 +63,15 @@ def expected_mems(workload: Workload, pages: list[KmerPage]) -> MemColumns:
 def gathers_of(workload: Workload, page: KmerPage) -> int:
     """Return how many random addresses the search of a page has to read at least."""
     table, block = page.table, workload.block
-    step = sampling_step(workload.minimum_length, table.kmer_length)
-    last = block.base_count - table.kmer_length
+    kmer_length = table.sampling.kmer_length
+    step = table.sampling.query_step(workload.minimum_length)
+    last = block.base_count - kmer_length
     samples = np.arange(0, max(0, last + 1), step)
     ends = block.offsets[np.searchsorted(block.offsets, samples, side="right")]
-    samples = samples[samples + table.kmer_length <= ends]
+    samples = samples[samples + kmer_length <= ends]
     kmers = np.zeros(samples.size, dtype=np.int64)
     has_break = np.zeros(samples.size, dtype=bool)
-    for place in range(table.kmer_length):
+    for place in range(kmer_length):
         codes = block.codes[samples + place]
         has_break |= codes >= BREAK
         kmers |= (codes.astype(np.int64) & 3) << 2 * place
@@ -168,31 +168,39 @@ def workload_figures(
     runs: int,
     executor: ThreadPoolExecutor,
 ) -> dict[str, Any]:
-    chosen = choose_kmer_length(workload.minimum_length, workload.reference.codes.size)
-    lengths = {k for k in range(chosen - 1, chosen + 3) if k <= min(workload.minimum_length, 14)}
+    bases, longest = workload.reference.codes.size, workload.minimum_length
+    job = KmerJob(bases, longest, workload.block.base_count)
+    chosen = choose_sampling(job, most_table_bytes(bases), DEVICE_COSTS)
+    lengths = {min(longest, chosen.kmer_length + more) for more in (-1, 0, 1)}
+    samplings = {chosen} | {
+        KmerSampling(length, step)
+        for length in lengths
+        for step in (1, 2, 3, 5)
+        if length + step - 1 <= longest
+    }
     expected: MemColumns | None = None
-    by_length: dict[str, Any] = {}
-    for kmer_length in sorted(lengths):
-        pages = build(workload, kmer_length, executor)
+    by_sampling: dict[str, Any] = {}
+    for sampling in sorted(samplings, key=lambda one: (one.kmer_length, one.reference_step)):
+        pages = build(workload, sampling, executor)
         if expected is None:
             expected = expected_mems(workload, pages)
         figures, found = measure(workload, pages, cache, runs)
         for name in COLUMNS:
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
-        by_length[str(kmer_length)] = figures
-        if kmer_length == chosen:
+        by_sampling[str(sampling)] = figures
+        if sampling == chosen:
             floor = floor_of(workload, pages[0], found.count, bus, runs)
             print("  floor", floor, flush=True)
         kernels = {name: round(time, 3) for name, time in figures["kernels_ms"].items()}
-        print(f"  k={kmer_length} {figures['together_ms']:.3f} ms", kernels, flush=True)
+        print(f"  {sampling} {figures['together_ms']:.3f} ms", kernels, flush=True)
     return {
         "query_bases": workload.block.base_count,
         "minimum_length": workload.minimum_length,
-        "chosen_kmer_length": chosen,
-        "chosen": by_length[str(chosen)],
+        "chosen_sampling": str(chosen),
+        "chosen": by_sampling[str(chosen)],
         "floor": floor,
-        "times_the_gathers": by_length[str(chosen)]["together_ms"] / floor["gathers_ms"],
-        "by_kmer_length": by_length,
+        "times_the_gathers": by_sampling[str(chosen)]["together_ms"] / floor["gathers_ms"],
+        "by_sampling": by_sampling,
     }
 
 

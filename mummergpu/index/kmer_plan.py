@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import expm1
 from typing import Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -34,11 +35,11 @@ QUERIES_OF_GENOMES: Final = 2
 """The bases of queries for each base of the reference that an index file for genomes is made for:
 another genome, on both strands."""
 
+LONGEST_EXTENSION: Final = 100
+"""The bases by which pairs are extended to the left at most, on average."""
+
 SMALL_INDEX_SLOWDOWN: Final = 3.0
 """How much longer searches may take with the smallest index file than with the fastest."""
-
-CACHE_BYTES: Final = 1 << 20
-"""The part of a processor's caches that the offsets or the reference can count on."""
 
 
 @dataclass(frozen=True)
@@ -53,47 +54,71 @@ class KmerCosts:
         To make the offset of one of all possible k-mers.
     load_byte : float
         To have a byte of a table that is in a file brought into memory.
+    query_base : float
+        To read a base of a query.
     lookup, cached_lookup : float
         To look up a k-mer of a query, in main memory and in the caches.
+    first_candidate : float
+        To find that a k-mer occurs by chance, besides comparing the reference there.
     candidate, cached_candidate : float
-        To compare the reference at an occurrence that a k-mer has by chance.
-    pair : float
-        To extend a pair that lies in a match.
+        To compare the reference where a k-mer occurs by chance.
+    pair, pair_base : float
+        To extend a pair that lies in a match, and for each base of the period besides.
+    sorted_match : float
+        To sort a match, which the search does if the reference step is more than one.
+    cache_bytes : int
+        The bytes of the offsets or of the reference that the caches hold.
     """
 
     position: float
     offset: float
     load_byte: float
+    query_base: float
     lookup: float
     cached_lookup: float
+    first_candidate: float
     candidate: float
     cached_candidate: float
     pair: float
+    pair_base: float
+    sorted_match: float
+    cache_bytes: int
 
 
 PROCESSOR_COSTS: Final = KmerCosts(
     position=13.0,
-    offset=3.0,
+    offset=1.8,
     load_byte=0.1,
-    lookup=25.0,
-    cached_lookup=9.0,
-    candidate=45.0,
-    cached_candidate=12.0,
-    pair=40.0,
+    query_base=0.25,
+    lookup=18.5,
+    cached_lookup=9.5,
+    first_candidate=38.0,
+    candidate=25.0,
+    cached_candidate=4.0,
+    pair=17.0,
+    pair_base=0.4,
+    sorted_match=30.0,
+    cache_bytes=8 << 20,
 )
-"""The costs on a processor of about 2022."""
+"""The costs on a processor of about 2023."""
 
 DEVICE_COSTS: Final = KmerCosts(
     position=13.0,
-    offset=4.0,
+    offset=2.2,
     load_byte=0.3,
-    lookup=0.5,
-    cached_lookup=0.2,
-    candidate=0.5,
-    cached_candidate=0.2,
-    pair=0.5,
+    query_base=0.02,
+    lookup=2.0,
+    cached_lookup=1.0,
+    first_candidate=0.0,
+    candidate=1.2,
+    cached_candidate=0.25,
+    pair=1.0,
+    pair_base=0.01,
+    sorted_match=4.5,
+    cache_bytes=32 << 20,
 )
-"""The costs if a GPU searches, and the threads of a processor build and upload the table."""
+"""The costs if a GPU of about 2023 searches, as multiples of its time by 16 threads, which build
+and upload the table."""
 
 
 @dataclass(frozen=True)
@@ -192,12 +217,18 @@ def expected_cost(
         table = 4 * (positions + kmers) * costs.load_byte
     else:
         table = positions * costs.position + kmers * costs.offset
-    lookup = _memory_cost(4 * kmers, costs.cached_lookup, costs.lookup)
-    candidate = _memory_cost(job.bases, costs.cached_candidate, costs.candidate)
-    step = sampling.query_step(job.minimum_length)
-    a_sample = lookup + positions / kmers * candidate
+    cache = costs.cache_bytes
+    lookup = _memory_cost(4 * kmers, cache, costs.cached_lookup, costs.lookup)
+    candidate = _memory_cost(job.bases, cache, costs.cached_candidate, costs.candidate)
+    candidates = positions / kmers
+    step, period = sampling.query_step(job.minimum_length), sampling.period(job.minimum_length)
+    sample = lookup + costs.first_candidate * -expm1(-candidates) + candidates * candidate
     # Most bases of most queries lie in a match, and a match has a pair in every period.
-    search = job.query_bases / step * (a_sample + costs.pair / sampling.reference_step)
+    pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
+    search = costs.query_base + sample / step + pair / period
+    if sampling.reference_step > 1:
+        search += job.bases * 4.0 ** -min(job.minimum_length, 100) * costs.sorted_match
+    search *= job.query_bases
     return KmerCost(table * 1e-9, search * 1e-9)
 
 
@@ -258,9 +289,9 @@ def most_table_bytes(bases: int) -> int:
     return max(LEAST_TABLE_BYTES, min(BYTES_PER_BASE * bases, large))
 
 
-def _memory_cost(size: float, cached: float, uncached: float) -> float:
+def _memory_cost(size: float, cache_bytes: int, cached: float, uncached: float) -> float:
     """Return the cost of an access at random to an array of so many bytes."""
-    in_cache = min(1.0, CACHE_BYTES / max(size, 1.0))
+    in_cache = min(1.0, cache_bytes / max(size, 1.0))
     return in_cache * cached + (1 - in_cache) * uncached
 
 
