@@ -184,7 +184,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             default="auto",
             show_default=True,
             help="Search on the processor (cpu) or on an NVIDIA GPU (cuda); auto takes a GPU if "
-            "there is one.",
+            "there is one and the work is enough for it to be the faster one.",
         ),
         _flag("-C cpu", "The same as --backend cpu."),
         click.Option(

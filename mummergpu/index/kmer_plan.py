@@ -102,6 +102,9 @@ PROCESSOR_COSTS: Final = KmerCosts(
 )
 """The costs on a processor of about 2023."""
 
+THREADS_BESIDE_DEVICE: Final = 16
+"""The threads of a processor whose time counts as much as that of a GPU in `DEVICE_COSTS`."""
+
 DEVICE_COSTS: Final = KmerCosts(
     position=13.0,
     offset=2.2,
@@ -117,8 +120,8 @@ DEVICE_COSTS: Final = KmerCosts(
     sorted_match=4.5,
     cache_bytes=32 << 20,
 )
-"""The costs if a GPU of about 2023 searches, as multiples of its time by 16 threads, which build
-and upload the table."""
+"""The costs if a GPU of about 2023 searches: its time counts `THREADS_BESIDE_DEVICE` times, as the
+threads that build and upload the table wait for it."""
 
 
 @dataclass(frozen=True)

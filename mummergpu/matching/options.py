@@ -46,7 +46,7 @@ class DeviceOptions:
     Attributes
     ----------
     backend : str
-        ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
+        ``cpu``, ``cuda``, or ``auto`` for the faster one that is available.
     number : int
         The number of the GPU, counted from 0.
     memory : int or None

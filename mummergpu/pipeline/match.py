@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from mummergpu.index.file import IndexFile
@@ -30,6 +31,7 @@ from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.output.mummer import MummerFormatter
 from mummergpu.output.number_text import TextArray
 from mummergpu.output.sink import TextSink
+from mummergpu.pipeline.backend_choice import choose_backend
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
@@ -77,6 +79,10 @@ def run(
         ExitStack() as stack,
     ):
         executor = ThreadPoolExecutor(threads, thread_name_prefix="match")
+        backend_name = choose_backend(options, is_index(options.reference_path))
+        if backend_name != device.backend:
+            notice("the processor will be done before a GPU could start: backend cpu")
+            device = replace(device, backend=backend_name)
         # Opening a device takes as long as reading a reference, so both happen at the same time.
         opening = executor.submit(open_backend, kind, device, stats, notice)
         stack.callback(_close, opening)

@@ -315,14 +315,17 @@ def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
     assert sizes_of(plan) == [300, 300, 300, 100]
     assert len(plan.groups) == 1
     assert plan.sampling == fastest(300)
-    two = 2 * plan.sampling.table_bytes(300)
+    # With a limit the table is as small as the limit asks.
+    sampling = KmerSampling(4, 2)
+    two = 2 * sampling.table_bytes(300)
     besides = padded_bytes(1000) + LEAST_SCRATCH_BYTES
+    reference, options = reference_of_size(1000), KmerOptions(page_size=300, sampling=sampling)
     # The last part is smaller, and may go with the one before it.
     for memory, expected in ((two, [2, 2]), (two - 1, [1, 1, 2]), (1, [1, 1, 1, 1])):
-        plan = tables_of(1000, page_size=300, memory=besides + memory)
-        assert [len(group) for group in plan.groups] == expected
-        plan = tables_of(1000, memory, page_size=300, memory=1 << 30)
-        assert [len(group) for group in plan.groups] == expected
+        for budget in (MemoryBudget(besides + memory), MemoryBudget(1 << 30, memory)):
+            plan = KmerIndex.plan(reference, options, 20, budget)
+            assert plan.sampling == sampling
+            assert [len(group) for group in plan.groups] == expected
     # Tables have no addresses of nodes: a page may be larger than any tree's.
     assert sizes_of(tables_of(1000, page_size=1 << 34, memory=1 << 40)) == [1000]
 

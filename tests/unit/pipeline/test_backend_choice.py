@@ -1,0 +1,67 @@
+"""The choice between the processor and a GPU."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.options import match_options
+
+from mummergpu.pipeline.backend_choice import choose_backend
+from mummergpu.pipeline.query_volume import estimate_query_bases
+from mummergpu.sequence.codes import Strand
+
+BOTH = (Strand.FORWARD, Strand.REVERSE)
+
+
+def sized(path: Path, size: int, beginning: bytes = b">r\n") -> str:
+    """A file that takes no space on the disk."""
+    with path.open("wb") as file:
+        file.write(beginning)
+        file.truncate(size)
+    return str(path)
+
+
+def choice(folder: Path, bases: int, queries: str, is_index: bool = False, **told: Any) -> str:
+    reference = sized(folder / "reference", bases)
+    told = {"search": "kmer", "backend": "auto", **told}
+    options = match_options(reference, (queries,), "-", threads=16, strands=BOTH, **told)
+    return choose_backend(options, is_index)
+
+
+@pytest.mark.parametrize("is_index", [False, True])
+def test_a_little_work_is_for_the_processor_and_much_for_a_gpu(
+    tmp_path: Path, is_index: bool
+) -> None:
+    few = sized(tmp_path / "few.fq", 300_000_000, b"@r\n")
+    many = sized(tmp_path / "many.fq", 3_500_000_000, b"@r\n")
+    assert choice(tmp_path, 3_000_000, few, is_index) == "cpu"
+    assert choice(tmp_path, 400_000_000 if is_index else 100_000_000, many, is_index) == "auto"
+
+
+def test_what_the_user_names_is_taken(tmp_path: Path) -> None:
+    few = sized(tmp_path / "few.fq", 1000, b"@r\n")
+    for backend in ("cpu", "cuda"):
+        assert choice(tmp_path, 1000, few, backend=backend) == backend
+    assert choice(tmp_path, 1000, few, search="tree") == "auto"
+    assert choice(tmp_path, 1000, few) == "cpu"
+
+
+def test_where_the_size_is_unknown_a_gpu_is_taken(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for queries in ("-", str(pipe), str(tmp_path / "missing")):
+        assert choice(tmp_path, 1000, queries) == "auto"
+
+
+def test_bases_are_estimated_from_size_and_kind(tmp_path: Path) -> None:
+    fasta = sized(tmp_path / "r.fa", 1000)
+    fastq = sized(tmp_path / "r.fq", 1000, b"@r\n")
+    packed = sized(tmp_path / "r.gz", 1000, b"\x1f\x8b\x08\0")
+    assert estimate_query_bases([fasta]) == 1000
+    assert estimate_query_bases([fasta, fastq]) == 1450
+    assert estimate_query_bases([packed]) == 2000
+    assert estimate_query_bases([fasta, "-"]) is None
+    assert estimate_query_bases([]) == 0
