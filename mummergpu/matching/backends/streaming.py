@@ -95,7 +95,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         self._buffers: list[Buffer] = []
         self._context: ContextType | None = None
         self._searchers: list[StreamSearcher[ContextType, Any]] = []
-        self._idle: queue.SimpleQueue[StreamSearcher[ContextType, Any]] = queue.SimpleQueue()
+        # None ends a wait that is in vain, because the backend is closed.
+        self._idle: queue.SimpleQueue[StreamSearcher[ContextType, Any] | None] = queue.SimpleQueue()
         with device.current():
             free, total = device.memory()
             plan = divide_memory(free, memory, STREAMS, most_block_bases)
@@ -148,9 +149,13 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         Raises
         ------
         BackendError
-            If the MEMs of a single query do not fit the device's memory, or the device fails.
+            If the MEMs of a single query do not fit the device's memory, the device fails, or
+            the backend was closed.
         """
         searcher = self._idle.get()
+        if searcher is None:
+            self._idle.put(None)
+            raise BackendError("cuda", "the backend is closed")
         try:
             with self.device.current():
                 return self._find_in_halves(searcher, block, strands, max_rows)
@@ -166,14 +171,17 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         """Wait for running searches, then free all memory on the device."""
         for _ in self._searchers:
             self._idle.get()
-        with self.device.current():
-            self._let_go()
-            for searcher in self._searchers:
-                searcher.free()
-            self._searchers.clear()
-            self._stream.free()
-        if self._pool is not None:
-            self._pool.close()
+        self._idle.put(None)
+        try:
+            with self.device.current():
+                self._let_go()
+                for searcher in self._searchers:
+                    searcher.free()
+                self._searchers.clear()
+                self._stream.free()
+        finally:
+            if self._pool is not None:
+                self._pool.close()
 
     def _program(self, source: ProgramSource) -> Program:
         if source not in self._programs:
