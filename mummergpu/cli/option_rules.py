@@ -121,6 +121,7 @@ def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
         backend="cpu" if given["cpu"] else given["backend"],
         numbers=given["device"],
         memory=given["gpu_memory"],
+        threads=given["threads"],
         profile=given["profile"],
         kernel_folder=kernel_folder,
     )

@@ -199,6 +199,7 @@ def study_device(given: dict[str, Any]) -> DeviceOptions:
         backend="cpu" if given["cpu"] else given["backend"],
         numbers=given["device"],
         memory=given["gpu_memory"],
+        threads=given["threads"],
         kernel_folder=None if kernel_folder is None else str(kernel_folder),
     )
 

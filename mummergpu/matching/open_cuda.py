@@ -74,7 +74,9 @@ def open_cuda_backend(
     pool = DevicePool(PycudaDevice)
     try:
         if len(numbers) == 1:
-            return opening.open_one(pool.device(numbers[0]), notice, device.memory, pool)
+            return opening.open_one(
+                pool.device(numbers[0]), notice, device.memory, device.threads, pool
+            )
         return opening.open_several(
             {number: pool.device(number) for number in numbers}, notice, pool
         )
@@ -102,7 +104,12 @@ class _Opening:
         self._most_block_bases = most_block_bases
 
     def open_one(
-        self, device: Device, notice: Notice, memory: int | None, pool: DevicePool | None
+        self,
+        device: Device,
+        notice: Notice,
+        memory: int | None,
+        threads: int,
+        pool: DevicePool | None,
     ) -> StreamingBackend[Any, Any]:
         """Return the backend of one device, which closes the pool if it gets one."""
         from mummergpu.matching.kmer.cuda import KmerCudaBackend
@@ -110,7 +117,14 @@ class _Opening:
 
         if isinstance(self._kind, KmerOptions):
             return KmerCudaBackend(
-                device, self._cache, self._stats, notice, memory, self._most_block_bases, pool
+                device,
+                self._cache,
+                self._stats,
+                notice,
+                memory,
+                self._most_block_bases,
+                pool,
+                threads,
             )
         return TreeCudaBackend(
             device,
@@ -122,6 +136,7 @@ class _Opening:
             self._options.profile,
             self._most_block_bases,
             pool,
+            threads,
         )
 
     def open_several(
@@ -130,17 +145,19 @@ class _Opening:
         """Return the backend of several devices, which closes the pool.
 
         All devices use as much memory as the smallest one can. Which blocks fit, and whether
-        the matches of a query do, thus does not depend on the device that is free.
+        the matches of a query do, thus does not depend on the device that is free. The devices
+        share the threads that copy the index to them.
         """
         from mummergpu.matching.backends.several_devices import SeveralDevices, naming_device
 
         memory = min(_usable_memory(device, self._options.memory) for device in devices.values())
+        threads = max(1, self._options.threads // len(devices))
         backends: dict[int, StreamingBackend[Any, Any]] = {}
         with ExitStack() as opened:
             for number, device in devices.items():
                 with naming_device(number, device.name):
                     prefixed = _prefixed(notice, f"GPU {number}: ")
-                    backends[number] = self.open_one(device, prefixed, memory, None)
+                    backends[number] = self.open_one(device, prefixed, memory, threads, None)
                 opened.callback(backends[number].close)
             backend = SeveralDevices(backends, pool, self._stats, notice)
             opened.pop_all()

@@ -51,6 +51,8 @@ class DeviceOptions:
         The numbers of the GPUs, counted from 0 and each named once; None for all GPUs.
     memory : int or None
         The most bytes of each GPU's memory to use; None for nearly all that is free.
+    threads : int
+        The most threads that copy an index to the GPUs, for all of them together.
     profile : bool
         Whether the GPU kernels count the nodes that they visit.
     kernel_folder : str or None
@@ -60,6 +62,7 @@ class DeviceOptions:
     backend: str = "auto"
     numbers: tuple[int, ...] | None = (0,)
     memory: int | None = None
+    threads: int = 1
     profile: bool = False
     kernel_folder: str | None = None
 

@@ -320,6 +320,15 @@ def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:
     assert everything_given_back(given.device)
 
 
+def test_a_search_after_the_end_is_an_error(opened: Open) -> None:
+    given = opened()
+    given.load_pages(GENOME)
+    given.backend.close()
+    for _ in range(2):
+        with pytest.raises(BackendError, match="the backend is closed"):
+            given.find(GENOME.block())
+
+
 def test_as_many_blocks_are_under_way_as_there_are_streams(opened: Open) -> None:
     given = opened("QRT")
     case = SearchCase("one page", GENOME.records, GENOME.queries, 6)

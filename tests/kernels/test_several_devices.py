@@ -11,19 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.host_device import HostBuffer, everything_given_back
+from helpers.host_device import HostBuffer, HostDevice, everything_given_back
+from helpers.index_pages import build_kmer_pages
 from helpers.opened_backends import FORWARD, GENOME, REPEATS, refused
 from helpers.search_cases import ANY, STRANDS, SearchCase, find_on, rows_of
+from helpers.trees import reference_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
+from mummergpu.cuda import upload
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
+from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.backends.several_devices import SeveralDevices
 from mummergpu.matching.backends.streaming import STREAMS, StreamingBackend
+from mummergpu.matching.kmer import cuda as kmer_cuda
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.open_cuda import _Opening
 from mummergpu.matching.options import DeviceOptions
@@ -81,6 +86,10 @@ class Several:
 
 Open = Callable[..., Several]
 ONE_PAGE = SearchCase("one page", GENOME.records, GENOME.queries, 6)
+
+
+def tables_of(case: SearchCase) -> list[KmerPage]:
+    return build_kmer_pages(reference_of(list(case.records)), case.page_plan, 3)
 
 
 @pytest.fixture(scope="module")
@@ -141,16 +150,43 @@ def test_devices_find_what_one_finds(
 
 
 def test_tables_are_searched_on_all_devices(opened: Open) -> None:
-    from helpers.index_pages import build_kmer_pages
-    from helpers.trees import reference_of
-
     given = opened(0, 1, kind=KmerOptions())
-    pages = build_kmer_pages(reference_of(list(GENOME.records)), GENOME.page_plan, 3)
-    given.backend.load_pages(pages, GENOME.minimum_length)
+    given.backend.load_pages(tables_of(GENOME), GENOME.minimum_length)
     for strand in STRANDS * 2:
         columns = find_on(given.backend, GENOME.block(), strand)
         assert columns is not None and rows_of(columns) == GENOME.expected(strand)
     assert all("count_kmer_mems" in device.launches for device in given.devices.values())
+
+
+@pytest.mark.parametrize("numbers", [(0,), (0, 1)])
+@pytest.mark.parametrize("search", ["tree", "kmer"])
+def test_pages_go_through_pinned_pieces(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, search: str, numbers: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(upload, "UPLOAD_PIECE_BYTES", 100)
+    monkeypatch.setattr(upload, "BYTES_PER_THREAD", 1)
+    monkeypatch.setattr(upload, "LEAST_BYTES", 1)
+    monkeypatch.setattr(kmer_cuda, "UPLOAD_BASES", 256)
+    pinned: list[int] = []
+
+    def pinned_by(device: NamedDevice, count: int, dtype: Any) -> Any:
+        pinned.append(count)
+        return HostDevice.pinned(device, count, dtype)
+
+    monkeypatch.setattr(NamedDevice, "pinned", pinned_by)
+    options = DeviceOptions(numbers=numbers, threads=5)
+    given = opened(*numbers, options=options, kind=KmerOptions() if search == "kmer" else None)
+    for _ in range(2):
+        if search == "kmer":
+            given.backend.load_pages(tables_of(GENOME), GENOME.minimum_length)
+        else:
+            given.load_pages()
+        for strand in STRANDS:
+            columns = find_on(given.backend, GENOME.block(), strand)
+            assert columns is not None and rows_of(columns) == GENOME.expected(strand)
+    threads = 5 // len(numbers)
+    # Two pieces for each thread that found something to copy, in both loads.
+    assert 2 * 2 * len(numbers) <= pinned.count(100) <= 2 * 2 * threads * len(numbers)
 
 
 def test_blocks_one_after_the_other_are_spread(opened: Open) -> None:

@@ -12,6 +12,7 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
@@ -50,6 +51,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         The most bases of a block of queries; fewer if memory is short.
     pool : DevicePool or None
         The pool of the device, closed with the backend; None if others use it too.
+    threads : int
+        The most threads that copy pages to the device (`upload.Uploader`).
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         memory: int | None = None,
         most_block_bases: int = LARGEST_BLOCK,
         pool: DevicePool | None = None,
+        threads: int = 1,
     ) -> None:
         self.device = device
         self._pool = pool
@@ -101,6 +105,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             free, total = device.memory()
             plan = divide_memory(free, memory, STREAMS, most_block_bases)
             self._stream = device.new_stream()
+            self._uploader = Uploader(device, self._stream, threads)
             for _ in range(STREAMS):
                 self._searchers.append(self.searcher(device, plan.search_bytes, stats))
                 self._idle.put(self._searchers[-1])
