@@ -32,9 +32,10 @@ def index_options(search: str = "tree", **told: Any) -> IndexOptions:
 
 
 def device_options(told: dict[str, Any]) -> DeviceOptions:
-    """What a search runs on; takes what is told of it."""
+    """What a search runs on; takes what is told of it, but leaves the threads, which all share."""
     found = {own: told.pop(name) for name, own in DEVICE_NAMES.items() if name in told}
-    return DeviceOptions(**found, **take(told, DeviceOptions, "numbers", "memory"))
+    found |= {name: told[name] for name in ("threads",) if name in told}
+    return DeviceOptions(**found, **take(told, DeviceOptions, "numbers", "memory", "threads"))
 
 
 def match_options(

@@ -36,8 +36,8 @@ class SeveralDevices(Generic[PageType]):
     Parameters
     ----------
     backends : mapping of int to StreamingBackend
-        At least one backend for each device, by the number of the device. They do not close
-        their devices.
+        The backends of one device each, at least one, by the numbers of the devices. They do not
+        close their devices.
     pool : DevicePool
         The pool of the devices, which is closed together with this backend.
     stats : Stats
