@@ -29,7 +29,7 @@ from mummergpu.cli.option_rules import (
 )
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.session import Session
-from mummergpu.cuda.warm_up import ask_for_context
+from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
 from mummergpu.runtime.output_file import OutputFile
 
@@ -54,7 +54,7 @@ def run_match(**given: Any) -> None:
         },
     )
     if not given["cpu"] and given["backend"] != "cpu":
-        ask_for_context(given["device"])
+        ask_for_contexts(given["device"])
     from mummergpu.pipeline import match as pipeline
     from mummergpu.runtime.stats import Stats
 

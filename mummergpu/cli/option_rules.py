@@ -119,8 +119,9 @@ def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
 
     return DeviceOptions(
         backend="cpu" if given["cpu"] else given["backend"],
-        number=given["device"],
+        numbers=given["device"],
         memory=given["gpu_memory"],
+        threads=given["threads"],
         profile=given["profile"],
         kernel_folder=kernel_folder,
     )
@@ -238,11 +239,17 @@ def _chosen(given: Given) -> Choice:
 
     return choose_for(
         "cpu" if given.get("cpu") else given.get("backend", AUTO),
-        given.get("device", 0),
+        _first_device(given),
         given["reference"],
         tuple(given.get("query", ())),
         given["min_length"],
     )
+
+
+def _first_device(given: Given) -> int:
+    """Return the number of the first GPU, whose tuned policy the others take too."""
+    numbers: tuple[int, ...] | None = given.get("device")
+    return 0 if numbers is None else numbers[0]
 
 
 def _policy(given: Given, default: Callable[[], Policy]) -> Policy:

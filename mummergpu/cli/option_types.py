@@ -38,6 +38,7 @@ _POLICY_HELP: Final = {
 
 
 AUTO: Final = "auto"
+ALL_DEVICES: Final = "all"
 
 _SHIFTS: Final = {"k": 10, "K": 10, "M": 20, "G": 30}
 
@@ -74,6 +75,34 @@ def _page_size(
 ) -> int | str | None:
     """Return a number of bases, `AUTO` (as many as memory allows), or None if not given."""
     return text if text in (AUTO, None) else _size(context, parameter, text)
+
+
+def _devices(
+    _context: click.Context, _parameter: click.Parameter, text: str
+) -> tuple[int, ...] | None:
+    """Return the numbers of GPUs, each of which is named once; None stands for all GPUs."""
+    if text == ALL_DEVICES:
+        return None
+    words = text.split(",")
+    if not all(word.isascii() and word.isdigit() and len(word) < 6 for word in words):
+        raise click.BadParameter(
+            f"'{text}' is not the number of a GPU, nor several such as 0,1, nor 'all'"
+        )
+    numbers = tuple(map(int, words))
+    for place, number in enumerate(numbers):
+        if number in numbers[:place]:
+            raise click.BadParameter(f"'{text}' names GPU {number} twice")
+    return numbers
+
+
+def one_device(
+    context: click.Context, parameter: click.Parameter, text: str
+) -> tuple[int, ...] | None:
+    """Return the number of a GPU as the only one of a tuple; refuse several."""
+    numbers = _devices(context, parameter, text)
+    if numbers is None or len(numbers) > 1:
+        raise click.BadParameter(f"'{text}' names several GPUs, and this command measures one")
+    return numbers
 
 
 def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -228,17 +257,18 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
         click.Option(
             ["--device"],
-            type=click.IntRange(min=0),
-            metavar="N",
-            default=0,
+            callback=_devices,
+            metavar="N[,N...]",
+            default="0",
             show_default=True,
-            help="Which GPU to use, as the driver counts them.",
+            help="Which GPU to use, as the driver counts them; several, such as 0,1, or 'all' "
+            "share the queries, and each holds the whole index.",
         ),
         click.Option(
             ["--gpu-memory"],
             callback=_optional_size,
             metavar="BYTES",
-            help="The most memory of the GPU to use.  [default: nearly all that is free]",
+            help="The most memory of each GPU to use.  [default: nearly all that is free]",
         ),
     ],
     "Data policies, the layout of suffix trees": [

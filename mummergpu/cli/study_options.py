@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, folder_of_kernels, tell_cache_trouble
-from mummergpu.cli.option_types import AUTO, PROGRAM, SECTIONS, complete_files
+from mummergpu.cli.option_types import AUTO, PROGRAM, SECTIONS, complete_files, one_device
 from mummergpu.cli.workload import complete_workload
 
 if TYPE_CHECKING:
@@ -59,7 +59,17 @@ INPUT_OPTIONS: Final = [
 MACHINE_OPTIONS: Final = [
     OF_THE_MAIN_JOB[name]
     for name in ("backend", "cpu", "threads", "page_size", "address_bits", "builder")
-] + [OF_THE_MAIN_JOB[name] for name in ("device", "gpu_memory")]
+] + [
+    click.Option(
+        ["--device"],
+        callback=one_device,
+        metavar="N",
+        default="0",
+        show_default=True,
+        help="Which GPU to use, as the driver counts them; only one.",
+    ),
+    OF_THE_MAIN_JOB["gpu_memory"],
+]
 """The options that say where and on which trees a study searches."""
 
 
@@ -187,8 +197,9 @@ def study_device(given: dict[str, Any]) -> DeviceOptions:
     kernel_folder = folder_of_kernels(os.environ)
     return DeviceOptions(
         backend="cpu" if given["cpu"] else given["backend"],
-        number=given["device"],
+        numbers=given["device"],
         memory=given["gpu_memory"],
+        threads=given["threads"],
         kernel_folder=None if kernel_folder is None else str(kernel_folder),
     )
 

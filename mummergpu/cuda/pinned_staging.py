@@ -26,11 +26,14 @@ class Staging:
         Provides the pinned memory; it must be current in the thread that calls any method.
     stream : Stream
         The stream of the copies, which follow the work already queued.
+    piece_bytes : int, optional
+        The size of each of its `PIECES` pieces of memory.
     """
 
-    def __init__(self, device: Device, stream: Stream) -> None:
+    def __init__(self, device: Device, stream: Stream, piece_bytes: int | None = None) -> None:
         self._stream = stream
-        self._pieces = [device.pinned(PIECE_BYTES, np.uint8) for _ in range(PIECES)]
+        self._piece_bytes = PIECE_BYTES if piece_bytes is None else piece_bytes
+        self._pieces = [device.pinned(self._piece_bytes, np.uint8) for _ in range(PIECES)]
         self._marks: list[Mark | None] = [None] * PIECES
         self._next = 0
 
@@ -45,9 +48,9 @@ class Staging:
             Contiguous, of any type.
         """
         data = array.reshape(-1).view(np.uint8)
-        for begin in range(0, data.size, PIECE_BYTES):
+        for begin in range(0, data.size, self._piece_bytes):
             number = self._take_piece()
-            part = data[begin : begin + PIECE_BYTES]
+            part = data[begin : begin + self._piece_bytes]
             piece = self._pieces[number][: part.size]
             piece[:] = part
             self._stream.copy_in(address + begin, piece)
@@ -65,9 +68,9 @@ class Staging:
         """
         data = array.reshape(-1).view(np.uint8)
         on_its_way: tuple[AnyArray, int] | None = None
-        for begin in range(0, data.size, PIECE_BYTES):
+        for begin in range(0, data.size, self._piece_bytes):
             number = self._take_piece()
-            part = data[begin : begin + PIECE_BYTES]
+            part = data[begin : begin + self._piece_bytes]
             self._stream.copy_out(self._pieces[number][: part.size], address + begin)
             self._marks[number] = self._stream.mark()
             if on_its_way is not None:

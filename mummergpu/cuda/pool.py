@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
 
 from mummergpu.cuda.device import Device
@@ -76,8 +77,12 @@ class DevicePool:
             return self._devices[number]
 
     def close(self) -> None:
-        """Close all devices, the last one first; further calls do nothing."""
-        with self._lock:
+        """Close all devices, the last one first; further calls do nothing.
+
+        If a device cannot be closed, the others are closed before its error is raised.
+        """
+        with self._lock, ExitStack() as stack:
             self._is_closed = True
-            while self._devices:
-                self._devices.popitem()[1].close()
+            for device in self._devices.values():
+                stack.callback(device.close)
+            self._devices.clear()

@@ -30,7 +30,7 @@ REGISTER_UNIT: Final = 8
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Raise a fault that the device reports during a wait as `BackendError`."""
+    """Raise an error that the driver reports as `BackendError`."""
     try:
         yield
     except cuda.Error as error:
@@ -184,7 +184,7 @@ class PycudaDevice:
             self._device = cuda.Device(number)
             self._context = self._device.retain_primary_context()
         except cuda.Error as error:
-            raise BackendError("cuda", f"the driver answers: {error}") from error
+            raise BackendError("cuda", f"device {number}: the driver answers: {error}") from error
         attribute = cuda.device_attribute
         major, minor = self._device.compute_capability()
         get = self._device.get_attribute
@@ -199,12 +199,17 @@ class PycudaDevice:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Make the device current in the calling thread for a ``with`` statement."""
-        self._context.push()
-        try:
-            yield
-        finally:
-            cuda.Context.pop()
+        """Make the device current in the calling thread for a ``with`` statement.
+
+        Statements for the same device or for several may be nested. An error of the driver that
+        leaves the statement does so as `BackendError`.
+        """
+        with _failures():
+            self._context.push()
+            try:
+                yield
+            finally:
+                cuda.Context.pop()
 
     def memory(self) -> tuple[int, int]:
         """Return the free bytes and the total bytes of the memory."""

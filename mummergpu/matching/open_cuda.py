@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +13,33 @@ from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 from mummergpu.errors import BackendError
 from mummergpu.index.options import KmerOptions, TreeOptions
-from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
+from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK, usable_memory
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.stats import Stats
 
 if TYPE_CHECKING:
+    from mummergpu.cuda.device import Device
     from mummergpu.matching.backends.streaming import StreamingBackend
+
+Notice = Callable[[str], None]
 
 
 def open_cuda_backend(
     kind: KmerOptions | TreeOptions,
     device: DeviceOptions,
     stats: Stats,
-    notice: Callable[[str], None],
+    notice: Notice,
     most_block_bases: int = LARGEST_BLOCK,
-) -> StreamingBackend[Any, Any]:
-    """Return the backend on the device that the options name.
+) -> Backend[Any]:
+    """Return the backend on the devices that the options name.
 
     Parameters
     ----------
     kind : KmerOptions or TreeOptions
         The kind of index to search; for trees, also the policy.
     device : DeviceOptions
-        The device, how much of its memory to use, and the folder of compiled kernels.
+        The devices, how much of their memory to use, and the folder of compiled kernels.
     stats : Stats
         Collects counts, bytes and times.
     notice : callable
@@ -44,7 +49,7 @@ def open_cuda_backend(
 
     Returns
     -------
-    StreamingBackend
+    StreamingBackend or SeveralDevices
         Ready to load pages with trees or with k-mer tables, as the options say.
 
     Raises
@@ -60,30 +65,110 @@ def open_cuda_backend(
     if missing:
         raise BackendError("cuda", "; ".join(map(str, missing)))
     from mummergpu.cuda.pycuda_device import PycudaDevice
-    from mummergpu.matching.kmer.cuda import KmerCudaBackend
-    from mummergpu.matching.tree.cuda import TreeCudaBackend
 
+    numbers = device.numbers
+    if numbers is None:
+        numbers = tuple(each.number for each in driver.devices)
     folder = None if device.kernel_folder is None else Path(device.kernel_folder)
+    opening = _Opening(kind, device, stats, KernelCache(folder, notice), most_block_bases)
     pool = DevicePool(PycudaDevice)
-    opened = pool.device(device.number)
-    cache = KernelCache(folder, notice)
     try:
-        if isinstance(kind, KmerOptions):
-            return KmerCudaBackend(
-                opened, cache, stats, notice, device.memory, most_block_bases, pool
+        if len(numbers) == 1:
+            return opening.open_one(
+                pool.device(numbers[0]), notice, device.memory, device.threads, pool
             )
-        return TreeCudaBackend(
-            opened,
-            cache,
-            kind.policy,
-            stats,
-            notice,
-            device.memory,
-            device.profile,
-            most_block_bases,
-            pool,
+        return opening.open_several(
+            {number: pool.device(number) for number in numbers}, notice, pool
         )
     except BaseException:
         # The backend would close the pool, but there is no backend.
         pool.close()
         raise
+
+
+class _Opening:
+    """Opens the backend of one device or of several, for the same kind of index."""
+
+    def __init__(
+        self,
+        kind: KmerOptions | TreeOptions,
+        options: DeviceOptions,
+        stats: Stats,
+        cache: KernelCache,
+        most_block_bases: int,
+    ) -> None:
+        self._kind = kind
+        self._options = options
+        self._stats = stats
+        self._cache = cache
+        self._most_block_bases = most_block_bases
+
+    def open_one(
+        self,
+        device: Device,
+        notice: Notice,
+        memory: int | None,
+        threads: int,
+        pool: DevicePool | None,
+    ) -> StreamingBackend[Any, Any]:
+        """Return the backend of one device, which closes the pool if it gets one."""
+        from mummergpu.matching.kmer.cuda import KmerCudaBackend
+        from mummergpu.matching.tree.cuda import TreeCudaBackend
+
+        if isinstance(self._kind, KmerOptions):
+            return KmerCudaBackend(
+                device,
+                self._cache,
+                self._stats,
+                notice,
+                memory,
+                self._most_block_bases,
+                pool,
+                threads,
+            )
+        return TreeCudaBackend(
+            device,
+            self._cache,
+            self._kind.policy,
+            self._stats,
+            notice,
+            memory,
+            self._options.profile,
+            self._most_block_bases,
+            pool,
+            threads,
+        )
+
+    def open_several(
+        self, devices: dict[int, Device], notice: Notice, pool: DevicePool
+    ) -> Backend[Any]:
+        """Return the backend of several devices, which closes the pool.
+
+        All devices use as much memory as the smallest one can. Which blocks fit, and whether
+        the matches of a query do, thus does not depend on the device that is free. The devices
+        share the threads that copy the index to them.
+        """
+        from mummergpu.matching.backends.several_devices import SeveralDevices, naming_device
+
+        memory = min(_usable_memory(device, self._options.memory) for device in devices.values())
+        threads = max(1, self._options.threads // len(devices))
+        backends: dict[int, StreamingBackend[Any, Any]] = {}
+        with ExitStack() as opened:
+            for number, device in devices.items():
+                with naming_device(number, device.name):
+                    prefixed = _prefixed(notice, f"GPU {number}: ")
+                    backends[number] = self.open_one(device, prefixed, memory, threads, None)
+                opened.callback(backends[number].close)
+            backend = SeveralDevices(backends, pool, self._stats, notice)
+            opened.pop_all()
+        return backend
+
+
+def _usable_memory(device: Device, limit: int | None) -> int:
+    with device.current():
+        return usable_memory(device.memory()[0], limit)
+
+
+def _prefixed(notice: Notice, prefix: str) -> Notice:
+    """Return a function that passes messages on with a prefix."""
+    return lambda text: notice(prefix + text)

@@ -47,10 +47,12 @@ class DeviceOptions:
     ----------
     backend : str
         ``cpu``, ``cuda``, or ``auto`` for the faster one that is available.
-    number : int
-        The number of the GPU, counted from 0.
+    numbers : tuple of int or None
+        The numbers of the GPUs, counted from 0 and each named once; None for all GPUs.
     memory : int or None
-        The most bytes of device memory to use; None for nearly all that is free.
+        The most bytes of each GPU's memory to use; None for nearly all that is free.
+    threads : int
+        The most threads that copy an index to the GPUs, for all of them together.
     profile : bool
         Whether the GPU kernels count the nodes that they visit.
     kernel_folder : str or None
@@ -58,7 +60,13 @@ class DeviceOptions:
     """
 
     backend: str = "auto"
-    number: int = 0
+    numbers: tuple[int, ...] | None = (0,)
     memory: int | None = None
+    threads: int = 1
     profile: bool = False
     kernel_folder: str | None = None
+
+    @property
+    def first_number(self) -> int:
+        """The number of the first GPU: the only one of a study."""
+        return 0 if self.numbers is None else self.numbers[0]

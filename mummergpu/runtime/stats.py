@@ -37,8 +37,8 @@ STAGES: Final = (
     "end_to_end",
 )
 """The stages, in the order of the work. ``match_kernel`` and ``print_kernel`` are the device's
-own time if there is a device; ``coords_to_buffers`` orders and merges matches, ``format`` turns
-them into text, ``end_to_end`` is the whole run."""
+own time if there is a device, and the sum if there are several; ``coords_to_buffers`` orders and
+merges matches, ``format`` turns them into text, ``end_to_end`` is the whole run."""
 
 
 @dataclass

@@ -235,6 +235,8 @@ def test_whole_workloads_are_measured(tmp_path: Path) -> None:
         ("-o OUT --workload LMONO --scale nan", 2, "--scale: must be a number above 0"),
         ("-o OUT --workload GENOMES --scale 0.5", 2, "--scale: this workload has no reads"),
         ("-o OUT r.fa q.fa -b -r", 2, "-b and -r exclude each other"),
+        ("-o OUT r.fa q.fa --device 0,1", 2, "Invalid value for '--device': '0,1' names several"),
+        ("-o OUT r.fa q.fa --device all", 2, "Invalid value for '--device': 'all' names several"),
         ("-o OUT r.fa q.fa -q -v", 2, "-v and -q exclude each other"),
         ("-o OUT r.fa q.fa -C --backend cuda", 2, "-C and --backend cuda exclude each other"),
         ("-o OUT -C r.fa q.fa --policies T*", 2, "--policies: no policy on the cpu matches 'T*'"),

@@ -141,3 +141,10 @@ def test_unclear_input_is_one_line(
     assert err.startswith("mummergpu: error: ")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("devices", ["0,1", "all"])
+def test_one_device_is_tuned_at_a_time(devices: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "r.fa", "q.fa", "--device", devices]) == 2
+    told = capfd.readouterr().err
+    assert f"'--device': '{devices}' names several GPUs, and this command measures one" in told

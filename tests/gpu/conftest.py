@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.cuda.driver import driver_facts
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 
 REQUIRE_GPU = "MUMMERGPU_REQUIRE_GPU"
 """Set to 1 where a missing device must fail the tests."""
+
+REQUIRE_TWO_GPUS = "MUMMERGPU_REQUIRE_TWO_GPUS"
+"""Set to 1 where a missing second device must fail the tests of several."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,6 +27,18 @@ def cuda_device() -> None:
         return
     reason = f"no CUDA device to test on: {missing[0]}"
     if os.environ.get(REQUIRE_GPU) == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def device_numbers(cuda_device: None) -> tuple[int, ...]:
+    """The numbers of all devices, of which there are at least two."""
+    numbers = tuple(device.number for device in driver_facts().devices)
+    if len(numbers) >= 2:
+        return numbers
+    reason = f"two CUDA devices are needed, and there is {len(numbers)}"
+    if os.environ.get(REQUIRE_TWO_GPUS) == "1":
         pytest.fail(reason)
     pytest.skip(reason)
 

@@ -12,7 +12,7 @@ from mummergpu.pipeline.options import BuildOptions, MatchOptions
 
 KINDS: dict[str, type[KmerOptions] | type[TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
 OF_TREES_ALONE = ("address_bits", "builder", "policy")
-DEVICE_NAMES = {"device": "number", "gpu_memory": "memory"}
+DEVICE_NAMES = {"devices": "numbers", "gpu_memory": "memory"}
 """Options of a device that need another name among all others."""
 
 
@@ -32,9 +32,10 @@ def index_options(search: str = "tree", **told: Any) -> IndexOptions:
 
 
 def device_options(told: dict[str, Any]) -> DeviceOptions:
-    """What a search runs on; takes what is told of it."""
+    """What a search runs on; takes what is told of it, but leaves the threads, which all share."""
     found = {own: told.pop(name) for name, own in DEVICE_NAMES.items() if name in told}
-    return DeviceOptions(**found, **take(told, DeviceOptions, "number", "memory"))
+    found |= {name: told[name] for name in ("threads",) if name in told}
+    return DeviceOptions(**found, **take(told, DeviceOptions, "numbers", "memory", "threads"))
 
 
 def match_options(

@@ -320,6 +320,42 @@ def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:
     assert everything_given_back(given.device)
 
 
+def test_searches_that_wait_for_a_stream_end_with_the_backend(opened: Open) -> None:
+    given = opened()
+    given.load_pages(GENOME)
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def before_launch(kernel: str) -> None:
+        begun.release()
+        assert go_on.wait(60)
+
+    given.device.before_launch = before_launch
+    with ThreadPoolExecutor(STREAMS + 6) as pool:
+        under_way = [pool.submit(given.find, GENOME.block()) for _ in range(STREAMS)]
+        for _ in under_way:
+            assert begun.acquire(timeout=60)
+        waiting = [pool.submit(given.find, GENOME.block()) for _ in range(5)]
+        closing = pool.submit(given.backend.close)
+        go_on.set()
+        closing.result(60)
+        for search in [*under_way, *waiting]:
+            # Those that got a stream before the end have what they wanted.
+            if search.exception(60) is None or search in under_way:
+                assert search.result() == GENOME.expected(FORWARD)
+            else:
+                assert "the backend is closed" in str(search.exception())
+    assert everything_given_back(given.device)
+
+
+def test_a_search_after_the_end_is_an_error(opened: Open) -> None:
+    given = opened()
+    given.load_pages(GENOME)
+    given.backend.close()
+    for _ in range(2):
+        with pytest.raises(BackendError, match="the backend is closed"):
+            given.find(GENOME.block())
+
+
 def test_as_many_blocks_are_under_way_as_there_are_streams(opened: Open) -> None:
     given = opened("QRT")
     case = SearchCase("one page", GENOME.records, GENOME.queries, 6)

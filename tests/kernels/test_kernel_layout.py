@@ -22,6 +22,7 @@ from helpers.host_libraries import library_of
 from helpers.loops import each
 
 from mummergpu.cuda import launcher as launches
+from mummergpu.cuda.upload import Uploader
 from mummergpu.index.pages import Page
 from mummergpu.index.tree import layout
 from mummergpu.index.tree.decode import decode_fields
@@ -244,7 +245,9 @@ def check_nodes(kernel: KernelHeaders, policy: Policy, wide: bool, slots: int) -
     """Read made nodes on a device as the kernels do, and as the package does."""
     tree = made_tree(Layout.of(policy, wide), slots, np.zeros(8, dtype=np.uint8))
     device = HostDevice(1 << 34)
-    page = ResidentPage(device, HostStream(device), TreePage(PAGE, tree, tree.reference), policy)
+    page = ResidentPage(
+        device, Uploader(device, HostStream(device)), TreePage(PAGE, tree, tree.reference), policy
+    )
     addresses, expected = nodes_of(tree)
     found = kernel.fields_of_nodes(page.tree_arguments, addresses)
     assert np.array_equal(found, expected)
@@ -284,7 +287,9 @@ def test_bases_are_read_where_they_were_laid(compiled: Compile, code: str) -> No
     codes = np.random.default_rng(1).integers(0, 5, strip + 70_000).astype(np.uint8)
     tree = made_tree(Layout.of(policy), 2, codes)
     device = HostDevice()
-    page = ResidentPage(device, HostStream(device), TreePage(PAGE, tree, codes), policy)
+    page = ResidentPage(
+        device, Uploader(device, HostStream(device)), TreePage(PAGE, tree, codes), policy
+    )
     found = compiled(code, False).codes_of_reference(page.reference_arguments, codes.size)
     assert np.array_equal(found, codes)
     page.free()
@@ -296,7 +301,9 @@ def test_words_are_eight_codes_from_any_position(compiled: Compile, code: str, c
     codes = np.random.default_rng(count).integers(0, 5, count).astype(np.uint8)
     device = HostDevice()
     stream = HostStream(device)
-    given = ResidentCodes(device, stream, codes, Policy.from_code(code).query_texture)
+    given = ResidentCodes(
+        device, Uploader(device, stream), codes, Policy.from_code(code).query_texture
+    )
     padded = bytes(codes) + bytes(8)
     found = compiled(code, False).words_of_queries(given.arguments, count + 1)
     for position, word in enumerate(found.tolist()):

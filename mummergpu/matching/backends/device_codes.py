@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.cuda.device import Device, Stream, Texture
+from mummergpu.cuda.device import Device, Texture
+from mummergpu.cuda.upload import Uploader
 from mummergpu.sequence.codes import CodeArray
 
 WORD_BYTES: Final = 8
@@ -21,24 +22,26 @@ class ResidentCodes:
     ----------
     device : Device
         The device; current in the calling thread.
-    stream : Stream
-        The stream that copies them; the constructor waits for it.
+    uploader : Uploader
+        Copies them; the constructor waits for its stream.
     codes : ndarray, dtype=uint8
         The codes.
     texture : bool
         Whether kernels read them through a texture.
     """
 
-    def __init__(self, device: Device, stream: Stream, codes: CodeArray, texture: bool) -> None:
+    def __init__(self, device: Device, uploader: Uploader, codes: CodeArray, texture: bool) -> None:
         size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
         self._buffer = device.allocate(size)
         self.address = self._buffer.address
         self.size = size
         self._texture: Texture | None = None
         try:
-            stream.fill_zero(self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES)
-            stream.copy_in(self.address, codes)
-            stream.synchronize()
+            uploader.stream.fill_zero(
+                self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES
+            )
+            uploader.copy_in(self.address, codes)
+            uploader.stream.synchronize()
             if texture:
                 self._texture = device.linear_texture(self.address, size // WORD_BYTES, WORD_BYTES)
         except BaseException:

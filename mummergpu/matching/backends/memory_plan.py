@@ -41,6 +41,19 @@ class MemoryPlan:
     tree_bytes: int
 
 
+def usable_memory(free: int, limit: int | None) -> int:
+    """Return how many bytes of a device's memory a run uses.
+
+    Parameters
+    ----------
+    free : int
+        The free bytes of the device.
+    limit : int or None
+        The most bytes to use; None for nearly all free memory.
+    """
+    return int(free * FREE_PART) if limit is None else min(limit, free)
+
+
 def divide_memory(
     free: int, limit: int | None, streams: int, most_block_bases: int = LARGEST_BLOCK
 ) -> MemoryPlan:
@@ -67,7 +80,7 @@ def divide_memory(
     BackendError
         If the memory is too small for the smallest block.
     """
-    budget = int(free * FREE_PART) if limit is None else min(limit, free)
+    budget = usable_memory(free, limit)
     block_bases = min(most_block_bases, budget // 2 // streams // WORK_BYTES_PER_BASE)
     if block_bases < SMALLEST_BLOCK:
         least = 2 * streams * SMALLEST_BLOCK * WORK_BYTES_PER_BASE

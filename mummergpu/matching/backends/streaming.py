@@ -12,6 +12,7 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
@@ -50,6 +51,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         The most bases of a block of queries; fewer if memory is short.
     pool : DevicePool or None
         The pool of the device, closed with the backend; None if others use it too.
+    threads : int
+        The most threads that copy pages to the device (`upload.Uploader`).
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         memory: int | None = None,
         most_block_bases: int = LARGEST_BLOCK,
         pool: DevicePool | None = None,
+        threads: int = 1,
     ) -> None:
         self.device = device
         self._pool = pool
@@ -95,11 +99,13 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         self._buffers: list[Buffer] = []
         self._context: ContextType | None = None
         self._searchers: list[StreamSearcher[ContextType, Any]] = []
-        self._idle: queue.SimpleQueue[StreamSearcher[ContextType, Any]] = queue.SimpleQueue()
+        # None ends a wait that is in vain, because the backend is closed.
+        self._idle: queue.SimpleQueue[StreamSearcher[ContextType, Any] | None] = queue.SimpleQueue()
         with device.current():
             free, total = device.memory()
             plan = divide_memory(free, memory, STREAMS, most_block_bases)
             self._stream = device.new_stream()
+            self._uploader = Uploader(device, self._stream, threads)
             for _ in range(STREAMS):
                 self._searchers.append(self.searcher(device, plan.search_bytes, stats))
                 self._idle.put(self._searchers[-1])
@@ -148,9 +154,13 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         Raises
         ------
         BackendError
-            If the MEMs of a single query do not fit the device's memory, or the device fails.
+            If the MEMs of a single query do not fit the device's memory, the device fails, or
+            the backend was closed.
         """
         searcher = self._idle.get()
+        if searcher is None:
+            self._idle.put(None)
+            raise BackendError("cuda", "the backend is closed")
         try:
             with self.device.current():
                 return self._find_in_halves(searcher, block, strands, max_rows)
@@ -166,14 +176,17 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         """Wait for running searches, then free all memory on the device."""
         for _ in self._searchers:
             self._idle.get()
-        with self.device.current():
-            self._let_go()
-            for searcher in self._searchers:
-                searcher.free()
-            self._searchers.clear()
-            self._stream.free()
-        if self._pool is not None:
-            self._pool.close()
+        self._idle.put(None)
+        try:
+            with self.device.current():
+                self._let_go()
+                for searcher in self._searchers:
+                    searcher.free()
+                self._searchers.clear()
+                self._stream.free()
+        finally:
+            if self._pool is not None:
+                self._pool.close()
 
     def _program(self, source: ProgramSource) -> Program:
         if source not in self._programs:

@@ -319,9 +319,14 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         with self.device.current():
             self._let_go()
             program = self._program(KMER_PROGRAM)
+            codes = pages[0].joined_reference
+            total_bytes = codes.size + sum(page.table.byte_count for page in pages)
             try:
-                with self._stats.stage("trees_to_device"):
-                    reference = self._place_reference(program, pages[0].joined_reference)
+                with (
+                    self._stats.stage("trees_to_device"),
+                    self._uploader.prepared(total_bytes),
+                ):
+                    reference = self._place_reference(program, codes)
                     tables = [self._place_table(page) for page in pages]
             except DeviceMemoryError as error:
                 self._let_go()
@@ -348,9 +353,8 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         table = page.table
         offsets = self._allocate(table.offsets.nbytes)
         positions = self._allocate(max(1, table.positions.nbytes))
-        self._stream.copy_in(offsets.address, table.offsets)
-        self._stream.copy_in(positions.address, table.positions)
-        self._stream.synchronize()
+        self._uploader.copy_in(offsets.address, table.offsets)
+        self._uploader.copy_in(positions.address, table.positions)
         self._stats.add_bytes(to_device=table.byte_count)
         return ResidentTable(offsets, positions, page.page.begin, table.sampling.kmer_length)
 
@@ -363,7 +367,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                 stretch = codes[begin : begin + UPLOAD_BASES]
                 last_word = stretch.size // WORD_BYTES * WORD_BYTES
                 self._stream.fill_zero(text.address + last_word, WORD_BYTES)
-                self._stream.copy_in(text.address, stretch)
+                self._uploader.copy_in(text.address, stretch)
                 before = PADDING_WORDS if begin == 0 else 0
                 after = PADDING_WORDS if begin + UPLOAD_BASES >= codes.size else 0
                 words = -(-stretch.size // WORD_BASES) + 2 * PADDING_WORDS
@@ -379,7 +383,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                         after,
                     ),
                 )
-                self._stream.synchronize()
+            self._stream.synchronize()
         finally:
             text.free()
         self._stats.add_bytes(to_device=codes.size)

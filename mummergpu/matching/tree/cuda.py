@@ -54,6 +54,8 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         The most bases of a block of queries; fewer if memory is short.
     pool : DevicePool or None
         The pool of the device, closed with the backend; None if others use it too.
+    threads : int
+        The most threads that copy pages to the device (`upload.Uploader`).
 
     Attributes
     ----------
@@ -84,12 +86,13 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         profile: bool = False,
         most_block_bases: int = LARGEST_BLOCK,
         pool: DevicePool | None = None,
+        threads: int = 1,
     ) -> None:
         self.policy = policy
         self.profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
-        super().__init__(device, cache, stats, notice, memory, most_block_bases, pool)
+        super().__init__(device, cache, stats, notice, memory, most_block_bases, pool, threads)
 
     def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
         """Copy a group of pages to the device, in place of the last group.
@@ -111,14 +114,18 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
             wide = pages[0].tree.layout.wide
             program = self._program(tree_program(self.policy, wide, self.profile))
             joined = pages[0].joined_reference
+            total_bytes = joined.size + sum(page.tree.byte_count for page in pages)
             try:
-                with self._stats.stage("trees_to_device"):
+                with (
+                    self._stats.stage("trees_to_device"),
+                    self._uploader.prepared(total_bytes),
+                ):
                     for page in pages:
-                        resident = ResidentPage(self.device, self._stream, page, self.policy)
+                        resident = ResidentPage(self.device, self._uploader, page, self.policy)
                         self._pages.append(resident)
                         self._stats.add_bytes(to_device=resident.size)
                     if any(page.page.end < joined.size for page in pages):
-                        self._joined = ResidentCodes(self.device, self._stream, joined, False)
+                        self._joined = ResidentCodes(self.device, self._uploader, joined, False)
             except DeviceMemoryError as error:
                 self._let_go()
                 raise BackendError(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.cuda.device import AnyArray, Buffer, Device, Stream, Texture
+from mummergpu.cuda.device import AnyArray, Buffer, Device, Texture
+from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS
@@ -24,8 +25,8 @@ class ResidentPage:
     ----------
     device : Device
         The device; current in the calling thread.
-    stream : Stream
-        The stream that copies the page; the constructor waits for it.
+    uploader : Uploader
+        Copies the page; the constructor waits for its stream.
     indexed : TreePage
         The page and its tree.
     policy : Policy
@@ -50,13 +51,15 @@ class ResidentPage:
         If the page is too large for a texture.
     """
 
-    def __init__(self, device: Device, stream: Stream, indexed: TreePage, policy: Policy) -> None:
+    def __init__(
+        self, device: Device, uploader: Uploader, indexed: TreePage, policy: Policy
+    ) -> None:
         tree = indexed.tree
         self.page: Page = indexed.page
         self.base_count = tree.base_count
         self.size = tree.byte_count
         self._device = device
-        self._stream = stream
+        self._uploader = uploader
         self._owned: list[Buffer | Texture | ResidentCodes] = []
         try:
             self.reference_arguments = self._place_reference(indexed, policy)
@@ -76,7 +79,7 @@ class ResidentPage:
             texture = self._device.array_texture(reference, 1 << REFERENCE_WIDTH_BITS, 1)
             self._owned.append(texture)
             return 0, texture.handle
-        codes = ResidentCodes(self._device, self._stream, reference, policy.reference_texture)
+        codes = ResidentCodes(self._device, self._uploader, reference, policy.reference_texture)
         self._owned.append(codes)
         return codes.arguments
 
@@ -97,8 +100,8 @@ class ResidentPage:
                 buffer = self._device.allocate(array.nbytes)
                 self._owned.append(buffer)
                 address = buffer.address
-                self._stream.copy_in(address, array)
-                self._stream.synchronize()
+                self._uploader.copy_in(address, array)
+                self._uploader.stream.synchronize()
             if policy.tree_texture and not layout.two_dimensional_tree:
                 handles += self._part_textures(address, array.nbytes // texel_bytes, texel_bytes)
             if len(handles) > parts:

@@ -73,6 +73,24 @@ def test_a_device_that_cannot_be_opened_leaves_the_others() -> None:
     assert machine.told == ["open 0", "close 0"]
 
 
+def test_a_device_that_cannot_be_closed_leaves_no_other_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine()
+    pool = DevicePool(machine.open_device)
+    first, second = pool.device(0), pool.device(1)
+
+    def fail() -> None:
+        raise BackendError("cuda", "the device failed")
+
+    monkeypatch.setattr(second, "close", fail)
+    with pytest.raises(BackendError, match="the device failed"):
+        pool.close()
+    assert first.closed  # type: ignore[attr-defined]
+    pool.close()
+    assert machine.told == ["open 0", "open 1", "close 0"]
+
+
 def test_devices_are_closed_after_a_failure() -> None:
     machine = Machine()
     with pytest.raises(KeyError), DevicePool(machine.open_device) as pool:
