@@ -21,6 +21,7 @@ from mummergpu.cuda.device import Device
 from mummergpu.cuda.pinned_staging import PIECE_BYTES, Staging
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_page
@@ -152,7 +153,7 @@ def test_tables_on_several_devices(device_numbers: tuple[int, ...], which: str) 
     numbers = {"two": device_numbers[:2], "all": None}.get(which, device_numbers[1::-1])
     case = kmer_case(3, 14)
     bases = case.reference.codes.size
-    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), 6)
+    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), KmerSampling(6))
     alone = KmerCpuBackend(Stats())
     backend = opened(KmerOptions(), numbers)
     assert isinstance(backend, SeveralDevices)
@@ -191,7 +192,7 @@ def test_programs_are_loaded_on_each_device(
     options = DeviceOptions("cuda", device_numbers[:2], 4 << 30, kernel_folder=str(tmp_path))
     case = kmer_case(3, 14)
     bases = case.reference.codes.size
-    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), 6)
+    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), KmerSampling(6))
     stats = Stats()
     backend: Any = open_cuda_backend(KmerOptions(), options, stats, print)
     backend.load_pages(pages, case.minimum_length)

@@ -22,6 +22,7 @@ from mummergpu.cuda import upload
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
@@ -89,7 +90,7 @@ ONE_PAGE = SearchCase("one page", GENOME.records, GENOME.queries, 6)
 
 
 def tables_of(case: SearchCase) -> list[KmerPage]:
-    return build_kmer_pages(reference_of(list(case.records)), case.page_plan, 3)
+    return build_kmer_pages(reference_of(list(case.records)), case.page_plan, KmerSampling(3))
 
 
 @pytest.fixture(scope="module")
