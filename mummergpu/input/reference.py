@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -11,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import Input
+from mummergpu.input.files import Input, reading
 from mummergpu.input.formats import Format
+from mummergpu.input.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
 from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 
@@ -62,7 +64,12 @@ class Reference:
 
 
 def read_reference(
-    path: str, chunk_size: int = CHUNK_SIZE, *, any_letters: bool = False
+    path: str,
+    chunk_size: int = CHUNK_SIZE,
+    *,
+    any_letters: bool = False,
+    executor: Executor | None = None,
+    threads: int = 1,
 ) -> Reference:
     """Read a reference from FASTA, plain or gzipped.
 
@@ -74,6 +81,10 @@ def read_reference(
         The number of bytes of text parsed at once.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
+    executor : concurrent.futures.Executor, optional
+        Parses pieces of a large file that is not compressed.
+    threads : int, default 1
+        How many pieces to parse at the same time.
 
     Returns
     -------
@@ -94,9 +105,16 @@ def read_reference(
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
         expected = 0 if file.is_compressed else file.size or 0
-        limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
-        reader = RecordReader(file, False, limits, True, expected, any_letters, chunk_size)
-        records = reader.next_block()
+        records = None
+        if executor is not None and threads > 1 and expected >= LEAST_BYTES:
+            with reading(path):
+                records = read_fasta_in_parallel(
+                    file.file.fileno(), expected, any_letters, executor, threads
+                )
+        if records is None:
+            limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
+            reader = RecordReader(file, False, limits, True, expected, any_letters, chunk_size)
+            records = reader.next_block()
     no_base = InputError("the reference holds no A, C, G or T", path)
     if records is None:
         raise no_base

@@ -51,7 +51,9 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))
         with stats.stage("ref_from_disk"):
             path = options.reference_path
-            reference = read_reference(path, any_letters=options.any_letters)
+            reference = read_reference(
+                path, any_letters=options.any_letters, executor=executor, threads=options.threads
+            )
         index = plan_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, options.threads, "none", stats, notice)

@@ -195,7 +195,9 @@ def _open_source(options: MatchOptions, executor: ThreadPoolExecutor) -> Referen
         verify_for_run(index, path, executor.map)
     if index is not None:
         return index
-    return read_reference(path, any_letters=options.any_letters)
+    return read_reference(
+        path, any_letters=options.any_letters, executor=executor, threads=options.threads
+    )
 
 
 def _open_tree_files(
