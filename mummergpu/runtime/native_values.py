@@ -8,6 +8,7 @@ text, so the text finds the code for a call.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import addressof, c_char
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,9 @@ _OF_SCALARS: Final = {
     bool: BOOLEAN,
     np.bool_: BOOLEAN,
 }
+
+_OF_ARRAYS: Final[dict[tuple[np.dtype[Any], int], str]] = {}
+"""The text for arrays of a type and a number of dimensions, as far as they have been used."""
 
 
 class UnsuitedValueError(Exception):
@@ -54,12 +58,15 @@ def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
     for value in arguments:
         kind = type(value)
         if kind is np.ndarray:
-            facts = value.__array_interface__
-            address, is_read_only = facts["data"]
-            if is_read_only or facts["strides"] is not None:
+            dtype, shape, flags = value.dtype, value.shape, value.flags
+            if not (flags.writeable and flags.c_contiguous):
                 raise UnsuitedValueError
-            numbers += (0, 0, value.size, value.itemsize, address, *value.shape, *value.strides)
-            text += f"[{facts['typestr']},{value.ndim}]"
+            numbers += (0, 0, value.size, value.itemsize, _address_of(value), *shape)
+            numbers += value.strides
+            known = _OF_ARRAYS.get((dtype, len(shape)))
+            if known is None:
+                known = _OF_ARRAYS[dtype, len(shape)] = _text_of_array(dtype, len(shape))
+            text += known
         elif kind is tuple:
             text += f"({flatten(value, numbers)})"
         else:
@@ -69,6 +76,21 @@ def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
             numbers.append(int(value))
             text += scalar
     return text
+
+
+def _address_of(array: Any) -> int:
+    """Return where the elements of an array begin; the attributes for that take far longer."""
+    if array.size:
+        try:
+            return addressof(c_char.from_buffer(array))
+        except (ValueError, TypeError, BufferError) as error:
+            raise UnsuitedValueError from error
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _text_of_array(dtype: np.dtype[Any], dimensions: int) -> str:
+    return f"[{dtype.str},{dimensions}]"
 
 
 def text_of_types(kinds: Sequence[Any]) -> str:
@@ -99,7 +121,7 @@ def text_of_types(kinds: Sequence[Any]) -> str:
             # The text of a record does not name its fields.
             if dtype.kind not in "biuf" or kind.layout != "C" or not kind.mutable:
                 raise UnsuitedValueError
-            text += f"[{dtype.str},{kind.ndim}]"
+            text += _text_of_array(dtype, kind.ndim)
         elif type(kind) in (types.UniTuple, types.Tuple):
             text += f"({text_of_types(kind.types)})"
         else:
