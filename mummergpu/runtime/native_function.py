@@ -49,7 +49,11 @@ class NativeFunction(Pending):
             if named:
                 raise UnsuitedValueError
             types = flatten(arguments, numbers)
-            call = self._callers.get(types) or self._load(types, len(numbers))
+            call = self._callers.get(types)
+            if call is None:
+                if self._made is not None:
+                    return self._made(*arguments)
+                call = self._load(types, len(numbers))
             return call(numbers)
         except (UnsuitedValueError, struct.error):
             return self.made()(*arguments, **named)

@@ -26,8 +26,8 @@ from mummergpu.runtime.code_store import CodeStore
 MAXIMUM_BYTES: Final = 16 << 20
 """As `code_store.MAXIMUM_BYTES`; code without numba's additions is small."""
 
-_FOLDER: Final = "native"
-"""Beside the folder in which numba's code is kept."""
+_SUFFIX: Final = "-native"
+"""What is added to the name of the folder in which numba's code is kept."""
 _FORMAT: Final = "native code 1"
 _DIGEST_BYTES: Final = 16
 _KEY_BYTES: Final = 32
@@ -58,7 +58,7 @@ def _store_in(places: tuple[str, ...]) -> CodeStore | None:
     generation = _generation()
     if generation is None or not places:
         return None
-    folders = [os.path.join(os.path.dirname(place), _FOLDER) for place in places]
+    folders = [place + _SUFFIX for place in places]
     # Numba's code is kept in the same way, and its store reports trouble.
     return CodeStore(folders, generation, lambda _: None, MAXIMUM_BYTES)
 

@@ -35,7 +35,7 @@ PLAIN = write_reverse_complements.py_func  # type: ignore[attr-defined]
 def place(tmp_path: Path) -> Iterator[Path]:
     """An empty folder for the code of this process."""
     keep_code_in((str(tmp_path / "kept"),))
-    yield tmp_path / "native"
+    yield tmp_path / "kept-native"
     code_cache.process_store().close()
     forget()
     keep_code_in(processor_code_places(os.environ))
@@ -178,6 +178,14 @@ def test_other_types_and_names_are_left_to_numba(
     ]
     assert calls == [3] * 5 and not result.any()
     assert function(codes, offsets, result) is None and result.any()
+
+
+def test_numba_is_not_left_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a module still has the function that waited, as one that only calls it."""
+    function, maker = fresh()
+    assert needs_numba(function, maker, monkeypatch)
+    monkeypatch.setattr(function, "_load", None)
+    assert works(function) and maker.count == 1
 
 
 def test_threads_share_a_function(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,7 +391,7 @@ def test_commands_that_start_together_share_a_folder(tmp_path: Path) -> None:
             for _ in range(3)
         ]
         assert [child.communicate()[0] for child in children] == [ROWS] * 3
-    files = list((tmp_path / "cache" / "native").rglob("*.code"))
+    files = list((tmp_path / "cache" / "processor-native").rglob("*.code"))
     assert len(files) >= 5
     for number, path in enumerate(files):
         content = path.read_bytes()
