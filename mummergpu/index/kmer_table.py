@@ -35,6 +35,10 @@ MOST_BUCKET_BITS: Final = 10
 SLICE_BASES: Final = 1 << 22
 """The bases of the reference that one task puts into buckets."""
 
+TASK_NUMBERS: Final = 1 << 15
+"""The numbers of the table that one task writes, unless a single bucket has more: starting a task
+takes as long as writing some thousand numbers."""
+
 
 @dataclass(frozen=True)
 class KmerTable:
@@ -118,16 +122,18 @@ def build_kmer_table(
         own = places[number] - base
         fill_buckets(codes, *part, step, MARGIN + begin, kmer_length, shift, *group, own, entries)
 
-    def sort(bucket: int, base: int, entries: EntryArray) -> None:
-        part = bounds[bucket : bucket + 2]
-        sort_bucket(entries, base, part, bucket << shift, 1 << shift, offsets, positions)
+    def sort(buckets: tuple[int, int], base: int, entries: EntryArray) -> None:
+        sort_buckets(entries, base, bounds, *buckets, shift, offsets, positions)
 
-    for group in _groups_of_buckets(bounds, scratch_bytes // 8):
+    # What a bucket writes: its positions, and the offsets of its k-mers.
+    written = bounds + (np.arange(bounds.size) << shift)
+    for group in _ranges_of_buckets(bounds, scratch_bytes // 8, 0, bucket_count):
         base = int(bounds[group[0]])
         entries = np.empty(int(bounds[group[1]]) - base, dtype=np.uint64)
         fill_group = partial(fill, group=group, base=base, entries=entries)
         list(map_function(fill_group, range(len(slices))))
-        list(map_function(partial(sort, base=base, entries=entries), range(*group)))
+        tasks = _ranges_of_buckets(written, TASK_NUMBERS, *group)
+        list(map_function(partial(sort, base=base, entries=entries), tasks))
     return KmerTable(sampling, offsets, positions)
 
 
@@ -136,16 +142,17 @@ def _next_multiple(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _groups_of_buckets(bucket_begins: CountArray, most: int) -> list[tuple[int, int]]:
-    """Return ranges of buckets that hold at most `most` entries, or a single bucket."""
-    groups = []
-    first = 0
-    while first < bucket_begins.size - 1:
-        behind = int(np.searchsorted(bucket_begins, bucket_begins[first] + most, side="right")) - 1
-        behind = max(behind, first + 1)
-        groups.append((first, behind))
-        first = behind
-    return groups
+def _ranges_of_buckets(
+    bounds: CountArray, most: int, first: int, behind: int
+) -> list[tuple[int, int]]:
+    """Cut a range of buckets into ranges with at most `most` numbers, or of a single bucket."""
+    ranges = []
+    while first < behind:
+        end = int(np.searchsorted(bounds, bounds[first] + most, side="right")) - 1
+        end = min(max(end, first + 1), behind)
+        ranges.append((first, end))
+        first = end
+    return ranges
 
 
 @jit_without_refcounts
@@ -221,16 +228,17 @@ def fill_buckets(
 
 
 @jit_without_refcounts
-def sort_bucket(
+def sort_buckets(
     entries: EntryArray,
     base: int,
     bounds: CountArray,
-    first_kmer: int,
-    kmer_count: int,
+    first: int,
+    behind: int,
+    shift: int,
     offsets: PositionArray,
     positions: PositionArray,
 ) -> None:
-    """Sort the entries of one bucket by k-mer, and write them to both arrays of the table.
+    """Sort the entries of each bucket by k-mer, and write them to both arrays of the table.
 
     Parameters
     ----------
@@ -238,26 +246,31 @@ def sort_bucket(
         The entries of some buckets, as `fill_buckets` writes them.
     base : int
         The index of the first of these entries among the entries of all buckets.
-    bounds : ndarray, dtype=int64, shape=(2,)
-        Where the bucket begins and ends among the entries of all buckets.
-    first_kmer, kmer_count : int
-        The first k-mer of the bucket, and the number of k-mers in it.
+    bounds : ndarray, dtype=int64, shape=(n_buckets + 1,)
+        Where each bucket begins among the entries of all buckets, and where the last one ends.
+    first, behind : int
+        The half-open range of the buckets to sort.
+    shift : int
+        A k-mer shifted to the right by this many bits is the number of its bucket.
     offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
         Output: where the lists of these k-mers begin in `positions`.
     positions : ndarray, dtype=uint32, shape=(n_kmers,)
         Output: where these k-mers begin in the part of the reference, 0-based and ascending.
     """
-    for kmer in range(first_kmer, first_kmer + kmer_count):
-        offsets[kmer] = 0
-    for entry in range(bounds[0] - base, bounds[1] - base):
-        offsets[entries[entry] >> np.uint64(32)] += np.uint32(1)
-    total = bounds[0]
-    for kmer in range(first_kmer, first_kmer + kmer_count):
-        total += offsets[kmer]
-        offsets[kmer] = total
-    # Going from the last entry to the first lowers each offset to where its list begins.
-    for entry in range(bounds[1] - base - 1, bounds[0] - base - 1, -1):
-        word = entries[entry] >> np.uint64(32)
-        place = offsets[word] - np.uint32(1)
-        offsets[word] = place
-        positions[place] = np.uint32(entries[entry] & np.uint64(0xFFFFFFFF))
+    for bucket in range(first, behind):
+        first_kmer, kmer_behind = bucket << shift, (bucket + 1) << shift
+        begin, end = bounds[bucket] - base, bounds[bucket + 1] - base
+        for kmer in range(first_kmer, kmer_behind):
+            offsets[kmer] = 0
+        for entry in range(begin, end):
+            offsets[entries[entry] >> np.uint64(32)] += np.uint32(1)
+        total = bounds[bucket]
+        for kmer in range(first_kmer, kmer_behind):
+            total += offsets[kmer]
+            offsets[kmer] = total
+        # Going from the last entry to the first lowers each offset to where its list begins.
+        for entry in range(end - 1, begin - 1, -1):
+            word = entries[entry] >> np.uint64(32)
+            place = offsets[word] - np.uint32(1)
+            offsets[word] = place
+            positions[place] = np.uint32(entries[entry] & np.uint64(0xFFFFFFFF))

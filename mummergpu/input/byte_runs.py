@@ -15,11 +15,9 @@ from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK
 
 STEP: Final = 32
@@ -32,34 +30,35 @@ Text = npt.NDArray[np.uint8]
 RunFrom = Callable[[Text, int], int]
 RunFromTo = Callable[[Text, int, Text, int], int]
 
-_BYTES: Final = ir.VectorType(ir.IntType(8), STEP)
-_MASK: Final = ir.IntType(STEP)
-_NUMBER: Final = ir.IntType(64)
-
 _RUN_BITS: Final = 6
 """The bits of a number that hold the length of a run, 0 to `STEP`."""
 
 
-def _all(value: int) -> ir.Constant:
-    return ir.Constant(_BYTES, [value] * STEP)
+def _bytes() -> Any:
+    """Return the type of a vector register with `STEP` bytes."""
+    return ir.VectorType(ir.IntType(8), STEP)
+
+
+def _all(value: int) -> Any:
+    return ir.Constant(_bytes(), [value] * STEP)
 
 
 def _vector_at(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     """Return the address of ``array[index]`` as that of a vector."""
     view = context.make_array(array_type)(context, builder, array)
-    return builder.bitcast(builder.gep(view.data, [index]), _BYTES.as_pointer())
+    return builder.bitcast(builder.gep(view.data, [index]), _bytes().as_pointer())
 
 
 def _load(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     address = _vector_at(context, builder, array_type, array, index)
-    return builder.load(address, align=1, typ=_BYTES)
+    return builder.load(address, align=1, typ=_bytes())
 
 
 def _first(builder: Any, outside: Any) -> Any:
     """Return the index of the first lane that is set, `STEP` if there is none."""
-    mask = builder.bitcast(outside, _MASK)
+    mask = builder.bitcast(outside, ir.IntType(STEP))
     index = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
-    return builder.zext(index, _NUMBER)
+    return builder.zext(index, ir.IntType(64))
 
 
 def _run_of(outside: Callable[[Any, Any], Any]) -> RunFrom:
@@ -122,12 +121,16 @@ def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to
             encoded, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
         )
         outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
-        ends = builder.bitcast(outside, _MASK)
+        ends = builder.bitcast(outside, ir.IntType(STEP))
         # Keep the bits below the lowest set bit, or all bits if none is set.
-        in_run = builder.and_(builder.sub(ends, ir.Constant(_MASK, 1)), builder.not_(ends))
-        no_base = builder.bitcast(builder.icmp_unsigned("==", encoded, _all(BREAK)), _MASK)
-        others = builder.zext(builder.and_(no_base, in_run), _NUMBER)
-        shifted = builder.shl(others, ir.Constant(_NUMBER, _RUN_BITS))
+        in_run = builder.and_(
+            builder.sub(ends, ir.Constant(ir.IntType(STEP), 1)), builder.not_(ends)
+        )
+        no_base = builder.bitcast(
+            builder.icmp_unsigned("==", encoded, _all(BREAK)), ir.IntType(STEP)
+        )
+        others = builder.zext(builder.and_(no_base, in_run), ir.IntType(64))
+        shifted = builder.shl(others, ir.Constant(ir.IntType(64), _RUN_BITS))
         return builder.or_(shifted, _first(builder, outside))
 
     return types.int64(text, types.int64, codes, types.int64), generate
@@ -143,7 +146,7 @@ def _generate_count_foreign(typing_context: Any, text: Any, at: Any, among: Any)
         for letter in FOREIGN_LETTERS:
             same = builder.icmp_unsigned("==", lower, _all(letter))
             foreign = same if foreign is None else builder.or_(foreign, same)
-        mask = builder.zext(builder.bitcast(foreign, _MASK), _NUMBER)
+        mask = builder.zext(builder.bitcast(foreign, ir.IntType(STEP)), ir.IntType(64))
         return builder.ctpop(builder.and_(mask, arguments[2]))
 
     return types.int64(text, types.int64, types.int64), generate

@@ -11,11 +11,9 @@ from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
 
 TextArray = npt.NDArray[np.uint8]
 Word = np.unsignedinteger[Any]
@@ -40,12 +38,12 @@ _STEP: Final = 16
 _REGISTER: Final = 256
 
 
-def _lanes(bits: int) -> ir.VectorType:
+def _lanes(bits: int) -> Any:
     """Return the type of a vector register with lanes of `bits` bits."""
     return ir.VectorType(ir.IntType(bits), _REGISTER // bits)
 
 
-def _all(bits: int, value: int) -> ir.Constant:
+def _all(bits: int, value: int) -> Any:
     return ir.Constant(_lanes(bits), [value] * (_REGISTER // bits))
 
 

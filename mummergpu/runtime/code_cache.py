@@ -11,10 +11,7 @@ import pickle
 from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
-from typing import Any, Final
-
-import numba
-from llvmlite import binding
+from typing import Any, Final, Protocol
 
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.code_generation import PACKAGE, digest_of_sources, generation_of_code
@@ -76,6 +73,28 @@ def keep_code_in(places: tuple[str, ...]) -> None:
     process_store.cache_clear()
 
 
+def code_places() -> tuple[str, ...]:
+    """Return the folders in which this process keeps code, the best first.
+
+    Returns
+    -------
+    tuple of str
+        Those from `keep_code_in`, or else those that the environment of the process names.
+    """
+    return _chosen_places[0] if _chosen_places else processor_code_places(os.environ)
+
+
+def digest_at_start() -> str | None:
+    """Return the digest of the package's sources as they were when this process began.
+
+    Returns
+    -------
+    str or None
+        As from `code_generation.digest_of_sources`.
+    """
+    return _SOURCES
+
+
 @cache
 def process_store() -> CodeStore:
     """Return the store of this process.
@@ -85,10 +104,17 @@ def process_store() -> CodeStore:
     CodeStore
         The store, by default in the folders that the environment of the process names.
     """
-    places = _chosen_places[0] if _chosen_places else processor_code_places(os.environ)
+    places = code_places()
     if _SOURCES is None:
         places = ()
     return CodeStore(places, generation_of_code(_SOURCES or ""), _trouble.tell)
+
+
+class Companion(Protocol):
+    """Keeps the code of one function in another form (`native_function.NativeKeeper`)."""
+
+    def save_if_lacking(self, signature: Any, result: Any) -> None:
+        """Keep the code for a signature, if that is possible and has not been done."""
 
 
 class KeptCode:
@@ -105,14 +131,23 @@ class KeptCode:
         Whether its code needs numba's runtime.
     options : str
         The options of its compilation.
+    companion : Companion
+        Keeps the code in another form too.
     """
 
     cache_path = None
 
-    def __init__(self, function: Callable[..., Any], counts_references: bool, options: str) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        counts_references: bool,
+        options: str,
+        companion: Companion,
+    ) -> None:
         self._function = function
         self._counts_references = counts_references
         self._options = options
+        self._companion = companion
 
     @staticmethod
     def suits(dispatcher: Any) -> bool:
@@ -161,7 +196,10 @@ class KeptCode:
             if self._counts_references:
                 _start_counting(target_context)
             result = rebuild(target_context, *pickle.loads(content))
-            return result if tuple(result.signature.args) == tuple(signature) else None
+            if tuple(result.signature.args) != tuple(signature):
+                return None
+            self._companion.save_if_lacking(signature, result)
+            return result
         except Exception:
             # The content is intact, so this numba differs in a way that the key does not cover.
             return None
@@ -187,6 +225,7 @@ class KeptCode:
 
             dumps: Callable[[Any], bytes] = serialize.dumps
             process_store().save(self._key(signature), dumps(result._reduce()))
+            self._companion.save_if_lacking(signature, result)
         except Exception:
             return
 
@@ -236,7 +275,7 @@ class GuardedCache:
             return
 
 
-def keep(dispatcher: Any, counts_references: bool, options: str) -> None:
+def keep(dispatcher: Any, counts_references: bool, options: str, companion: Companion) -> None:
     """Make a dispatcher look for machine code on disk before it compiles.
 
     A function from outside the package is compiled in each process, because the name of a
@@ -246,7 +285,7 @@ def keep(dispatcher: Any, counts_references: bool, options: str) -> None:
     ----------
     dispatcher : Dispatcher
         A dispatcher from ``numba.njit``; any other object stays as it is.
-    counts_references, options
+    counts_references, options, companion
         As in `KeptCode`.
     """
     function = getattr(dispatcher, "py_func", None)
@@ -255,7 +294,7 @@ def keep(dispatcher: Any, counts_references: bool, options: str) -> None:
     if not os.path.abspath(function.__code__.co_filename).startswith(PACKAGE + os.sep):
         return
     if KeptCode.suits(dispatcher):
-        dispatcher._cache = KeptCode(function, counts_references, options)
+        dispatcher._cache = KeptCode(function, counts_references, options, companion)
     else:
         _keep_as_numba_does(dispatcher)
 
@@ -265,6 +304,8 @@ def _keep_as_numba_does(dispatcher: Any) -> None:
     folder = process_store().folder()
     if folder is None:
         return
+    import numba
+
     config: Any = numba.config
     try:
         before = config.CACHE_DIR
@@ -292,6 +333,9 @@ def _start_counting(target_context: Any) -> None:
 @cache
 def _processor() -> tuple[str, str, str, bool]:
     """Return the target of LLVM: this machine, unless numba's settings name another one."""
+    import numba
+    from llvmlite import binding
+
     name = getattr(numba.config, "CPU_NAME", None)
     features = getattr(numba.config, "CPU_FEATURES", None)
     if name is None:

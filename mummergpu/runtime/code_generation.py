@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
-import llvmlite
-import numba
 import numpy as np
 
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -45,6 +43,9 @@ def generation_of_code(sources: str) -> str:
         32 hexadecimal digits. They depend on the sources, on the versions of Python, numba,
         llvmlite and numpy, and on numba's settings, but not on the processor.
     """
+    import llvmlite
+    import numba
+
     settings = [repr(getattr(numba.config, name, None)) for name in _SETTINGS]
     versions = (sys.version, sys.implementation.cache_tag, numba.__version__)
     parts = (sources, *versions, llvmlite.__version__, np.__version__, *settings)

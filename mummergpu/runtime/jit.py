@@ -1,54 +1,42 @@
 """Compiles the hot loops: decorators with one common set of options.
 
 `jit` is numba's ``njit`` with a cache on disk and the interpreter lock released, so
-that compiled functions run side by side in a pool of Python threads.
+that compiled functions run side by side in a pool of Python threads. Numba itself is imported
+only when something has to be compiled (`mummergpu.runtime.pending`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, Final, TypeVar, cast
+from functools import partial
+from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from mummergpu.runtime import code_cache
-from mummergpu.runtime.argument_types import tell_types_of_plain_arrays
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.native_function import NativeFunction
+from mummergpu.runtime.pending import Pending, before_numba_compiles, wait_for_numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
+
+def _dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
+    from mummergpu.runtime.compiler import dispatcher_of
+
+    return dispatcher_of(function, counts_references)
 
 
-def _without_counting() -> dict[str, Any]:
-    """Return the options of functions that count no references.
+def _inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
+    from mummergpu.runtime.compiler import inlined_dispatcher_of
 
-    Numba has a private option for that. If a version of numba lacks it, the functions count
-    references: they are slower, with the same results.
-    """
-    try:
-        from numba.core.cpu import CPUTargetOptions
-
-        known = hasattr(CPUTargetOptions, "_nrt")
-    except ImportError:
-        known = False
-    return _COUNTING | {"_nrt": False} if known else _COUNTING
+    return inlined_dispatcher_of(function, counts_references)
 
 
-_BORROWER: Final = _without_counting()
-
-
-def _kept(function: Function, options: dict[str, Any]) -> Function:
-    """Compile `function` at its first call, and keep the machine code on disk."""
-    dispatcher = numba.njit(nogil=True, **options)(function)
-    tell_types_of_plain_arrays(dispatcher)
-    code_cache.keep(dispatcher, "_nrt" not in options, repr(sorted(options.items())))
-    return cast(Function, dispatcher)
+_counting = partial(_dispatcher_of, counts_references=True)
+_borrowing = partial(_dispatcher_of, counts_references=False)
+_inlined_counting = partial(_inlined_dispatcher_of, counts_references=True)
+_inlined_borrowing = partial(_inlined_dispatcher_of, counts_references=False)
 
 
 def jit(function: Function) -> Function:
@@ -64,7 +52,7 @@ def jit(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, _COUNTING)
+    return cast(Function, wait_for_numba(NativeFunction(function, _counting, True)))
 
 
 def inline(function: Function) -> Function:
@@ -80,7 +68,7 @@ def inline(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return cast(Function, numba.njit(forceinline=True, **_COUNTING)(function))
+    return cast(Function, wait_for_numba(Pending(function, _inlined_counting)))
 
 
 def jit_without_refcounts(function: Function) -> Function:
@@ -100,7 +88,7 @@ def jit_without_refcounts(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return _kept(function, _BORROWER)
+    return cast(Function, wait_for_numba(NativeFunction(function, _borrowing, False)))
 
 
 def inline_without_refcounts(function: Function) -> Function:
@@ -116,7 +104,7 @@ def inline_without_refcounts(function: Function) -> Function:
     callable
         The dispatcher; typed as `function` itself.
     """
-    return cast(Function, numba.njit(forceinline=True, **_BORROWER)(function))
+    return cast(Function, wait_for_numba(Pending(function, _inlined_borrowing)))
 
 
 @inline
@@ -166,23 +154,13 @@ def on_first_compilation(announce: Callable[[], None]) -> None:
         Called without arguments, at most once per process; never if numba does not report when it
         compiles.
     """
-    with suppress(ImportError, AttributeError):
-        from numba.core import event
 
-        class Announcer(event.Listener):
-            def __init__(self) -> None:
-                self.done = False
+    def register() -> None:
+        from mummergpu.runtime.compiler import announce_first_compilation
 
-            def on_start(self, _event: Any) -> None:
-                if not self.done:
-                    self.done = True
-                    announce()
+        announce_first_compilation(announce)
 
-            def on_end(self, _event: Any) -> None:
-                pass
-
-        register: Callable[[str, Any], None] = event.register
-        register("numba:compile", Announcer())
+    before_numba_compiles(register)
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from dataclasses import dataclass
 
 
@@ -41,10 +40,13 @@ def look_for(name: str, module: str) -> Library:
     Library
         The library; any error becomes its `problem`.
     """
+    # Many modules of Python come with this one, and few runs need it.
+    from importlib import metadata
+
     version = None
     try:
-        version = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
         # A tool other than pip may have installed it; the import decides.
         pass
     try:

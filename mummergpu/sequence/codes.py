@@ -13,11 +13,9 @@ from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
 
 CodeArray = npt.NDArray[np.uint8]
 

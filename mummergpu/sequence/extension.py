@@ -11,11 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
 WORD_STEP: Final = 8
@@ -24,13 +22,15 @@ WORD_STEP: Final = 8
 MAXIMUM_KMER_LENGTH: Final = 15
 """The longest k-mers: a k-mer, and the count of all possible k-mers, fit 32 bits."""
 
-_BYTES: Final = ir.VectorType(ir.IntType(8), STEP)
-_MASK: Final = ir.IntType(STEP)
-_WORD: Final = ir.IntType(64)
 _BREAKS: Final = np.uint64(0x0404040404040404)
 _PAIRS: Final = np.uint64(0x000F000F000F000F)
 _FOURS: Final = np.uint64(0x000000FF000000FF)
 _EIGHTS: Final = np.uint64(0xFFFF)
+
+
+def _bytes() -> Any:
+    """Return the type of a vector register with `STEP` codes."""
+    return ir.VectorType(ir.IntType(8), STEP)
 
 
 def _difference(context: Any, builder: Any, signature: Any, arguments: Any, before: int) -> Any:
@@ -39,14 +39,14 @@ def _difference(context: Any, builder: Any, signature: Any, arguments: Any, befo
     def lanes_at(array_type: Any, array: Any, index: Any) -> Any:
         view = context.make_array(array_type)(context, builder, array)
         first = builder.sub(index, ir.Constant(index.type, before))
-        address = builder.bitcast(builder.gep(view.data, [first]), _BYTES.as_pointer())
-        return builder.load(address, align=1, typ=_BYTES)
+        address = builder.bitcast(builder.gep(view.data, [first]), _bytes().as_pointer())
+        return builder.load(address, align=1, typ=_bytes())
 
     lanes = lanes_at(signature.args[0], *arguments[:2])
     other = lanes_at(signature.args[2], *arguments[2:])
-    is_break = builder.icmp_unsigned("==", lanes, ir.Constant(_BYTES, [BREAK] * STEP))
+    is_break = builder.icmp_unsigned("==", lanes, ir.Constant(_bytes(), [BREAK] * STEP))
     outside = builder.or_(builder.icmp_unsigned("!=", lanes, other), is_break)
-    return builder.bitcast(outside, _MASK)
+    return builder.bitcast(outside, ir.IntType(STEP))
 
 
 def _extend_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
@@ -55,7 +55,7 @@ def _extend_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         mask = _difference(context, builder, signature, arguments, 0)
         count = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
-        return builder.zext(count, _WORD)
+        return builder.zext(count, ir.IntType(64))
 
     return types.int64(one, types.int64, other, types.int64), generate
 
@@ -66,7 +66,7 @@ def _extend_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: A
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         mask = _difference(context, builder, signature, arguments, STEP)
         count = builder.ctlz(mask, ir.Constant(ir.IntType(1), 0))
-        return builder.zext(count, _WORD)
+        return builder.zext(count, ir.IntType(64))
 
     return types.int64(one, types.int64, other, types.int64), generate
 
@@ -78,15 +78,15 @@ def _extend_word_left(typing_context: Any, one: Any, at: Any, other: Any, other_
         def word_before(array_type: Any, array: Any, index: Any) -> Any:
             view = context.make_array(array_type)(context, builder, array)
             first = builder.sub(index, ir.Constant(index.type, WORD_STEP))
-            address = builder.bitcast(builder.gep(view.data, [first]), _WORD.as_pointer())
-            return builder.load(address, align=1, typ=_WORD)
+            address = builder.bitcast(builder.gep(view.data, [first]), ir.IntType(64).as_pointer())
+            return builder.load(address, align=1, typ=ir.IntType(64))
 
         word = word_before(signature.args[0], *arguments[:2])
         other_word = word_before(signature.args[2], *arguments[2:])
-        breaks = builder.and_(word, ir.Constant(_WORD, int(_BREAKS)))
+        breaks = builder.and_(word, ir.Constant(ir.IntType(64), int(_BREAKS)))
         outside = builder.or_(builder.xor(word, other_word), breaks)
         zeros = builder.ctlz(outside, ir.Constant(ir.IntType(1), 0))
-        return builder.lshr(zeros, ir.Constant(_WORD, 3))
+        return builder.lshr(zeros, ir.Constant(ir.IntType(64), 3))
 
     return types.int64(one, types.int64, other, types.int64), generate
 
@@ -97,7 +97,9 @@ def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
         address = builder.gep(view.data, [arguments[1]])
-        return builder.load(builder.bitcast(address, _WORD.as_pointer()), align=1, typ=_WORD)
+        return builder.load(
+            builder.bitcast(address, ir.IntType(64).as_pointer()), align=1, typ=ir.IntType(64)
+        )
 
     return types.uint64(codes, types.int64), generate
 

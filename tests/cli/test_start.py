@@ -120,6 +120,30 @@ print(*(number.name for number in ENDINGS if signal.getsignal(number) is signal.
     assert run(program, ignored=(signal.SIGHUP,)).split() == ["SIGHUP"]
 
 
+LIBRARY_THREADS = """
+import os, sys, threading
+os._exit = lambda code: None
+sys.argv[1:] = ["--version"]
+from mummergpu.__main__ import run
+run()
+import numpy
+print(len(os.listdir("/proc/self/task")) - threading.active_count())
+"""
+
+
+def test_numpy_starts_no_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert run(LIBRARY_THREADS).splitlines()[-1] == "0"
+
+
+def test_a_number_of_threads_that_the_user_gives_numpy_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    told = LIBRARY_THREADS + "print(os.environ['OPENBLAS_NUM_THREADS'])"
+    assert run(told).splitlines()[-1] == "2"
+
+
 @pytest.mark.parametrize("words", ["--version", "--help", "index --help", "completion bash"])
 def test_nothing_heavy_is_imported_before_there_is_work(words: str) -> None:
     program = (

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
+
+from mummergpu.runtime.llvm import intrinsic, ir, types
 
 
 def _load_number(typing_context: Any, halves: Any, half: Any, field: Any) -> Any:

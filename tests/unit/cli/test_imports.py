@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.runtime.native_store import native_store
+
 COMPILER = {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
 TREES = {
     "mummergpu.index.tree.ukkonen",
@@ -72,16 +74,28 @@ def text(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("search", "absent"), [("sampled", COMPILER | TREES), ("tree", {"numba.np.linalg"})]
 )
-def test_a_warm_start_imports_what_it_needs_only(text: str, search: str, absent: set[str]) -> None:
+def test_a_warm_start_imports_what_it_needs_only(
+    text: str, search: str, absent: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Numba's own cache would import its compiler before it looks for kept code.
 
     Some of what trees need has its home among what is compiled, and comes with it.
     """
+    # Any setting of numba has it imported.
+    monkeypatch.setenv("NUMBA_OPT", "3")
     for _ in range(2):
         told = run_child(PROGRAM, "--search", search, text, text)
     code, *modules = told.split()
     assert code == "0" and {"numba", "mummergpu.pipeline.match"} <= set(modules)
     assert not (absent | MASKED_ARRAYS) & set(modules)
+
+
+@pytest.mark.skipif(native_store() is None, reason="kept code cannot run without numba here")
+def test_a_warm_start_needs_no_numba(text: str) -> None:
+    for _ in range(2):
+        code, *modules = run_child(PROGRAM, text, text).split()
+    assert code == "0" and "mummergpu.pipeline.match" in modules
+    assert not {"numba", "llvmlite", "importlib.metadata"} & set(modules)
 
 
 @pytest.mark.parametrize("library", NEIGHBOURS)

@@ -133,6 +133,7 @@ def test_little_memory_makes_groups_of_buckets_and_the_same_table(
     codes = made_codes(3, 1500)
     padded = with_margins(codes)
     monkeypatch.setattr(kmer_table, "SLICE_BASES", 400)
+    monkeypatch.setattr(kmer_table, "TASK_NUMBERS", 1)
     plenty, scarce = Spread(), Spread()
     expected = build_kmer_table(padded, 0, 1500, KmerSampling(6), plenty)
     found = build_kmer_table(padded, 0, 1500, KmerSampling(6), scarce, scratch_bytes)
@@ -145,6 +146,18 @@ def test_little_memory_makes_groups_of_buckets_and_the_same_table(
     assert sum(scarce.tasks[2::2]) == buckets
     entries = 8 * expected.positions.size
     assert len(scarce.tasks[1::2]) >= min(entries / max(scratch_bytes, 1), buckets / 2)
+
+
+@pytest.mark.parametrize(("task_numbers", "tasks"), [(1, 1024), (12, 344), (1 << 15, 1)])
+def test_one_task_sorts_several_small_buckets(
+    task_numbers: int, tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = np.tile(np.arange(4, dtype=np.uint8), 6)
+    monkeypatch.setattr(kmer_table, "TASK_NUMBERS", task_numbers)
+    spread = Spread()
+    table = build_kmer_table(with_margins(codes), 0, codes.size, KmerSampling(6), spread)
+    assert told_lists(table) == lists_of(codes.tolist(), 0, codes.size, 6)
+    assert spread.tasks == [1, 1, tasks]
 
 
 def test_a_bucket_larger_than_the_memory_is_a_group_of_its_own() -> None:

@@ -1,0 +1,103 @@
+"""Makes numba's dispatchers of the functions to compile, with one common set of options.
+
+Nothing imports this module before numba is needed (`mummergpu.runtime.pending`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import numba
+
+from mummergpu.runtime import code_cache
+from mummergpu.runtime.argument_types import tell_types_of_plain_arrays
+from mummergpu.runtime.native_function import NativeKeeper
+
+_COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
+
+
+def _without_counting() -> dict[str, Any]:
+    """Return the options of functions that count no references.
+
+    Numba has a private option for that. If a version of numba lacks it, the functions count
+    references: they are slower, with the same results.
+    """
+    try:
+        from numba.core.cpu import CPUTargetOptions
+
+        known = hasattr(CPUTargetOptions, "_nrt")
+    except ImportError:
+        known = False
+    return _COUNTING | {"_nrt": False} if known else _COUNTING
+
+
+_BORROWER: Final = _without_counting()
+
+
+def dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
+    """Return a dispatcher that compiles a function at its first call, and keeps the code on disk.
+
+    Parameters
+    ----------
+    function : callable
+        A function in numba's subset of Python.
+    counts_references : bool
+        Whether it may create arrays, or slice them.
+
+    Returns
+    -------
+    Dispatcher
+        A dispatcher from ``numba.njit``.
+    """
+    options = _COUNTING if counts_references else _BORROWER
+    dispatcher = numba.njit(nogil=True, **options)(function)
+    tell_types_of_plain_arrays(dispatcher)
+    keeper = NativeKeeper(function, counts_references)
+    code_cache.keep(dispatcher, "_nrt" not in options, repr(sorted(options.items())), keeper)
+    return dispatcher
+
+
+def inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
+    """Return a dispatcher that compiles a function into each of its callers.
+
+    Parameters
+    ----------
+    function, counts_references
+        As in `dispatcher_of`.
+
+    Returns
+    -------
+    Dispatcher
+        A dispatcher from ``numba.njit``.
+    """
+    options = _COUNTING if counts_references else _BORROWER
+    return numba.njit(forceinline=True, **options)(function)
+
+
+def announce_first_compilation(announce: Callable[[], None]) -> None:
+    """Call `announce` once, just before numba compiles for the first time.
+
+    Parameters
+    ----------
+    announce : callable
+        Called without arguments, at most once; never if numba does not report when it compiles.
+    """
+    with suppress(ImportError, AttributeError):
+        from numba.core import event
+
+        class Announcer(event.Listener):
+            def __init__(self) -> None:
+                self.done = False
+
+            def on_start(self, _event: Any) -> None:
+                if not self.done:
+                    self.done = True
+                    announce()
+
+            def on_end(self, _event: Any) -> None:
+                pass
+
+        register: Callable[[str, Any], None] = event.register
+        register("numba:compile", Announcer())

@@ -1,0 +1,102 @@
+"""Makes images of machine code from what numba has compiled."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mummergpu.runtime.machine_image import MachineImage, UnsuitedCodeError, image_of
+from mummergpu.runtime.native_code import ALLOWED_SYMBOLS, pack_code
+from mummergpu.runtime.native_values import UnsuitedValueError, text_of_result
+
+_ENTRY: Final = "entry"
+_WORD_BYTES: Final = 8
+
+
+_SETTINGS: Final = ("CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
+
+
+def has_usual_settings() -> bool:
+    """Return whether numba compiles as it does if nobody sets it.
+
+    Returns
+    -------
+    bool
+        False if the code that it makes is another; it must not be kept without its settings.
+    """
+    from numba import config
+
+    return not any(getattr(config, name, None) for name in _SETTINGS)
+
+
+def build_code(result: Any) -> bytes:
+    """Return the code of a function in a form that can be called without numba.
+
+    Parameters
+    ----------
+    result : CompileResult
+        What numba has compiled.
+
+    Returns
+    -------
+    bytes
+        For `native_code.load_code`; empty if the code needs numba's help.
+    """
+    try:
+        told = text_of_result(result.signature.return_type)
+        image = image_of(_object_of(result), _ENTRY)
+    except (UnsuitedValueError, UnsuitedCodeError):
+        return b""
+    return pack_code(image, told) if _is_on_its_own(image) else b""
+
+
+def _is_on_its_own(image: MachineImage) -> bool:
+    return all(name in ALLOWED_SYMBOLS for _, name in image.symbols)
+
+
+def _object_of(result: Any) -> bytes:
+    """Return an object file with position-independent code, and `_ENTRY` before the function."""
+    from llvmlite import binding
+
+    name = result.fndesc.llvm_func_name
+    module = binding.parse_bitcode(result.library._get_module_for_linking().as_bitcode())
+    kinds = [str(argument.type) for argument in module.get_function(name).arguments]
+    entry = binding.parse_assembly(_entry_before(name, kinds))
+    entry.triple, entry.data_layout = module.triple, module.data_layout
+    module.link_in(entry)
+    # Nothing else of the module is needed: numba's wrappers call the interpreter.
+    for part in (*module.functions, *module.global_variables):
+        if not part.is_declaration and part.name != _ENTRY:
+            part.linkage = "internal"
+    machine = binding.Target.from_triple(module.triple).create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=result.target_context.codegen()._tm_features,
+        opt=3,
+        reloc="pic",
+        codemodel="small",
+    )
+    options = binding.create_pipeline_tuning_options(speed_level=0)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, binding.create_pass_builder(machine, options))
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def _entry_before(name: str, kinds: list[str]) -> str:
+    """Return LLVM's code of a function that takes the arguments of another one from memory."""
+    lines, passed = [], ["ptr %result", "ptr %exception"]
+    for number, kind in enumerate(kinds[2:]):
+        at = number * _WORD_BYTES
+        lines.append(f"%p{number} = getelementptr i8, ptr %arguments, i64 {at}")
+        lines.append(f"%v{number} = load {kind}, ptr %p{number}")
+        passed.append(f"{kind} %v{number}")
+    return "\n".join(
+        [
+            f'declare i32 @"{name}"({", ".join(kinds)})',
+            f"define i32 @{_ENTRY}(ptr %arguments, ptr %result, ptr %exception) {{",
+            *lines,
+            f'%status = call i32 @"{name}"({", ".join(passed)})',
+            "ret i32 %status",
+            "}",
+        ]
+    )

@@ -1,0 +1,139 @@
+"""Loads images of machine code, and calls them without numba."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import pickle
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from mummergpu.runtime.machine_image import MachineImage
+from mummergpu.runtime.native_values import BOOLEAN, INTEGER, NOTHING
+
+ALLOWED_SYMBOLS: Final = frozenset({"memset", "memcpy", "memmove", "memcmp"})
+"""The functions of the C library that code may call: those that a compiler calls unasked."""
+
+_READ_AND_EXECUTE: Final = mmap.PROT_READ | mmap.PROT_EXEC
+_Entry: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
+"""Given the numbers of the arguments, and where to write the result and the exception; calls
+through it release the interpreter lock."""
+
+_loaded: Final[list[mmap.mmap]] = []
+"""The memory of all code that has been loaded: it stays, as the code may be running."""
+
+
+class _Raised(ctypes.Structure):
+    """What numba's code knows of an exception that it raises."""
+
+    _fields_ = (("pickled", ctypes.c_void_p), ("size", ctypes.c_int32))
+
+
+def pack_code(image: MachineImage, result: str) -> bytes:
+    """Return an image as bytes.
+
+    Parameters
+    ----------
+    image : MachineImage
+        The image.
+    result : str
+        What the function returns (`native_values.text_of_result`).
+
+    Returns
+    -------
+    bytes
+        What `load_code` takes.
+    """
+    facts = {
+        "entry": image.entry,
+        "addresses": image.addresses,
+        "symbols": image.symbols,
+        "result": result,
+    }
+    return json.dumps(facts).encode() + b"\n" + image.content
+
+
+def load_code(packed: bytes, number_count: int) -> Callable[[list[int]], Any]:
+    """Load code into memory.
+
+    Parameters
+    ----------
+    packed : bytes
+        From `pack_code`; it is trusted.
+    number_count : int
+        The number of numbers that the arguments are passed as.
+
+    Returns
+    -------
+    callable
+        Calls the function with a list of so many numbers. Each number must fit an int64;
+        otherwise `struct.error` is raised before the call.
+
+    Raises
+    ------
+    OSError
+        If the system does not let memory be executed.
+    """
+    told, content = packed.split(b"\n", 1)
+    facts = json.loads(told)
+    library = ctypes.CDLL(None, use_errno=True)
+    memory = mmap.mmap(-1, len(content), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory[:] = content
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for place, distance in facts["addresses"]:
+        memory[place : place + 8] = struct.pack("<Q", begin + distance)
+    for place, name in facts["symbols"]:
+        address = ctypes.cast(library[name], ctypes.c_void_p).value
+        memory[place : place + 8] = struct.pack("<Q", address)
+    _loaded.append(memory)
+    size = ctypes.c_size_t(len(content))
+    if library.mprotect(ctypes.c_void_p(begin), size, _READ_AND_EXECUTE) != 0:
+        raise OSError(ctypes.get_errno(), "memory cannot be executed")
+    return _caller(_Entry(begin + facts["entry"]), number_count, facts["result"])
+
+
+def _caller(entry: Any, number_count: int, result: str) -> Callable[[list[int]], Any]:
+    pack = struct.Struct(f"<{number_count}q").pack
+    address = ctypes.addressof
+    convert = _OF_NUMBER[result]
+
+    def call(numbers: list[int]) -> Any:
+        returned, raised = ctypes.c_int64(), ctypes.c_void_p()
+        if entry(pack(*numbers), address(returned), address(raised)):
+            raise _exception(raised.value)
+        return convert(returned.value)
+
+    return call
+
+
+def _is_number(number: int) -> int:
+    return number
+
+
+def _is_true(number: int) -> bool:
+    return bool(number & 1)
+
+
+def _nothing(_number: int) -> None:
+    return None
+
+
+_OF_NUMBER: Final[dict[str, Callable[[int], Any]]] = {
+    INTEGER: _is_number,
+    BOOLEAN: _is_true,
+    NOTHING: _nothing,
+}
+
+
+def _exception(place: int | None) -> BaseException:
+    """Return the exception that compiled code has raised."""
+    try:
+        assert place is not None
+        raised = _Raised.from_address(place)
+        kind, arguments, *_ = pickle.loads(ctypes.string_at(raised.pickled, raised.size))
+        exception: BaseException = kind(*(arguments or ()))
+    except Exception:
+        return SystemError("compiled code has failed")
+    return exception

@@ -1,0 +1,135 @@
+"""Functions that are called without numba if their code has been kept by an earlier run.
+
+Code is found by the types of the arguments at each call. If there is none for them, or if
+anything about it is unusual, numba takes over (`mummergpu.runtime.pending`).
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from mummergpu.runtime.native_code import load_code
+from mummergpu.runtime.native_store import key_of, native_store
+from mummergpu.runtime.native_values import UnsuitedValueError, flatten, text_of_types
+from mummergpu.runtime.pending import Pending
+
+_LOCK: Final = threading.RLock()
+"""Held while a store is used."""
+
+
+class NativeFunction(Pending):
+    """Stands for a dispatcher, and needs none for the types whose code has been kept.
+
+    Parameters
+    ----------
+    function, make
+        As in `Pending`.
+    counts_references : bool
+        As in `NativeKeeper`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        make: Callable[[Any], Any],
+        counts_references: bool,
+    ) -> None:
+        super().__init__(function, make)
+        self._keeper = NativeKeeper(function, counts_references)
+        self._callers: dict[str, Callable[[list[int]], Any]] = {}
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the kept code, or numba's dispatcher if there is none for these arguments."""
+        numbers: list[int] = []
+        try:
+            if named:
+                raise UnsuitedValueError
+            types = flatten(arguments, numbers)
+            call = self._callers.get(types)
+            if call is None:
+                if self._made is not None:
+                    return self._made(*arguments)
+                call = self._load(types, len(numbers))
+            return call(numbers)
+        except (UnsuitedValueError, struct.error):
+            return self.made()(*arguments, **named)
+
+    def _load(self, types: str, number_count: int) -> Callable[[list[int]], Any]:
+        with _LOCK:
+            found = self._callers.get(types)
+            if found is None:
+                packed = self._keeper.load(types)
+                if not packed:
+                    raise UnsuitedValueError
+                try:
+                    found = load_code(packed, number_count)
+                except Exception as error:
+                    # The content is intact, so this system differs in a way that no name covers.
+                    raise UnsuitedValueError from error
+                self._callers[types] = found
+            return found
+
+
+class NativeKeeper:
+    """Keeps the code of a function for later processes, besides what numba keeps.
+
+    Parameters
+    ----------
+    function : callable
+        The function in plain Python.
+    counts_references : bool
+        Whether it is compiled with numba's counting of references.
+    """
+
+    def __init__(self, function: Callable[..., Any], counts_references: bool) -> None:
+        self._function = function
+        self._counts_references = counts_references
+
+    def load(self, types: str) -> bytes | None:
+        """Return the kept code.
+
+        Parameters
+        ----------
+        types : str
+            The types of the arguments (`native_values.flatten`).
+
+        Returns
+        -------
+        bytes or None
+            What `native_code.load_code` takes; empty if it is known that numba is needed; None
+            if nothing is kept.
+        """
+        with _LOCK:
+            store = native_store()
+            return None if store is None else store.load(self._key(types))
+
+    def save_if_lacking(self, signature: Any, result: Any) -> None:
+        """Keep the code, or that it needs numba, if nothing is kept yet.
+
+        Parameters
+        ----------
+        signature : tuple of numba types
+            The types of the arguments.
+        result : CompileResult
+            The code that numba has compiled in this process or in an earlier one.
+        """
+        from mummergpu.runtime.native_build import build_code, has_usual_settings
+
+        with suppress(UnsuitedValueError), _LOCK:
+            key = self._key(text_of_types(signature))
+            store = native_store() if has_usual_settings() else None
+            if store is None or store.folder() is None or store.load(key) is not None:
+                return
+            try:
+                code = build_code(result)
+            except Exception:
+                # A version of numba or llvmlite that is different inside: do not try again.
+                code = b""
+            store.save(key, code)
+
+    def _key(self, types: str) -> bytes:
+        return key_of(self._function, f"{types} {self._counts_references}")

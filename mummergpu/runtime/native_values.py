@@ -1,0 +1,162 @@
+"""The types of arguments and results that code without numba's help can be called with.
+
+A signature is described by text, such as ``[|u1,1]`` for an array of bytes with one dimension,
+``i`` for an integer and ``(i?)`` for a tuple. Numba's types and the values of a call give the same
+text, so the text finds the code for a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import addressof, c_char
+from typing import Any, Final
+
+import numpy as np
+
+INTEGER: Final = "i"
+BOOLEAN: Final = "?"
+NOTHING: Final = "-"
+
+_OF_SCALARS: Final = {
+    int: INTEGER,
+    np.int64: INTEGER,
+    bool: BOOLEAN,
+    np.bool_: BOOLEAN,
+}
+
+_OF_ARRAYS: Final[dict[tuple[np.dtype[Any], int], str]] = {}
+"""The text for arrays of a type and a number of dimensions, as far as they have been used."""
+
+
+class UnsuitedValueError(Exception):
+    """A value or a type that only numba knows how to pass."""
+
+
+def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
+    """Append the numbers that arguments are passed as; return the text of their types.
+
+    Parameters
+    ----------
+    arguments : sequence
+        The arguments of a call. Arrays must live until the call has ended.
+    numbers : list of int
+        Gets the numbers, in the order in which numba passes them. An array is the object that
+        owns its memory and the one that it is a part of (neither is given: nothing here counts
+        references), its number of elements, the bytes of one, its address, shape and strides.
+
+    Returns
+    -------
+    str
+        The text of the types.
+
+    Raises
+    ------
+    UnsuitedValueError
+        If an argument is none that is known here.
+    """
+    text = ""
+    for value in arguments:
+        kind = type(value)
+        if kind is np.ndarray:
+            dtype, shape, flags = value.dtype, value.shape, value.flags
+            if not (flags.writeable and flags.c_contiguous):
+                raise UnsuitedValueError
+            numbers += (0, 0, value.size, value.itemsize, _address_of(value), *shape)
+            numbers += value.strides
+            known = _OF_ARRAYS.get((dtype, len(shape)))
+            if known is None:
+                known = _OF_ARRAYS[dtype, len(shape)] = _text_of_array(dtype, len(shape))
+            text += known
+        elif kind is tuple:
+            text += f"({flatten(value, numbers)})"
+        else:
+            scalar = _OF_SCALARS.get(kind)
+            if scalar is None:
+                raise UnsuitedValueError
+            numbers.append(int(value))
+            text += scalar
+    return text
+
+
+def _address_of(array: Any) -> int:
+    """Return where the elements of an array begin; the attributes for that take far longer."""
+    if array.size:
+        try:
+            return addressof(c_char.from_buffer(array))
+        except (ValueError, TypeError, BufferError) as error:
+            raise UnsuitedValueError from error
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _text_of_array(dtype: np.dtype[Any], dimensions: int) -> str:
+    return f"[{dtype.str},{dimensions}]"
+
+
+def text_of_types(kinds: Sequence[Any]) -> str:
+    """Return the text of the types of arguments.
+
+    Parameters
+    ----------
+    kinds : sequence of numba types
+        The types for which numba has compiled a function.
+
+    Returns
+    -------
+    str
+        As `flatten` returns for values of these types.
+
+    Raises
+    ------
+    UnsuitedValueError
+        If `flatten` takes no values of these types.
+    """
+    from numba import types
+    from numba.np.numpy_support import as_dtype
+
+    text = ""
+    for kind in kinds:
+        if type(kind) is types.Array:
+            dtype = as_dtype(kind.dtype)
+            # The text of a record does not name its fields.
+            if dtype.kind not in "biuf" or kind.layout != "C" or not kind.mutable:
+                raise UnsuitedValueError
+            text += _text_of_array(dtype, kind.ndim)
+        elif type(kind) in (types.UniTuple, types.Tuple):
+            text += f"({text_of_types(kind.types)})"
+        else:
+            text += _text_of_scalar(kind)
+    return text
+
+
+def text_of_result(kind: Any) -> str:
+    """Return the text of the type of a result.
+
+    Parameters
+    ----------
+    kind : numba type
+        What a compiled function returns.
+
+    Returns
+    -------
+    str
+        `INTEGER`, `BOOLEAN` or `NOTHING`.
+
+    Raises
+    ------
+    UnsuitedValueError
+        If it is none of these.
+    """
+    from numba import types
+
+    return NOTHING if kind == types.none else _text_of_scalar(kind)
+
+
+def _text_of_scalar(kind: Any) -> str:
+    from numba import types
+
+    if kind == types.int64:
+        return INTEGER
+    if kind == types.boolean:
+        return BOOLEAN
+    raise UnsuitedValueError

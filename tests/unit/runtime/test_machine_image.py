@@ -1,0 +1,152 @@
+"""Images of machine code run wherever they are loaded, and what cannot is refused."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Any
+
+import pytest
+from llvmlite import binding
+
+from mummergpu.runtime.machine_image import MachineImage, UnsuitedCodeError, image_of
+from mummergpu.runtime.native_code import load_code, pack_code
+from mummergpu.runtime.native_values import BOOLEAN, INTEGER, NOTHING
+
+pytestmark = pytest.mark.skipif(
+    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="images are for x86-64"
+)
+
+HEAD = "define i32 @entry(ptr %arguments, ptr %result, ptr %exception) {"
+TAIL = "store i64 %r, ptr %result\nret i32 0\n}"
+
+SUM = f"""{HEAD}
+%b = getelementptr i64, ptr %arguments, i64 1
+%x = load i64, ptr %arguments
+%y = load i64, ptr %b
+%r = add i64 %x, %y
+{TAIL}"""
+
+TABLE = f"""@table = private constant [4 x i64] [i64 7, i64 -5, i64 11, i64 13]
+{HEAD}
+%at = load i64, ptr %arguments
+%place = getelementptr [4 x i64], ptr @table, i64 0, i64 %at
+%r = load i64, ptr %place
+{TAIL}"""
+
+POINTERS = f"""@one = private constant i64 1
+@two = private constant i64 2
+@table = private constant [2 x ptr] [ptr @two, ptr @one]
+{HEAD}
+%at = load i64, ptr %arguments
+%place = getelementptr [2 x ptr], ptr @table, i64 0, i64 %at
+%found = load ptr, ptr %place
+%r = load i64, ptr %found
+{TAIL}"""
+
+LIBRARY = f"""declare ptr @memset(ptr, i32, i64)
+{HEAD}
+%space = alloca i64
+%n = load i64, ptr %arguments
+%byte = trunc i64 %n to i32
+%s = call ptr @memset(ptr %space, i32 %byte, i64 8)
+%again = call ptr @memset(ptr %space, i32 %byte, i64 4)
+%r = load i64, ptr %space
+{TAIL}"""
+
+CALLED = f"""define i64 @double(i64 %x) noinline {{
+%r = add i64 %x, %x
+ret i64 %r
+}}
+{HEAD}
+%n = load i64, ptr %arguments
+%r = call i64 @double(i64 %n)
+{TAIL}"""
+
+WRITTEN = f"""@state = internal global i64 3
+{HEAD}
+%r = load volatile i64, ptr @state
+%n = add i64 %r, 1
+store volatile i64 %n, ptr @state
+{TAIL}"""
+
+ZEROED = WRITTEN.replace("i64 3", "i64 0")
+
+ELSEWHERE = f"""@state = external thread_local global i64
+{HEAD}
+%r = load i64, ptr @state
+{TAIL}"""
+
+
+def object_of(text: str, codemodel: str = "small") -> bytes:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    target = binding.Target.from_default_triple()
+    machine = target.create_target_machine(opt=2, reloc="pic", codemodel=codemodel)
+    module = binding.parse_assembly(text)
+    module.triple = target.triple
+    made: bytes = machine.emit_object(module)
+    return made
+
+
+def call(image: MachineImage, numbers: list[int], result: str = INTEGER) -> Any:
+    return load_code(pack_code(image, result), len(numbers))(numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "expected"),
+    [
+        (SUM, [2**40, -3], 2**40 - 3),
+        (TABLE, [1], -5),
+        (TABLE, [3], 13),
+        (POINTERS, [0], 2),
+        (POINTERS, [1], 1),
+        (LIBRARY, [1], 0x0101010101010101),
+        (CALLED, [-21], -42),
+    ],
+)
+def test_an_image_does_what_the_object_file_says(
+    text: str, numbers: list[int], expected: int
+) -> None:
+    image = image_of(object_of(text), "entry")
+    # Twice, at different places.
+    assert [call(image, numbers) for _ in range(2)] == [expected] * 2
+
+
+def test_results_are_numbers_truth_values_or_nothing() -> None:
+    image = image_of(object_of(SUM), "entry")
+    assert call(image, [1, 0], BOOLEAN) is True
+    assert call(image, [0, 0], BOOLEAN) is False
+    assert call(image, [5, 0], NOTHING) is None
+
+
+def test_functions_of_libraries_are_named() -> None:
+    assert {name for _, name in image_of(object_of(LIBRARY), "entry").symbols} == {"memset"}
+    assert image_of(object_of(CALLED), "entry").symbols == []
+
+
+@pytest.mark.parametrize("text", [WRITTEN, ZEROED, ELSEWHERE])
+def test_data_that_is_written_is_refused(text: str) -> None:
+    with pytest.raises(UnsuitedCodeError):
+        image_of(object_of(text), "entry")
+
+
+def test_another_function_is_not_found() -> None:
+    with pytest.raises(UnsuitedCodeError):
+        image_of(object_of(SUM), "another")
+
+
+def test_what_is_no_object_file_is_refused() -> None:
+    sound = object_of(POINTERS)
+    assert image_of(sound, "entry").addresses
+    for content in (b"", b"text", sound[:20], b"\x7fELF\x01" + sound[5:]):
+        with pytest.raises(UnsuitedCodeError):
+            image_of(content, "entry")
+    for size in range(0, len(sound), 7):
+        with pytest.raises(UnsuitedCodeError):
+            image_of(sound[:size], "entry")
+
+
+def test_unknown_relocations_are_refused() -> None:
+    with pytest.raises(UnsuitedCodeError, match="relocation"):
+        image_of(object_of(POINTERS, "large"), "entry")

@@ -1,0 +1,399 @@
+"""Kept code is called without numba, and numba takes over wherever it cannot be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from mummergpu.runtime import code_cache, native_code, native_function, native_store
+from mummergpu.runtime.cache_places import processor_code_places
+from mummergpu.runtime.code_cache import keep_code_in
+from mummergpu.runtime.compiler import dispatcher_of
+from mummergpu.runtime.native_build import build_code
+from mummergpu.runtime.native_code import load_code
+from mummergpu.runtime.native_function import NativeFunction
+from mummergpu.runtime.native_values import UnsuitedValueError, flatten, text_of_types
+from mummergpu.sequence.codes import write_reverse_complements
+
+pytestmark = pytest.mark.skipif(
+    native_store.native_store() is None, reason="kept code cannot run without numba here"
+)
+
+PLAIN = write_reverse_complements.py_func  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder for the code of this process."""
+    keep_code_in((str(tmp_path / "kept"),))
+    yield tmp_path / "kept-native"
+    code_cache.process_store().close()
+    forget()
+    keep_code_in(processor_code_places(os.environ))
+
+
+def forget() -> None:
+    """Forget which folders there are, and what this process is told of its machine."""
+    keep_code_in(code_cache.code_places())
+    native_store._store_in.cache_clear()
+
+
+class Maker:
+    """Makes dispatchers, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        self.count += 1
+        return dispatcher_of(function, False)
+
+
+def fresh() -> tuple[NativeFunction, Maker]:
+    maker = Maker()
+    return NativeFunction(PLAIN, maker, False), maker
+
+
+def works(function: Any) -> bool:
+    result = np.zeros(4, np.uint8)
+    function(np.array([0, 1, 2, 2], np.uint8), np.array([0, 1, 4]), result)
+    return result.tolist() == [3, 1, 1, 2]
+
+
+def needs_numba(function: NativeFunction, maker: Maker, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Return whether a call asks numba for a dispatcher."""
+
+    def resolve() -> None:
+        function.make()
+
+    with monkeypatch.context() as changed:
+        changed.setattr("mummergpu.runtime.pending.resolve", resolve)
+        assert works(function)
+    return maker.count > 0
+
+
+def kept(place: Path) -> Path:
+    (path,) = place.rglob("*.code")
+    return path
+
+
+def test_numba_is_needed_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [needs_numba(*fresh(), monkeypatch) for _ in range(3)] == [True, False, False]
+    assert kept(place)
+
+
+def test_code_that_numba_has_kept_is_not_compiled_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_numba(*fresh(), monkeypatch)
+    kept(place).unlink()
+    forget()
+    before = {path: path.stat().st_mtime_ns for path in place.with_name("kept").rglob("*.code")}
+    assert needs_numba(*fresh(), monkeypatch)
+    after = {path: path.stat().st_mtime_ns for path in place.with_name("kept").rglob("*.code")}
+    assert before == after and kept(place)
+    assert not needs_numba(*fresh(), monkeypatch)
+
+
+def test_damaged_code_is_made_anew(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_numba(*fresh(), monkeypatch)
+    path = kept(place)
+    sound = path.read_bytes()
+    damaged = [b"", sound[:40], sound[:-1]]
+    for position in range(3, len(sound), len(sound) // 10):
+        copy = bytearray(sound)
+        copy[position] ^= 1 << position % 8
+        damaged.append(bytes(copy))
+    for content in damaged:
+        path.write_bytes(content)
+        assert needs_numba(*fresh(), monkeypatch)
+        assert path.read_bytes() == sound
+        assert not needs_numba(*fresh(), monkeypatch)
+
+
+def test_code_for_another_loader_is_left_to_numba(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The content is what was written, and yet nothing can be made of it."""
+    needs_numba(*fresh(), monkeypatch)
+    path = kept(place)
+    store = native_store.native_store()
+    assert store is not None
+    unknown = (
+        b'{"entry": 0, "addresses": [], "symbols": [[0, "no_such"]], "result": "-"}\n' + bytes(8)
+    )
+    for content in (b"", b"text", b"{}\nx", unknown):
+        store.save(bytes.fromhex(path.stem), content)
+        assert needs_numba(*fresh(), monkeypatch)
+
+
+def test_memory_that_cannot_be_executed_is_left_to_numba(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_numba(*fresh(), monkeypatch)
+    monkeypatch.setattr(native_code, "_READ_AND_EXECUTE", -1)
+    assert needs_numba(*fresh(), monkeypatch)
+
+
+def test_a_version_that_differs_inside_is_tried_once(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def fail(result: Any) -> bytes:
+        calls.append(result)
+        raise AttributeError("another version")
+
+    monkeypatch.setattr("mummergpu.runtime.native_build.build_code", fail)
+    assert all(needs_numba(*fresh(), monkeypatch) for _ in range(3))
+    assert len(calls) == 1
+
+
+def test_other_types_and_names_are_left_to_numba(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_numba(*fresh(), monkeypatch)
+    function, maker = fresh()
+    assert not needs_numba(function, maker, monkeypatch)
+    codes, offsets = np.array([0, 1, 2, 2], np.uint8), np.array([0, 1, 4])
+    function.made = lambda: lambda *given, **named: len(given) + len(named)  # type: ignore
+    result = np.zeros(4, np.uint8)
+    read_only = codes.copy()
+    read_only.flags.writeable = False
+    calls: list[Any] = [
+        function(read_only, offsets, result),
+        function(codes[::-1], offsets, result),
+        function(codes, offsets.astype(np.int32), result),
+        function(codes, offsets, result=result),
+        function(codes, offsets, None),
+    ]
+    assert calls == [3] * 5 and not result.any()
+    assert function(codes, offsets, result) is None and result.any()
+
+
+def test_numba_is_not_left_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a module still has the function that waited, as one that only calls it."""
+    function, maker = fresh()
+    assert needs_numba(function, maker, monkeypatch)
+    monkeypatch.setattr(function, "_load", None)
+    assert works(function) and maker.count == 1
+
+
+def test_threads_share_a_function(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_numba(*fresh(), monkeypatch)
+    function, maker = fresh()
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(works, [function] * 2000))
+    assert maker.count == 0
+
+
+def test_what_is_unusual_has_no_store(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def generation() -> str | None:
+        return native_store._generation()
+
+    usual = generation()
+    assert usual is not None and generation() == usual
+    monkeypatch.chdir(tmp_path)
+    for owner, name, value in [
+        (sys, "platform", "darwin"),
+        (native_store.platform, "machine", lambda: "aarch64"),
+        (native_store, "_PROCESSORS", str(tmp_path / "none")),
+        (native_store, "_ENOUGH_OF_THEM", 100),
+        (native_store, "_TELLING", (b"no such line",)),
+        (native_store.importlib.util, "find_spec", lambda name: None),
+        (code_cache, "_SOURCES", None),
+    ]:
+        with monkeypatch.context() as changed:
+            changed.setattr(owner, name, value)
+            assert generation() is None, name
+    with monkeypatch.context() as changed:
+        changed.setenv("NUMBA_BOUNDSCHECK", "0")
+        assert generation() is None
+    (tmp_path / ".numba_config.yaml").touch()
+    assert generation() is None
+
+
+def test_a_generation_depends_on_versions_and_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processors = tmp_path / "cpuinfo"
+    told = Path(native_store._PROCESSORS).read_text()
+    processors.write_text(told.replace("flags\t\t:", "flags\t\t: more"))
+    assert processors.read_text() != told
+    names = [native_store._generation()]
+    for owner, name, value in [
+        (sys, "version", "4.0"),
+        (np, "__version__", "9.0"),
+        (code_cache, "_SOURCES", "others"),
+        (native_store, "_version_file", lambda package: b"9.0"),
+        (native_store, "_version_file", lambda package: package.encode()),
+        (native_store, "_PROCESSORS", str(processors)),
+    ]:
+        with monkeypatch.context() as changed:
+            changed.setattr(owner, name, value)
+            names.append(native_store._generation())
+    assert None not in names and len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("setting", ["BOUNDSCHECK", "CPU_NAME", "DEBUGINFO_DEFAULT"])
+def test_code_of_other_settings_is_not_kept(
+    setting: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher = dispatcher_of(PLAIN, False)
+    with monkeypatch.context() as changed:
+        changed.setattr(numba.config, setting, "generic")
+        keeper = native_function.NativeKeeper(PLAIN, False)
+        keeper.save_if_lacking((numba.int64[::1],), dispatcher)
+    assert list(place.rglob("*.code")) == []
+
+
+def compiled(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any] | None:
+    """Return a function that calls compiled code without numba; None if it needs numba."""
+    dispatcher = numba.njit(error_model="numpy")(function)
+    try:
+        dispatcher(*arguments)
+    except ValueError:
+        pass
+    (result,) = dispatcher.overloads.values()
+    packed = build_code(result)
+    if not packed:
+        return None
+
+    def call(*given: Any) -> Any:
+        numbers: list[int] = []
+        flatten(given, numbers)
+        return load_code(packed, len(numbers))(numbers)
+
+    return call
+
+
+def refuse(number: int) -> int:
+    if number < 0:
+        raise ValueError("negative", 7)
+    return number + 1
+
+
+def pick(tables: tuple[np.ndarray, np.ndarray], which: int, at: int) -> int:
+    return tables[which][at]
+
+
+def test_exceptions_are_those_of_the_function() -> None:
+    call = compiled(refuse, 1)
+    assert call is not None and call(4) == 5
+    with pytest.raises(ValueError) as caught:
+        call(-1)
+    assert caught.value.args == ("negative", 7)
+
+
+def test_errors_that_numba_finds_are_raised() -> None:
+    tables = (np.arange(3), np.arange(5, 9))
+    call = compiled(pick, tables, 0, 0)
+    assert call is not None
+    assert (call(tables, 1, 2), call(tables, 0, 2)) == (7, 2)
+    with pytest.raises(IndexError):
+        call(tables, 2, 0)
+
+
+def test_an_exception_that_cannot_be_read_is_an_error_all_the_same() -> None:
+    assert isinstance(native_code._exception(None), SystemError)
+
+
+def both(numbers: np.ndarray, flag: bool, pair: tuple[int, np.ndarray]) -> bool:
+    return flag == (numbers[1, 1] + pair[0] > pair[1][0])
+
+
+def test_arguments_are_passed_as_numba_passes_them() -> None:
+    numbers, floats = np.arange(6, dtype=np.int16).reshape(2, 3), np.array([9.5])
+    call = compiled(both, numbers, True, (3, floats))
+    assert call is not None
+    for flag in (True, False):
+        for number in (3, 5, 6, np.int64(6)):
+            expected = both(numbers, flag, (number, floats))
+            assert call(numbers, np.bool_(flag), (number, floats)) is bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (lambda x: np.zeros(x), 3),
+        (lambda x: x * 0.5, 3),
+        (lambda x: (x, x), 3),
+        (lambda x: np.uint64(x), 3),
+        (lambda x: x.copy(), np.zeros(3)),
+        (lambda x: print(x), 3),
+    ],
+)
+def test_code_that_needs_numba_is_not_kept(function: Any, argument: Any) -> None:
+    assert compiled(function, argument) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (np.zeros(3, np.uint8), 3, True),
+        (np.zeros((2, 3), np.float32), np.int64(4), np.bool_(0)),
+        ((np.zeros(3), (np.zeros(2, bool), 3)), np.zeros((1, 1, 1), np.uint32)),
+        (np.zeros(0, np.int64),),
+        ((),),
+    ],
+)
+def test_values_and_types_have_the_same_text(arguments: tuple[Any, ...]) -> None:
+    numbers: list[int] = []
+    assert flatten(arguments, numbers) == text_of_types([numba.typeof(one) for one in arguments])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.zeros((4, 4))[::2],
+        np.zeros((2, 3), order="F"),
+        np.frombuffer(b"abc", np.uint8),
+        1.5,
+        np.uint8(3),
+        np.uint64(3),
+        None,
+    ],
+)
+def test_other_values_and_types_have_none(value: Any) -> None:
+    with pytest.raises(UnsuitedValueError):
+        flatten((value,), [])
+    with pytest.raises(UnsuitedValueError):
+        text_of_types([numba.typeof(value)])
+
+
+def test_records_are_told_apart_by_numba_alone() -> None:
+    record = np.zeros(2, [("a", "i4"), ("b", "u1")])
+    with pytest.raises(UnsuitedValueError):
+        text_of_types([numba.typeof(record)])
+
+
+COMMAND = [sys.executable, "-m", "mummergpu", "-C", "-l", "4", "t.fa", "t.fa"]
+ROWS = b"> t\n       1         1        12\n"
+
+
+def test_commands_that_start_together_share_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "t.fa").write_text(">t\nACGGTCATTGCA\n")
+    environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        children = [
+            subprocess.Popen(COMMAND, stdout=subprocess.PIPE, cwd=tmp_path, env=environment)
+            for _ in range(3)
+        ]
+        assert [child.communicate()[0] for child in children] == [ROWS] * 3
+    files = list((tmp_path / "cache" / "processor-native").rglob("*.code"))
+    assert len(files) >= 5
+    for number, path in enumerate(files):
+        content = path.read_bytes()
+        path.write_bytes([content[:-1], b"", content[:99] + b"?" + content[100:]][number % 3])
+    assert subprocess.check_output(COMMAND, cwd=tmp_path, env=environment) == ROWS
