@@ -13,6 +13,7 @@ import numpy.typing as npt
 from mummergpu.errors import InputError
 from mummergpu.input.files import Input
 from mummergpu.input.formats import Format
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
 from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 
@@ -62,7 +63,11 @@ class Reference:
 
 
 def read_reference(
-    path: str, chunk_size: int = CHUNK_SIZE, *, any_letters: bool = False
+    path: str,
+    chunk_size: int = CHUNK_SIZE,
+    *,
+    any_letters: bool = False,
+    threads: ReadingThreads | None = None,
 ) -> Reference:
     """Read a reference from FASTA, plain or gzipped.
 
@@ -74,6 +79,8 @@ def read_reference(
         The number of bytes of text parsed at once.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
+    threads : ReadingThreads, optional
+        They decompress a large file.
 
     Returns
     -------
@@ -90,7 +97,7 @@ def read_reference(
     A reference needs one byte of memory per base, and half as much again while a gzipped file or a
     pipe is read.
     """
-    with Input(path) as file:
+    with Input(path, threads) as file:
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
         expected = 0 if file.is_compressed else file.size or 0
