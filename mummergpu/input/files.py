@@ -248,7 +248,7 @@ class Input:
         return magic
 
     def _open_gzip(self, magic: bytes, threads: ReadingThreads | None) -> Decompressor:
-        if threads is not None and is_bgzf(magic):
+        if threads is not None and threads.are_many and is_bgzf(magic):
             return InflatedBlocks(self.source, threads, self._is_ready)
         inflated = Inflated(self.source, self.source.check_end)
         if threads is None or self.size is None:

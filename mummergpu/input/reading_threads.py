@@ -28,11 +28,15 @@ class ReadingThreads:
     ----------
     window : int
         The number of pieces that should be under way, so that no thread waits.
+    are_many : bool
+        Whether pieces should be worked on side by side. Two processors are busy with the search:
+        they would only lose the time of passing the pieces on.
     """
 
     def __init__(self, threads: int) -> None:
         count = min(threads, MOST_THREADS)
         self.window = count + 1
+        self.are_many = count > 2
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="read-piece")
 
     def __enter__(self) -> Self:

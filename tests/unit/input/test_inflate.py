@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input import inflate
+from mummergpu.input import files, inflate
 from mummergpu.input.containers import BGZF_END
 from mummergpu.input.files import Input, reading
 from mummergpu.input.inflate import Inflated, InflatedAhead, InflatedBlocks
@@ -200,7 +200,7 @@ def test_small_files_need_no_thread(tmp_path: Path) -> None:
     for packed in (bgzf(TEXT), gzip.compress(TEXT)):
         path = tmp_path / "reads.gz"
         path.write_bytes(packed)
-        with NoThreads(2) as threads, Input(str(path), threads) as file:
+        with NoThreads(3) as threads, Input(str(path), threads) as file:
             assert file.text.read() == TEXT
 
 
@@ -240,7 +240,7 @@ def test_a_pipe_gives_what_it_has(tmp_path: Path) -> None:
     feeder = threading.Thread(target=feed)
     feeder.start()
     parts, size = [], 0
-    with ReadingThreads(2) as threads, Input(path, threads) as file:
+    with ReadingThreads(3) as threads, Input(path, threads) as file:
         buffer = bytearray(1 << 20)
         while count := file.text.readinto(buffer):
             parts.append(bytes(buffer[:count]))
@@ -249,3 +249,11 @@ def test_a_pipe_gives_what_it_has(tmp_path: Path) -> None:
                 may_go_on.set()
     feeder.join()
     assert b"".join(parts) == text
+
+
+def test_two_threads_leave_blocks_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "InflatedBlocks", None)
+    path = tmp_path / "reads.gz"
+    path.write_bytes(bgzf(TEXT * 700, 60_000))
+    with ReadingThreads(2) as threads, Input(str(path), threads) as file:
+        assert file.text.readall() == TEXT * 700
