@@ -251,7 +251,7 @@ class Input:
         if threads is not None and threads.are_many and is_bgzf(magic):
             return InflatedBlocks(self.source, threads, self._is_ready)
         inflated = Inflated(self.source, self.source.check_end)
-        if threads is None or self.size is None:
+        if threads is None or self.size is None or is_bgzf(magic):
             return inflated
         return InflatedAhead(inflated, threads)
 
