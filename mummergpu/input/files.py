@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import RawIOBase
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from mummergpu.errors import InputError
-from mummergpu.input.containers import MissingEndError
+from mummergpu.input.containers import MissingEndError, is_bgzf
 from mummergpu.input.formats import (
     BYTE_ORDER_MARK,
     OTHER_COMPRESSIONS,
@@ -21,6 +21,8 @@ from mummergpu.input.formats import (
     format_of_text,
     is_binary,
 )
+from mummergpu.input.inflate import Decompressor, Inflated, InflatedAhead, InflatedBlocks
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.source import Readable, Source
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ _LONGEST_BLANK_HEAD: Final = 1 << 20
 
 _GZIP: Final = b"\x1f\x8b"
 _LONGEST_MAGIC: Final = 6
+_GZIP_HEAD_SIZE: Final = 18
+"""The bytes that tell bgzf from plain gzip."""
 _NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bam", ".cram")
 """The name endings of files that have some bytes even if they hold no reads."""
 
@@ -155,6 +159,8 @@ class Input:
     ----------
     path : str
         The file, "-" being standard input.
+    threads : ReadingThreads, optional
+        They decompress a large file ahead.
 
     Attributes
     ----------
@@ -179,14 +185,17 @@ class Input:
         If the file is valid but holds no data.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, threads: ReadingThreads | None = None) -> None:
         self.path = path
+        self._decompressor: Decompressor | None = None
         self.file = open_binary(path)
         try:
             self.source = Source(cast(Readable, self.file))
             magic = self._magic()
             self.is_compressed = magic.startswith(_GZIP)
-            self.text = TextStream(self._text(), path)
+            if self.is_compressed:
+                self._decompressor = self._open_gzip(magic, threads)
+            self.text = TextStream(self._decompressor or self.source, path)
             self.format = Format.CRAM if magic.startswith(b"CRAM") else self._detect()
             if self.format is Format.CRAM:
                 self.source.rewind()
@@ -208,6 +217,8 @@ class Input:
 
     def close(self) -> None:
         """Close the file, unless it is standard input."""
+        if self._decompressor is not None:
+            self._decompressor.stop()
         if self.path != STANDARD_INPUT:
             with reading(self.path):
                 self.file.close()
@@ -221,8 +232,11 @@ class Input:
         """Return the first bytes of the file, and rewind it."""
         magic = b""
         with reading(self.path):
-            while len(magic) < _LONGEST_MAGIC and (more := self.source.read(_LONGEST_MAGIC)):
-                magic += more
+            for size in (_LONGEST_MAGIC, _GZIP_HEAD_SIZE):
+                while len(magic) < size and (more := self.source.read(size)):
+                    magic += more
+                if not magic.startswith(_GZIP):
+                    break
         if not magic:
             if self.path.endswith(_NEVER_EMPTY):  # Probably a failed download.
                 raise InputError("the file is empty", self.path)
@@ -233,8 +247,24 @@ class Input:
         self.source.rewind()
         return magic
 
-    def _text(self) -> Readable:
-        return _Inflated(self.source) if self.is_compressed else self.source
+    def _open_gzip(self, magic: bytes, threads: ReadingThreads | None) -> Decompressor:
+        if threads is not None and threads.are_many and is_bgzf(magic):
+            return InflatedBlocks(self.source, threads, self._is_ready)
+        inflated = Inflated(self.source, self.source.check_end)
+        if threads is None or self.size is None or is_bgzf(magic):
+            return inflated
+        return InflatedAhead(inflated, threads)
+
+    def _is_ready(self) -> bool:
+        """Return whether a read would not have to wait for a pipe."""
+        if self.size is not None:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(self.file.fileno(), select.POLLIN)
+        except OSError:  # In memory.
+            return True
+        return bool(poll.poll(0))
 
     def _detect(self) -> Format:
         """Return the format of a text, or BAM, from its first bytes."""
@@ -260,29 +290,6 @@ class Input:
 
     def _empty(self, message: str) -> EmptyInputError:
         return EmptyInputError(message, self.path, self.source.bytes_read)
-
-
-class _Inflated:
-    """Reads gzip of one or many members; a read returns the data at hand and waits for no more."""
-
-    def __init__(self, source: Source) -> None:
-        from isal import igzip, igzip_lib
-
-        self._source = source
-        open_gzip: Any = igzip.IGzipFile
-        self._file: Any = open_gzip(fileobj=source, mode="rb")
-        self._error = cast("type[Exception]", igzip_lib.IsalError)
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer)
-        try:
-            data = self._file.read1(len(view))
-        except self._error as error:
-            raise gzip.BadGzipFile(str(error)) from None
-        if not data:
-            self._source.check_end()
-        view[: len(data)] = data
-        return len(data)
 
 
 def _gzip_fault(message: str) -> str:

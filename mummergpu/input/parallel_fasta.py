@@ -70,7 +70,7 @@ class ParsedPiece:
 
 
 def read_fasta_in_parallel(
-    file_number: int, size: int, any_letters: bool, executor: Executor, threads: int
+    file_number: int, size: int, any_letters: bool, executor: Executor, window: int
 ) -> Records | None:
     """Read all records of a FASTA file.
 
@@ -84,8 +84,8 @@ def read_fasta_in_parallel(
         Whether to accept records whose letters are mostly not DNA or RNA.
     executor : concurrent.futures.Executor
         Parses the pieces.
-    threads : int
-        How many pieces to parse at the same time.
+    window : int
+        The most pieces that are under way.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def read_fasta_in_parallel(
         yield from range(0, size, PIECE_BYTES)
 
     try:
-        ordered_map(executor, 2 * threads, pieces(), parse, joined.append)
+        ordered_map(executor, window, pieces(), parse, joined.append)
         return joined.finish()
     except UnusualTextError:
         return None

@@ -27,6 +27,7 @@ from mummergpu.input.files import (
     reading,
 )
 from mummergpu.input.formats import Format
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.records import CHUNK_SIZE, Limits, RecordReader, Records
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
@@ -132,6 +133,8 @@ class QueryReader:
         The number of bytes of text parsed at once.
     rules : QueryRules, optional
         Which files are accepted.
+    threads : ReadingThreads, optional
+        They help with large files.
 
     Attributes
     ----------
@@ -158,7 +161,9 @@ class QueryReader:
         block_size: int,
         chunk_size: int = CHUNK_SIZE,
         rules: QueryRules | None = None,
+        threads: ReadingThreads | None = None,
     ) -> None:
+        self._threads = threads
         self._paths = tuple(paths)
         self._rules = rules or QueryRules()
         self._limits = Limits.of_block(block_size)
@@ -210,7 +215,7 @@ class QueryReader:
         """Yield the records of a file in blocks; an empty file yields none."""
         before = self.bytes_read
         try:
-            file = Input(path)
+            file = Input(path, self._threads)
         except EmptyInputError as error:
             if self._rules.no_empty:
                 raise

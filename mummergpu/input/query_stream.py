@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.runtime.ordered_map import Prefetcher
 from mummergpu.runtime.stats import Stats
 
@@ -35,6 +36,8 @@ class QueryStream:
         known.
     rules : QueryRules, optional
         Which files are accepted.
+    threads : ReadingThreads, optional
+        They help with large files.
 
     Raises
     ------
@@ -49,11 +52,12 @@ class QueryStream:
         stats: Stats,
         tell: Callable[[int, float | None], None],
         rules: QueryRules | None = None,
+        threads: ReadingThreads | None = None,
     ) -> None:
         self._stats = stats
         self._tell = tell
         self._block_size = block_size
-        self._reader = QueryReader(paths, block_size, rules=rules)
+        self._reader = QueryReader(paths, block_size, rules=rules, threads=threads)
         self._ahead = Prefetcher(self._read(), BLOCKS_AHEAD)
         self._stack = ExitStack()
         self._has_started = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,6 +14,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.files import Input, reading
 from mummergpu.input.formats import Format
 from mummergpu.input.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
 from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 
@@ -68,8 +68,7 @@ def read_reference(
     chunk_size: int = CHUNK_SIZE,
     *,
     any_letters: bool = False,
-    executor: Executor | None = None,
-    threads: int = 1,
+    threads: ReadingThreads | None = None,
 ) -> Reference:
     """Read a reference from FASTA, plain or gzipped.
 
@@ -81,10 +80,8 @@ def read_reference(
         The number of bytes of text parsed at once.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
-    executor : concurrent.futures.Executor, optional
-        Parses pieces of a large file that is not compressed.
-    threads : int, default 1
-        How many pieces to parse at the same time.
+    threads : ReadingThreads, optional
+        They decompress a large file, or parse pieces of one that is not compressed.
 
     Returns
     -------
@@ -101,15 +98,15 @@ def read_reference(
     A reference needs one byte of memory per base, and half as much again while a gzipped file or a
     pipe is read.
     """
-    with Input(path) as file:
+    with Input(path, threads) as file:
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
         expected = 0 if file.is_compressed else file.size or 0
         records = None
-        if executor is not None and threads > 1 and expected >= LEAST_BYTES:
+        if threads is not None and threads.can_share and expected >= LEAST_BYTES:
             with reading(path):
                 records = read_fasta_in_parallel(
-                    file.file.fileno(), expected, any_letters, executor, threads
+                    file.file.fileno(), expected, any_letters, threads.executor, threads.window
                 )
         if records is None:
             limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)

@@ -18,6 +18,7 @@ from mummergpu.index.checksums import digest_of
 from mummergpu.index.format import is_index
 from mummergpu.index.reference_index import BuildFacts, BuildWork
 from mummergpu.index.writer import SectionWriter
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.options import BuildOptions
 from mummergpu.pipeline.plan import describe_plan, plan_index
@@ -51,9 +52,8 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))
         with stats.stage("ref_from_disk"):
             path = options.reference_path
-            reference = read_reference(
-                path, any_letters=options.any_letters, executor=executor, threads=options.threads
-            )
+            with ReadingThreads(options.threads) as reading:
+                reference = read_reference(path, any_letters=options.any_letters, threads=reading)
         index = plan_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, options.threads, "none", stats, notice)

@@ -22,6 +22,7 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.verification import verify_for_run
 from mummergpu.input.queries import QueryBlock, QueryRules
 from mummergpu.input.query_stream import QueryStream
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.filter import keep_unique
@@ -91,11 +92,12 @@ def run(
         likely = likely_block_bases(kind, device)
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
         rules = QueryRules(options.any_letters, options.no_empty, warn)
+        reading = stack.enter_context(ReadingThreads(threads))
         queries = stack.enter_context(
-            QueryStream(options.query_paths, block_size, stats, progress.reads, rules)
+            QueryStream(options.query_paths, block_size, stats, progress.reads, rules, reading)
         )
         with stats.stage("ref_from_disk"):
-            source = _open_source(options, executor)
+            source = _open_source(options, executor, reading)
         reference = source.reference if isinstance(source, IndexFile) else source
         tree_files = _open_tree_files(options, reference, stack)
         backend = opening.result()
@@ -187,7 +189,9 @@ def _close(opening: Future[Backend[Any]]) -> None:
         opening.result().close()
 
 
-def _open_source(options: MatchOptions, executor: ThreadPoolExecutor) -> Reference | IndexFile:
+def _open_source(
+    options: MatchOptions, executor: ThreadPoolExecutor, reading: ReadingThreads
+) -> Reference | IndexFile:
     """Read the reference or open its index file; verify the index file if the user asks for it."""
     path = options.reference_path
     index = IndexFile(path) if is_index(path) else None
@@ -195,9 +199,7 @@ def _open_source(options: MatchOptions, executor: ThreadPoolExecutor) -> Referen
         verify_for_run(index, path, executor.map)
     if index is not None:
         return index
-    return read_reference(
-        path, any_letters=options.any_letters, executor=executor, threads=options.threads
-    )
+    return read_reference(path, any_letters=options.any_letters, threads=reading)
 
 
 def _open_tree_files(

@@ -16,6 +16,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.bam import BamReader
 from mummergpu.input.containers import BGZF_END
 from mummergpu.input.files import Input
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.records import Limits
 from mummergpu.sequence.codes import BREAK, MARGIN, encode
 
@@ -59,10 +60,15 @@ def expected_of(path: Path) -> list[Read]:
         ]
 
 
-def read(path: Path, block_size: int = 1 << 20, chunk_size: int = 1 << 20) -> list[Read]:
+def read(
+    path: Path,
+    block_size: int = 1 << 20,
+    chunk_size: int = 1 << 20,
+    threads: ReadingThreads | None = None,
+) -> list[Read]:
     found = []
     limits = Limits.of_block(block_size)
-    with Input(str(path)) as file:
+    with Input(str(path), threads) as file:
         reader = BamReader(file, limits, chunk_size)
         while (block := reader.next_block()) is not None:
             count = block.offsets.size - 1
@@ -179,3 +185,27 @@ def test_any_damage_to_records_is_an_error_or_gives_reads(tmp_path: Path) -> Non
             refused += 1
             assert error.message == "the BAM data are truncated or corrupt"
     assert 100 < refused < 1400
+
+
+def test_threads_decompress_a_large_file(tmp_path: Path) -> None:
+    """The reads, and the error at a damaged block, are those without threads."""
+    chance = random.Random(9)
+    records = []
+    for number in range(3000):
+        record = pysam.AlignedSegment()
+        record.query_name = f"read{number}"
+        record.flag = 4
+        record.query_sequence = "".join(chance.choices("ACGT", k=900))
+        records.append(record)
+    path = tmp_path / "large.bam"
+    write(path, records)
+    content = path.read_bytes()
+    with ReadingThreads(3) as threads:
+        assert read(path, 10_000, 1 << 16, threads) == expected_of(path)
+        path.write_bytes(content[:-60_000] + bytes(10) + content[-59_990:])
+        messages = []
+        for each in (None, threads):
+            with pytest.raises(InputError) as caught:
+                read(path, 10_000, 1 << 16, each)
+            messages.append(str(caught.value))
+    assert messages[0] == messages[1]

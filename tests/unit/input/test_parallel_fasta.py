@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mummergpu.errors import InputError
 from mummergpu.input import parallel_fasta, reference
 from mummergpu.input.parallel_fasta import read_fasta_in_parallel
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 
 
@@ -34,14 +35,14 @@ def read_in_pieces(
         sufficed.append(found is not None)
         return found
 
-    with monkeypatch.context() as patch, ThreadPoolExecutor(3) as executor:
+    with monkeypatch.context() as patch, ReadingThreads(3) as threads:
         patch.setattr(parallel_fasta, "PIECE_BYTES", piece)
         patch.setattr(parallel_fasta, "LONGEST_HEADER", header)
         patch.setattr(reference, "LEAST_BYTES", 1)
         patch.setattr(reference, "read_fasta_in_parallel", spy)
         try:
             found: Reference | str = read_reference(
-                str(path), any_letters=any_letters, executor=executor, threads=3
+                str(path), any_letters=any_letters, threads=threads
             )
         except InputError as error:
             found = str(error)
@@ -119,10 +120,11 @@ def test_small_files_and_one_thread_take_the_usual_way(
     path = tmp_path / "r.fa"
     path.write_text(">r\nACGT\n")
     monkeypatch.setattr(reference, "read_fasta_in_parallel", pytest.fail)
-    with ThreadPoolExecutor(2) as executor:
-        assert read_reference(str(path), executor=executor, threads=2).names == (b"r",)
-        monkeypatch.setattr(reference, "LEAST_BYTES", 1)
-        assert read_reference(str(path), executor=executor, threads=1).names == (b"r",)
+    with ReadingThreads(2) as threads:
+        assert read_reference(str(path), threads=threads).names == (b"r",)
+    monkeypatch.setattr(reference, "LEAST_BYTES", 1)
+    with ReadingThreads(1) as threads:
+        assert read_reference(str(path), threads=threads).names == (b"r",)
 
 
 def test_a_file_that_shrinks_is_read_from_the_beginning(

@@ -1,0 +1,82 @@
+"""The threads that decompress and parse pieces of the input, beside the thread that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Final, ParamSpec, Self, TypeVar
+
+MOST_THREADS: Final = 8
+"""More threads would wait for the one that reads the file and puts their results in order."""
+
+Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
+
+
+class ReadingThreads:
+    """A pool of threads for pieces of input files.
+
+    It is a context manager. A thread starts when there is a piece for it, so small files need none.
+
+    Parameters
+    ----------
+    threads : int
+        The number of working threads of the run, at least 1.
+
+    Attributes
+    ----------
+    window : int
+        The number of pieces that should be under way, so that no thread waits.
+    can_share : bool
+        Whether there is more than one thread, to share work that the search waits for.
+    executor : concurrent.futures.ThreadPoolExecutor
+        Runs the work; only `close` may shut it down.
+    are_many : bool
+        Whether pieces should be worked on side by side. Two processors are busy with the search:
+        they would only lose the time of passing the pieces on.
+    """
+
+    def __init__(self, threads: int) -> None:
+        count = min(threads, MOST_THREADS)
+        self.window = count + 1
+        self.are_many = count > 2
+        self.can_share = count > 1
+        self.executor = ThreadPoolExecutor(count, thread_name_prefix="read-piece")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def submit(
+        self,
+        work: Callable[Parameters, Result],
+        *arguments: Parameters.args,
+        **named: Parameters.kwargs,
+    ) -> Future[Result]:
+        """Call a function in one of the threads.
+
+        Parameters
+        ----------
+        work : callable
+            The function; it must not wait for other work of these threads.
+        *arguments, **named
+            Its arguments.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Its result.
+        """
+        return self.executor.submit(work, *arguments, **named)
+
+    def close(self) -> None:
+        """Drop the work that has not begun, and wait until the threads have ended."""
+        self.executor.shutdown(wait=True, cancel_futures=True)
