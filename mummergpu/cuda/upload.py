@@ -23,7 +23,7 @@ from mummergpu.cuda.pinned_staging import Staging
 
 ByteArray = npt.NDArray[np.uint8]
 
-UPLOAD_PIECE_BYTES: Final = 8 << 20
+UPLOAD_PIECE_BYTES: Final = 4 << 20
 """The size of a piece. A thread has `pinned_staging.PIECES` of them: it fills one while the
 device fetches the other."""
 

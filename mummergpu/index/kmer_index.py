@@ -212,7 +212,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             header.page_size,
             minimum_length,
             sampling,
-            KmerJob(file.reference.base_count, minimum_length, query_bases, is_kept=True),
+            KmerJob(header.bases, minimum_length, query_bases, is_kept=True),
             PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS,
             0,
             file,

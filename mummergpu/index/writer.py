@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +35,32 @@ class SectionWriter:
         self._output = output
         output.write(bytes(START_BYTES))
         self._end = START_BYTES
+        self._under_way: Future[None] | None = None
+
+    def write_beside(
+        self, executor: Executor, arrays: Sequence[tuple[str, npt.NDArray[Any]]]
+    ) -> None:
+        """Write arrays in another thread; whatever is written later waits for them.
+
+        Parameters
+        ----------
+        executor : concurrent.futures.Executor
+            Runs the work.
+        arrays : sequence of tuple of str and ndarray
+            The names and arrays of the sections, as for `write`.
+        """
+
+        def write_all() -> None:
+            for name, array in arrays:
+                self._write(name, array)
+
+        self._under_way = executor.submit(write_all)
+
+    def wait(self) -> None:
+        """Wait until the other thread has written its arrays; raise what went wrong there."""
+        if self._under_way is not None:
+            under_way, self._under_way = self._under_way, None
+            under_way.result()
 
     def write(self, name: str, array: npt.NDArray[Any]) -> None:
         """Write an array as a section.
@@ -44,6 +72,10 @@ class SectionWriter:
         array : ndarray, dtype=uint8, uint32 or int64
             One-dimensional and contiguous.
         """
+        self.wait()
+        self._write(name, array)
+
+    def _write(self, name: str, array: npt.NDArray[Any]) -> None:
         gap = -self._end % ALIGNMENT
         self._output.write(_NOTHING[:gap])
         data = array.view(np.uint8)
@@ -62,6 +94,7 @@ class SectionWriter:
         header : IndexHeader
             The header, which lists all `sections`.
         """
+        self.wait()
         text = header.as_json()
         self._output.write(text)
         self._output.write_start(start_of(text, self._end))

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mummergpu import __version__
 from mummergpu.errors import InputError, OptionError
@@ -58,26 +60,29 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         length = options.index.minimum_length
         describe_plan(index, length, options.threads, "none", stats, notice)
         writer = SectionWriter(output)
-        with stats.stage("results_to_disk"):
-            _write_reference(writer, reference)
+        # The first table is built meanwhile.
+        writer.write_beside(executor, _reference_sections(reference))
         entries = []
         work = BuildWork(executor, options.threads, stats, _do_nothing)
         for entry in index.write_pages(writer, work):
             entries.append(entry)
             notice(f"page {len(entries):,} of {len(index.pages):,} is written")
+        writer.wait()
         digest = digest_of(reference, executor.map)
         program = f"mummergpu {__version__}"
         pages, sections = tuple(entries), tuple(writer.sections)
         writer.finish(index.header(BuildFacts(program, digest, length, pages, sections)))
 
 
-def _write_reference(writer: SectionWriter, reference: Reference) -> None:
-    writer.write("record_starts", np.ascontiguousarray(reference.record_starts))
-    writer.write("record_lengths", np.ascontiguousarray(reference.record_lengths))
+def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any]]]:
     lengths = [len(name) for name in reference.names]
-    writer.write("names", np.frombuffer(b"".join(reference.names), dtype=np.uint8))
-    writer.write("name_offsets", np.cumsum([0, *lengths], dtype=np.int64))
-    writer.write("reference", reference.padded_codes)
+    return [
+        ("record_starts", np.ascontiguousarray(reference.record_starts)),
+        ("record_lengths", np.ascontiguousarray(reference.record_lengths)),
+        ("names", np.frombuffer(b"".join(reference.names), dtype=np.uint8)),
+        ("name_offsets", np.cumsum([0, *lengths], dtype=np.int64)),
+        ("reference", reference.padded_codes),
+    ]
 
 
 def _do_nothing() -> None:
