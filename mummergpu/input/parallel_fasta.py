@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Final
 
 import numpy as np
@@ -24,11 +25,11 @@ from mummergpu.input.records import UNLIMITED, Records, lengthen
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
-PIECE_BYTES: Final = 1 << 22
+PIECE_BYTES: Final = 1 << 21
 LONGEST_HEADER: Final = 1 << 16
 """The bytes of a header line after which a file counts as unusual."""
 
-LEAST_BYTES: Final = 4 * PIECE_BYTES
+LEAST_BYTES: Final = 8 * PIECE_BYTES
 """Smaller files are not worth the threads."""
 
 _LINE_FEED: Final = ord("\n")
@@ -99,21 +100,44 @@ def read_fasta_in_parallel(
         If the file cannot be read.
     """
     joined = _JoinedPieces(size)
+    buffers: SimpleQueue[PieceBuffers] = SimpleQueue()
+    for _ in range(window + 1):
+        buffers.put(PieceBuffers())
 
-    def parse(begin: int) -> ParsedPiece:
-        return parse_piece(file_number, begin, size, any_letters)
+    def parse(begin: int) -> tuple[ParsedPiece, PieceBuffers]:
+        own = buffers.get()
+        return parse_piece(file_number, begin, size, any_letters, own), own
+
+    def append(parsed: tuple[ParsedPiece, PieceBuffers]) -> None:
+        joined.append(parsed[0])
+        buffers.put(parsed[1])
 
     def pieces() -> Iterator[int]:
         yield from range(0, size, PIECE_BYTES)
 
     try:
-        ordered_map(executor, window, pieces(), parse, joined.append)
+        ordered_map(executor, window, pieces(), parse, append)
         return joined.finish()
     except UnusualTextError:
         return None
 
 
-def parse_piece(file_number: int, begin: int, size: int, any_letters: bool) -> ParsedPiece:
+class PieceBuffers:
+    """The arrays of a piece, used for one piece after the other: new memory is slow to come by."""
+
+    def __init__(self) -> None:
+        room = PIECE_BYTES + 3 * LONGEST_HEADER + 4 * STEP
+        self.text: Text = np.empty(room, dtype=np.uint8)
+        self.codes: CodeArray = np.empty(room, dtype=np.uint8)
+        self.names: Text = np.empty(room, dtype=np.uint8)
+        self.offsets, self.name_offsets = (
+            np.empty(room // 2 + 2, dtype=np.int64) for _ in range(2)
+        )
+
+
+def parse_piece(
+    file_number: int, begin: int, size: int, any_letters: bool, buffers: PieceBuffers
+) -> ParsedPiece:
     """Parse a piece of a FASTA file.
 
     Parameters
@@ -126,6 +150,8 @@ def parse_piece(file_number: int, begin: int, size: int, any_letters: bool) -> P
         The bytes of the file.
     any_letters : bool
         Whether to accept records whose letters are mostly not DNA or RNA.
+    buffers : PieceBuffers
+        Receives the text and the arrays of the piece.
 
     Returns
     -------
@@ -140,8 +166,8 @@ def parse_piece(file_number: int, begin: int, size: int, any_letters: bool) -> P
     """
     first = max(0, begin - LONGEST_HEADER)
     last = min(size, begin + PIECE_BYTES + LONGEST_HEADER)
-    text: Text = np.empty(last - first + 2 + STEP, dtype=np.uint8)
-    text[last - first :] = _LINE_FEED
+    text = buffers.text
+    text[last - first : last - first + 2 + STEP] = _LINE_FEED
     if os.preadv(file_number, [text[: last - first].data], first) < last - first:
         raise UnusualTextError
     at, mode = _begin_of_piece(text, begin - first)
@@ -149,10 +175,9 @@ def parse_piece(file_number: int, begin: int, size: int, any_letters: bool) -> P
     if end == size - first and text[end - 1] != _LINE_FEED:
         end += 1
     end = max(end, at)
-    room = end - at + LONGEST_HEADER + 2 * STEP
-    codes: CodeArray = np.empty(room, dtype=np.uint8)
-    names: Text = np.empty(room, dtype=np.uint8)
-    offsets, name_offsets = (np.zeros(room // 2 + 2, dtype=np.int64) for _ in range(2))
+    codes, names = buffers.codes, buffers.names
+    offsets, name_offsets = buffers.offsets, buffers.name_offsets
+    offsets[0] = name_offsets[0] = 0
     state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
     state[parser_state.MODE] = mode
     state[parser_state.ANY_LETTERS] = int(any_letters)

@@ -1,4 +1,4 @@
-"""Estimate how many bases the queries have, from the sizes and beginnings of their files."""
+"""Estimate how many bases the queries have, from the sizes and names of their files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Final
 
 from mummergpu.input.files import STANDARD_INPUT
 
-_BASES_PER_BYTE: Final = ((b"\x1f\x8b", 2.0), (b"CRAM", 4.0), (b"@", 0.45))
-"""The first bytes of compressed text and BAM, of CRAM and of FASTQ, and about how many bases a byte
-of such files stands for. A byte of FASTA is about one base."""
+_BASES_PER_BYTE: Final = (
+    ((".gz", ".bgz", ".bgzf", ".bam"), 2.0),
+    ((".cram",), 4.0),
+    ((".fq", ".fastq", ".sam"), 0.45),
+)
+"""The endings of names, and about how many bases a byte of such files stands for. A byte of FASTA
+is about one base."""
 
 
 def estimate_query_bases(paths: Sequence[str]) -> int | None:
@@ -25,7 +29,7 @@ def estimate_query_bases(paths: Sequence[str]) -> int | None:
     Returns
     -------
     int or None
-        None if one of them is not a regular file, or cannot be read: reading it will tell why.
+        None if one of them is not a regular file.
     """
     total = 0.0
     for path in paths:
@@ -33,12 +37,11 @@ def estimate_query_bases(paths: Sequence[str]) -> int | None:
             return None
         try:
             found = os.stat(path)
-            if not stat.S_ISREG(found.st_mode):
-                return None
-            with open(path, "rb", buffering=0) as file:
-                beginning = file.read(4)
         except OSError:
             return None
-        factors = (factor for magic, factor in _BASES_PER_BYTE if beginning.startswith(magic))
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        name = path.lower()
+        factors = (factor for endings, factor in _BASES_PER_BYTE if name.endswith(endings))
         total += found.st_size * next(factors, 1.0)
     return int(total)

@@ -16,10 +16,9 @@ from mummergpu.sequence.codes import Strand
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 
 
-def sized(path: Path, size: int, beginning: bytes = b">r\n") -> str:
+def sized(path: Path, size: int) -> str:
     """A file that takes no space on the disk."""
     with path.open("wb") as file:
-        file.write(beginning)
         file.truncate(size)
     return str(path)
 
@@ -35,14 +34,14 @@ def choice(folder: Path, bases: int, queries: str, is_index: bool = False, **tol
 def test_a_little_work_is_for_the_processor_and_much_for_a_gpu(
     tmp_path: Path, is_index: bool
 ) -> None:
-    few = sized(tmp_path / "few.fq", 300_000_000, b"@r\n")
-    many = sized(tmp_path / "many.fq", 3_500_000_000, b"@r\n")
+    few = sized(tmp_path / "few.fq", 300_000_000)
+    many = sized(tmp_path / "many.fq", 3_500_000_000)
     assert choice(tmp_path, 3_000_000, few, is_index) == "cpu"
     assert choice(tmp_path, 400_000_000 if is_index else 100_000_000, many, is_index) == "auto"
 
 
 def test_what_the_user_names_is_taken(tmp_path: Path) -> None:
-    few = sized(tmp_path / "few.fq", 1000, b"@r\n")
+    few = sized(tmp_path / "few.fq", 1000)
     for backend in ("cpu", "cuda"):
         assert choice(tmp_path, 1000, few, backend=backend) == backend
     assert choice(tmp_path, 1000, few, search="tree") == "auto"
@@ -58,8 +57,8 @@ def test_where_the_size_is_unknown_a_gpu_is_taken(tmp_path: Path) -> None:
 
 def test_bases_are_estimated_from_size_and_kind(tmp_path: Path) -> None:
     fasta = sized(tmp_path / "r.fa", 1000)
-    fastq = sized(tmp_path / "r.fq", 1000, b"@r\n")
-    packed = sized(tmp_path / "r.gz", 1000, b"\x1f\x8b\x08\0")
+    fastq = sized(tmp_path / "r.fq", 1000)
+    packed = sized(tmp_path / "r.fq.GZ", 1000)
     assert estimate_query_bases([fasta]) == 1000
     assert estimate_query_bases([fasta, fastq]) == 1450
     assert estimate_query_bases([packed]) == 2000
