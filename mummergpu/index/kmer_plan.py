@@ -65,7 +65,9 @@ class KmerCosts:
     pair, pair_base : float
         To extend a pair that lies in a match, and for each base of the period besides.
     sorted_match : float
-        To sort a match, which the search does if the reference step is more than one.
+        To sort a match among those of its sample, if the period is more than one base.
+    resorted_match : float
+        To sort a match among those of its query, if the reference step is more than one base.
     cache_bytes : int
         The bytes of the offsets or of the reference that the caches hold.
     """
@@ -82,6 +84,7 @@ class KmerCosts:
     pair: float
     pair_base: float
     sorted_match: float
+    resorted_match: float
     cache_bytes: int
 
 
@@ -97,7 +100,8 @@ PROCESSOR_COSTS: Final = KmerCosts(
     cached_candidate=4.0,
     pair=17.0,
     pair_base=0.4,
-    sorted_match=30.0,
+    sorted_match=60.0,
+    resorted_match=30.0,
     cache_bytes=8 << 20,
 )
 """The costs on a processor of about 2023."""
@@ -117,7 +121,8 @@ DEVICE_COSTS: Final = KmerCosts(
     cached_candidate=0.25,
     pair=1.0,
     pair_base=0.01,
-    sorted_match=4.5,
+    sorted_match=0.8,
+    resorted_match=4.5,
     cache_bytes=32 << 20,
 )
 """The costs if a GPU of about 2023 searches: its time counts `THREADS_BESIDE_DEVICE` times, as the
@@ -229,8 +234,10 @@ def expected_cost(
     # Most bases of most queries lie in a match, and a match has a pair in every period.
     pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
     search = costs.query_base + sample / step + pair / period
-    if sampling.reference_step > 1:
-        search += job.bases * 4.0 ** -min(job.minimum_length, 100) * costs.sorted_match
+    # A base of a query begins so many matches by chance.
+    matches = job.bases * 4.0 ** -min(job.minimum_length, LONGEST_EXTENSION)
+    search += matches * costs.sorted_match * (period > 1)
+    search += matches * costs.resorted_match * (sampling.reference_step > 1)
     search *= job.query_bases
     return KmerCost(table * 1e-9, search * 1e-9)
 
