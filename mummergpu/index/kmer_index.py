@@ -23,7 +23,7 @@ from mummergpu.index.kmer_plan import (
     most_table_bytes,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, most_scratch_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.page_groups import groups_within
 from mummergpu.index.pages import Page, plan_pages
@@ -36,11 +36,8 @@ LEAST_PAGE_BASES: Final = 1 << 20
 """Too little memory never makes a page smaller than this."""
 
 LEAST_SCRATCH_BYTES: Final = 1 << 24
-MOST_SCRATCH_BYTES: Final = 1 << 28
-SCRATCH_BYTES_PER_BASE: Final = 2
-"""Bounds of the memory that building a table may take besides the table itself. The upper bound
-is `MOST_SCRATCH_BYTES`, or `SCRATCH_BYTES_PER_BASE` for each base if that is more. An entry has
-8 bytes, so the construction passes over a large reference four times."""
+"""The least memory that building a table may take besides the table itself; `most_scratch_bytes`
+is the most."""
 
 UNKNOWN_QUERY_BASES: Final = 10**9
 """The bases of queries that are expected where nothing is known of them."""
@@ -132,8 +129,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         most_positions = reference.base_count
         page_size = min(options.page_size or bases, MAXIMUM_TABLE_BASES)
         room = max(0, budget.host - reference.padded_codes.nbytes)
-        scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * min(page_size, most_positions))
-        scratch = min(max(room // 4, LEAST_SCRATCH_BYTES), scratch)
+        most_scratch = most_scratch_bytes(min(page_size, most_positions))
+        scratch = min(max(room // 4, LEAST_SCRATCH_BYTES), most_scratch)
         most = max(0, room - scratch)
         if budget.device is not None:
             most = min(most, budget.device)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import expm1
+from math import ceil, expm1
 from typing import Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import ENTRY_BYTES, most_scratch_bytes
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 MAXIMUM_REFERENCE_STEP: Final = 64
@@ -50,6 +51,8 @@ class KmerCosts:
     ----------
     position : float
         To list a position of the reference.
+    passed_position : float
+        To visit a position once more, in each further pass of the construction.
     offset : float
         To make the offset of one of all possible k-mers.
     load_byte : float
@@ -73,6 +76,7 @@ class KmerCosts:
     """
 
     position: float
+    passed_position: float
     offset: float
     load_byte: float
     query_base: float
@@ -90,6 +94,7 @@ class KmerCosts:
 
 PROCESSOR_COSTS: Final = KmerCosts(
     position=13.0,
+    passed_position=8.0,
     offset=1.8,
     load_byte=0.1,
     query_base=0.25,
@@ -111,6 +116,7 @@ THREADS_BESIDE_DEVICE: Final = 16
 
 DEVICE_COSTS: Final = KmerCosts(
     position=13.0,
+    passed_position=8.0,
     offset=2.2,
     load_byte=0.3,
     query_base=0.02,
@@ -224,7 +230,9 @@ def expected_cost(
     if job.is_kept:
         table = 4 * (positions + kmers) * costs.load_byte
     else:
-        table = positions * costs.position + kmers * costs.offset
+        passes = ceil(ENTRY_BYTES * positions / most_scratch_bytes(job.bases))
+        position = costs.position + (passes - 1) * costs.passed_position
+        table = positions * position + kmers * costs.offset
     cache = costs.cache_bytes
     lookup = _memory_cost(4 * kmers, cache, costs.cached_lookup, costs.lookup)
     candidate = _memory_cost(job.bases, cache, costs.cached_candidate, costs.candidate)

@@ -29,6 +29,13 @@ EntryArray = npt.NDArray[np.uint64]
 MAXIMUM_TABLE_BASES: Final = (1 << 32) - 1
 """The most bases that one table covers: its positions are numbers of 32 bits."""
 
+ENTRY_BYTES: Final = 8
+"""The bytes of a k-mer and its position while a table is built."""
+
+MOST_SCRATCH_BYTES: Final = 1 << 28
+SCRATCH_BYTES_PER_BASE: Final = 2
+"""The bounds of `most_scratch_bytes`."""
+
 MOST_BUCKET_BITS: Final = 10
 """The most bits of a k-mer that choose its bucket: a task writes to all buckets in turn."""
 
@@ -63,6 +70,23 @@ class KmerTable:
     def byte_count(self) -> int:
         """The size of the table in bytes."""
         return self.offsets.nbytes + self.positions.nbytes
+
+
+def most_scratch_bytes(bases: int) -> int:
+    """Return the memory that building a table takes besides the table, if there is plenty.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the part of the reference.
+
+    Returns
+    -------
+    int
+        `MOST_SCRATCH_BYTES`, or `SCRATCH_BYTES_PER_BASE` for each base if that is more. A table of
+        all positions of a large reference takes four passes over it.
+    """
+    return max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * bases)
 
 
 def build_kmer_table(
@@ -127,7 +151,7 @@ def build_kmer_table(
 
     # What a bucket writes: its positions, and the offsets of its k-mers.
     written = bounds + (np.arange(bounds.size) << shift)
-    for group in _ranges_of_buckets(bounds, scratch_bytes // 8, 0, bucket_count):
+    for group in _ranges_of_buckets(bounds, scratch_bytes // ENTRY_BYTES, 0, bucket_count):
         base = int(bounds[group[0]])
         entries = np.empty(int(bounds[group[1]]) - base, dtype=np.uint64)
         fill_group = partial(fill, group=group, base=base, entries=entries)

@@ -14,14 +14,16 @@ from mummergpu.index import kmer_index
 from mummergpu.index.kmer_index import (
     LEAST_PAGE_BASES,
     LEAST_SCRATCH_BYTES,
-    MOST_SCRATCH_BYTES,
-    SCRATCH_BYTES_PER_BASE,
     UNKNOWN_QUERY_BASES,
     KmerIndex,
 )
 from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES
+from mummergpu.index.kmer_table import (
+    MAXIMUM_TABLE_BASES,
+    MOST_SCRATCH_BYTES,
+    most_scratch_bytes,
+)
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import DEFAULT_POLICY
@@ -251,8 +253,7 @@ def needed_bytes(bases: int) -> int:
     """The least memory with which a reference has one table."""
     tables = fastest(bases).table_bytes(bases)
     # A quarter of what the reference leaves is for the construction, within bounds.
-    most_scratch = max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * bases)
-    scratch = min(max(-(-tables // 3), LEAST_SCRATCH_BYTES), most_scratch)
+    scratch = min(max(-(-tables // 3), LEAST_SCRATCH_BYTES), most_scratch_bytes(bases))
     return padded_bytes(bases) + tables + scratch
 
 
