@@ -38,7 +38,7 @@ from helpers.search_cases import ANY, STRANDS, SearchCase, rows_of  # isort: ski
 BUFFERS: Final = (
     *("bit planes", "reverse bit planes", "query offsets", "kept mems", "tiles"),
     *("mem counts", "mem counts of tiles"),
-    *("frequent samples", "mem offsets of tiles", "offsets of mems"),
+    *("frequent samples", "mem offsets of tiles", "offsets of mems 0"),
     *("query starts 0", "reference starts 0", "lengths 0"),
 )
 
