@@ -21,7 +21,6 @@ struct StrandRows {
 struct Strands {
     StrandRows first;
     StrandRows second;  // the reverse strand
-    uint64 count;
 };
 
 // The queries of a block.
@@ -44,10 +43,10 @@ struct Records {
 
 // The options that change the text.
 struct Style {
+    uint32 strand_count;         // 1 or 2
     uint32 first_is_reverse;     // the first strand is the reverse strand
     uint32 forward_coordinates;  // query positions of reverse rows are those on the forward strand
     uint32 show_lengths;         // headers end with the length of the query
-    uint32 unused;
 };
 
 struct Text {
@@ -94,10 +93,15 @@ __device__ __forceinline__ uint64 column_bytes(uint64 number) {
     return digit_count(number, COLUMN_BYTES, SMALLEST_WIDER_NUMBER);
 }
 
+// Return the number of headers.
+__device__ __forceinline__ uint64 header_count(const Text& text) {
+    return text.style.strand_count * text.queries.count;
+}
+
 // Return the number of a header's line, or for the number after the last header, that of all lines.
 __device__ __forceinline__ uint64 line_of_header(const Text& text, uint64 header) {
     const Strands& strands = text.strands;
-    if (strands.count == 1) {
+    if (text.style.strand_count == 1) {
         return header + strands.first.query_offsets[header];
     }
     const uint64 query = header / 2;
@@ -108,7 +112,7 @@ __device__ __forceinline__ uint64 line_of_header(const Text& text, uint64 header
 // Return the last header at or before a line.
 __device__ __forceinline__ uint64 last_header_at(const Text& text, uint64 line) {
     uint64 first = 0;
-    uint64 last = text.strands.count * text.queries.count - 1;
+    uint64 last = header_count(text) - 1;
     while (first < last) {
         const uint64 middle = first + (last - first + 1) / 2;
         if (line_of_header(text, middle) <= line) {
@@ -174,9 +178,8 @@ __device__ __forceinline__ Line line_of_row(const Text& text, uint64 query, bool
 __device__ __forceinline__ Line line_of_lane(const Text& text, uint64 tile) {
     const uint64 begin = tile * TILE_LINES;
     const uint64 first_header = last_header_at(text, begin);
-    const uint64 header_count = text.strands.count * text.queries.count;
     // Headers are lines themselves, so no more than these can be in the tile.
-    const uint64 own_header = min(first_header + lane_number(), header_count);
+    const uint64 own_header = min(first_header + lane_number(), header_count(text));
     const uint64 own_line = line_of_header(text, own_header);
     const uint32 place = own_line < begin + TILE_LINES
                              ? static_cast<uint32>(own_line > begin ? own_line - begin : 0)
@@ -188,8 +191,8 @@ __device__ __forceinline__ Line line_of_lane(const Text& text, uint64 tile) {
     if (number >= text.line_count) {
         return {};
     }
-    const bool is_second = text.strands.count == 2 && header % 2 == 1;
-    const uint64 query = header / text.strands.count;
+    const bool is_second = text.style.strand_count == 2 && header % 2 == 1;
+    const uint64 query = text.style.strand_count == 2 ? header / 2 : header;
     const bool is_reverse = is_second || text.style.first_is_reverse;
     if (number == header_line) {
         return header_of(text, query, is_reverse);

@@ -68,6 +68,11 @@ class BlockText:
     pieces: Sequence[TextArray]
     count: int
 
+    @property
+    def size(self) -> int:
+        """The bytes of the text."""
+        return sum(piece.size for piece in self.pieces)
+
 
 def join_texts(one: BlockText, other: BlockText) -> BlockText:
     """Append the text of a block to that of the block before it."""
