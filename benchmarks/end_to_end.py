@@ -40,7 +40,8 @@ LEAST_COPMEM_LENGTH = 50
 
 STAGES = (
     *("ref_from_disk", "table_construction", "trees_to_device", "queries_from_disk"),
-    *("kmer_kernel", "coords_to_buffers", "format", "results_to_disk", "end_to_end"),
+    *("kmer_kernel", "text_kernel", "matches_from_device", "coords_to_buffers", "format"),
+    *("results_to_disk", "end_to_end"),
 )
 
 

@@ -4,3 +4,4 @@
 #include "kmer/pack.cu"
 #include "kmer/search.cu"
 #include "kmer/sort_mems.cu"
+#include "kmer/text.cu"

@@ -7,6 +7,7 @@ one piece while the device transfers another.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -66,16 +67,30 @@ class Staging:
         address : int
             The device address to copy from.
         """
-        data = array.reshape(-1).view(np.uint8)
+        self.copy_out_all((array,), address)
+
+    def copy_out_all(self, arrays: Iterable[AnyArray], address: int) -> None:
+        """Fill arrays from consecutive bytes of the device, and wait until that is done.
+
+        Parameters
+        ----------
+        arrays : iterable of ndarray
+            Contiguous, of any type. Each is drawn when the copy into it begins.
+        address : int
+            The device address to copy the first array from.
+        """
         on_its_way: tuple[AnyArray, int] | None = None
-        for begin in range(0, data.size, self._piece_bytes):
-            number = self._take_piece()
-            part = data[begin : begin + self._piece_bytes]
-            self._stream.copy_out(self._pieces[number][: part.size], address + begin)
-            self._marks[number] = self._stream.mark()
-            if on_its_way is not None:
-                self._take_over(*on_its_way)
-            on_its_way = part, number
+        for array in arrays:
+            data = array.reshape(-1).view(np.uint8)
+            for begin in range(0, data.size, self._piece_bytes):
+                number = self._take_piece()
+                part = data[begin : begin + self._piece_bytes]
+                self._stream.copy_out(self._pieces[number][: part.size], address)
+                self._marks[number] = self._stream.mark()
+                address += part.size
+                if on_its_way is not None:
+                    self._take_over(*on_its_way)
+                on_its_way = part, number
         if on_its_way is not None:
             self._take_over(*on_its_way)
 

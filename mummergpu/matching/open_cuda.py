@@ -112,11 +112,11 @@ class _Opening:
         pool: DevicePool | None,
     ) -> StreamingBackend[Any, Any]:
         """Return the backend of one device, which closes the pool if it gets one."""
-        from mummergpu.matching.kmer.cuda import KmerCudaBackend
+        from mummergpu.matching.kmer.cuda_text import KmerTextBackend
         from mummergpu.matching.tree.cuda import TreeCudaBackend
 
         if isinstance(self._kind, KmerOptions):
-            return KmerCudaBackend(
+            return KmerTextBackend(
                 device,
                 self._cache,
                 self._stats,

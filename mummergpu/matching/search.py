@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.interface import Backend, TextBackend
+from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.filter import keep_long
 from mummergpu.matching.long_queries import (
@@ -47,6 +48,9 @@ class BlockSearch:
         The fewest bases of a reported match.
     search_length : int
         The fewest bases of a match that the backend finds; may be less than `minimum_length`.
+    row_format : RowFormat or None
+        The format of the text that the backend may make in place of columns; None for columns. It
+        is set before pages are loaded.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class BlockSearch:
         strands: tuple[Strand, ...],
         minimum_length: int,
         search_length: int,
+        row_format: RowFormat | None = None,
     ) -> None:
         self.strands = strands
         self.sizes = backend.sizes
@@ -63,10 +68,40 @@ class BlockSearch:
         self._reference = reference
         self._minimum_length = minimum_length
         self._search_length = search_length
+        self._text_backend: TextBackend | None = None
+        # The text of a backend has all matches that it finds.
+        if row_format is not None and search_length >= minimum_length:
+            if isinstance(backend, TextBackend):
+                backend.set_format(row_format)
+                self._text_backend = backend
 
     def needs_all_threads(self, block: QueryBlock) -> bool:
         """Return whether a block has a query that is too long for one thread."""
         return has_long_query(block, PARTS_OF_TASK * self.sizes.part_bases)
+
+    def makes_text(self, block: QueryBlock) -> bool:
+        """Return whether the backend makes the text of a block on the loaded pages."""
+        backend = self._text_backend
+        if backend is None or not backend.makes_text:
+            return False
+        return not has_long_query(block, self.sizes.long_query)
+
+    def find_text(self, block: QueryBlock) -> BlockText | None:
+        """Return the text of a block's matches, made by the backend.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries, for which `makes_text` is true.
+
+        Returns
+        -------
+        BlockText or None
+            None if the text has too many rows or bytes. Then the block must be cut; if it has only
+            one query, `find_mems` finds the matches.
+        """
+        assert self._text_backend is not None
+        return self._text_backend.find_text(block, self.strands, self.sizes.most_rows)
 
     def find_mems(
         self,

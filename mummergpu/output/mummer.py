@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
+from mummergpu.matching.block_text import RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.output.mummer_rows import (
     HEADER_BYTES,
@@ -45,6 +46,9 @@ from mummergpu.sequence.codes import Strand
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _MOST_BUCKETS: Final = 1 << 16
+
+_GAP_BYTES: Final = 2
+"""The blanks before and after the name of a record."""
 
 PIECE_BYTES: Final = 4 << 20
 """The text of a block is made in pieces of at most about this size."""
@@ -128,7 +132,7 @@ class MummerFormatter:
         query_width = _width_of(int(lengths.max(initial=0)) + 1)
         row_bytes = self._reference_width + 2 * query_width + 5
         if self._has_names:
-            row_bytes += 4 + self._name_width
+            row_bytes += 2 * _GAP_BYTES + self._name_width
         longest, total = self._bounds(block, matches, row_bytes)
         strands = np.array([strand in matches for strand in Strand], dtype=np.bool_)
         rows = (_columns_of(matches.get(Strand.FORWARD)), _columns_of(matches.get(Strand.REVERSE)))
@@ -152,8 +156,26 @@ class MummerFormatter:
             total -= filled
             yield text[:filled]
 
+    def row_format(self) -> RowFormat | None:
+        """Return what a backend must know to make the same text; None if it cannot."""
+        if self._style.show_sequences:
+            return None
+        starts, buckets, bucket_shift, names, name_offsets, _ = self._records
+        return RowFormat(
+            starts,
+            buckets,
+            bucket_shift,
+            names[: name_offsets[-1]],
+            name_offsets,
+            self._name_width + 2 * _GAP_BYTES if self._has_names else 0,
+            self._style.forward_coordinates,
+            self._style.show_query_lengths,
+            self._piece_bytes,
+            lambda size: self._room_for(size)[:size],
+        )
+
     def take_back(self, piece: TextArray) -> None:
-        """Reuse the memory of a piece of `format_block`; nothing may read the piece afterwards.
+        """Reuse the memory of a piece of text; nothing may read the piece afterwards.
 
         The caller calls this once after writing the piece, from any thread. Without reuse, the
         text takes a third longer to make, because the system clears new memory.
@@ -161,7 +183,7 @@ class MummerFormatter:
         Parameters
         ----------
         piece : ndarray, dtype=uint8
-            A piece that `format_block` yielded.
+            A piece that `format_block` yielded, or that a backend got from `row_format`.
         """
         if isinstance(piece.base, np.ndarray) and piece.base.size == self._spare_bytes:
             self._spare.append(piece.base)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.columns import MemColumns
 from mummergpu.output.mummer import MummerFormatter
 from mummergpu.output.number_text import TextArray
@@ -60,8 +61,13 @@ class TextSink:
         with self._stats.stage("format"):
             return iter(list(text))
 
+    def prepare_text(self, text: BlockText) -> Iterator[TextArray]:
+        """Return text that a backend has made; any thread may call this."""
+        self._stats.add(matches=text.count)
+        return iter(text.pieces)
+
     def write(self, text: Iterator[TextArray]) -> None:
-        """Write the text that `prepare` returned; one thread calls this, block after block."""
+        """Write the prepared text; one thread calls this, block after block."""
         for piece in text:
             with self._stats.stage("results_to_disk"):
                 self._output.write(piece)

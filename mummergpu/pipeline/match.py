@@ -2,8 +2,8 @@
 
 The reference is cut into pages, and each page gets a table of its k-mers or a suffix tree.
 One thread reads the queries in blocks. A thread of a pool searches a block on every page, and
-then merges and filters its matches and formats them as text. The main thread writes the text of
-the blocks in the order in which they were read.
+then merges and filters its matches and formats them as text; some backends make the text
+themselves. The main thread writes the text of the blocks in the order in which they were read.
 """
 
 from __future__ import annotations
@@ -108,10 +108,17 @@ def run(
         if warning := index.slow_search_warning():
             warn(warning)
         loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
-        block_search = BlockSearch(
-            backend, reference.codes, search.strands, search.minimum_length, index.search_length
-        )
         formatter = MummerFormatter(reference, options.style)
+        # Filters need columns, and so does a merge of the matches on several groups.
+        needs_columns = search.uniqueness is not Uniqueness.ALL or len(index.groups) > 1
+        block_search = BlockSearch(
+            backend,
+            reference.codes,
+            search.strands,
+            search.minimum_length,
+            index.search_length,
+            None if needs_columns else formatter.row_format(),
+        )
         sink = TextSink(formatter, output, stats, backend.sizes.most_rows)
 
         def prepare(block: QueryBlock, mems: BlockMems) -> Iterator[TextArray]:
@@ -123,6 +130,7 @@ def run(
             queries.blocks(search.block_size or backend.sizes.block_bases),
             prepare,
             sink.write,
+            sink.prepare_text,
         )
 
 

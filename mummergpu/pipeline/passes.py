@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map
@@ -76,6 +77,7 @@ class GroupPasses:
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
         write: Callable[[Result], None],
+        prepare_text: Callable[[BlockText], Result],
     ) -> None:
         """Search all blocks on all groups of pages.
 
@@ -90,8 +92,11 @@ class GroupPasses:
         prepare : callable
             Receives a block and all its matches; a thread of the pool calls it.
         write : callable
-            Receives the result of `prepare`, in the order of the blocks; the calling thread
-            calls it.
+            Receives the result of `prepare` or `prepare_text`, in the order of the blocks; the
+            calling thread calls it.
+        prepare_text : callable
+            Receives the text of a block if the backend makes it, in place of `prepare`; a thread of
+            the pool calls it.
         """
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
@@ -100,7 +105,7 @@ class GroupPasses:
                 load_group(number)
                 read = blocks if queries is None else queries.read_blocks()
                 if number == group_count - 1:
-                    self._search_last(read, spilled, prepare, write)
+                    self._search_last(read, spilled, prepare, write, prepare_text)
                     return
                 if queries is None:
                     queries = stack.enter_context(SpilledQueries())
@@ -155,6 +160,7 @@ class GroupPasses:
         spilled: Sequence[SpilledMems],
         prepare: Callable[[QueryBlock, BlockMems], Result],
         write: Callable[[Result], None],
+        prepare_text: Callable[[BlockText], Result],
     ) -> None:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
 
@@ -163,6 +169,12 @@ class GroupPasses:
                 return prepare(task.block, self._merge(task.groups))
             # A block cannot be halved if a spill file holds matches of the whole block.
             whole = bool(task.groups) or task.block.query_count == 1
+            if not task.groups and self._search.makes_text(task.block):
+                text = self._search.find_text(task.block)
+                if text is not None:
+                    return prepare_text(text)
+                if not whole:
+                    return None
             max_rows = UNBOUNDED if whole else self._search.sizes.most_rows
             mems = self._search.find_mems(task.block, max_rows)
             if mems is None:

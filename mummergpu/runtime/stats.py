@@ -30,15 +30,17 @@ STAGES: Final = (
     "match_kernel",
     "print_kernel",
     "kmer_kernel",
+    "text_kernel",
     "matches_from_device",
     "coords_to_buffers",
     "format",
     "results_to_disk",
     "end_to_end",
 )
-"""The stages, in the order of the work. ``match_kernel`` and ``print_kernel`` are the device's
-own time if there is a device, and the sum if there are several; ``coords_to_buffers`` orders and
-merges matches, ``format`` turns them into text, ``end_to_end`` is the whole run."""
+"""The stages, in the order of the work. The stages of kernels are the device's own time if
+there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
+matches, ``format`` turns them into text, ``text_kernel`` does so on a device, ``end_to_end`` is the
+whole run."""
 
 
 @dataclass

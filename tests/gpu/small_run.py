@@ -8,10 +8,13 @@ from __future__ import annotations
 import sys
 
 from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
+from helpers.text_cases import STYLES, TEXT_CASES, text_of_device
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pycuda_device import PycudaDevice
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
+from mummergpu.output.mummer import MummerFormatter
 
 POLICIES = [Policy.from_code(code) for code in ("m", "none", "Tn", "QRTmrtn", "Tt")]
 
@@ -27,7 +30,15 @@ def main() -> int:
     # Steps of one base, of a few, of more than a word; lists for one thread, and for many.
     for seed, minimum_length in ((0, 4), (1, 12), (2, 60)):
         case = kmer_case(seed, minimum_length)
-        found += kmer_differences(device, cache, case, (3, 2 + minimum_length // 10, None))
+        lengths = (3, 2 + minimum_length // 10)
+        samplings = [*map(KmerSampling, lengths), KmerSampling(3, 1 + minimum_length // 6)]
+        found += kmer_differences(device, cache, case, samplings)
+    for number, text_case in enumerate(TEXT_CASES):
+        style = STYLES[number % len(STYLES)]
+        formatter = MummerFormatter(text_case.reference, style)
+        given = (device, cache, formatter, text_case.block, text_case.columns)
+        if text_of_device(*given) != text_case.text(style):
+            found.append(f"the text of {text_case.name}")
     device.close()
     print("different:" if found else "the backends agree", *found)
     return 1 if found else 0

@@ -66,6 +66,25 @@ def test_options_give_the_same_bytes(workloads: Path, options: list[str]) -> Non
 
 @pytest.mark.parametrize(
     "options",
+    [["-r"], ["-b", "-c", "-L"], ["-b", "-F"], ["-b", "-l", "11"], ["-b", "-s"], ["-b", "-mum"]],
+    ids=" ".join,
+)
+def test_text_that_the_device_makes_is_the_same(
+    workloads: Path, options: list[str], tmp_path: Path
+) -> None:
+    report = tmp_path / "stats.json"
+    given = [*files(workloads, "SSUIS"), *options]
+    found = run(*given, "--backend", "cuda", "--search", "kmer", "--stats", str(report)).stdout
+    assert found == run(*given, "-C").stdout
+    told = json.loads(report.read_text())
+    needs_columns = "-s" in options or "-mum" in options
+    assert (told["kernels"]["write_text"]["launches"] == 0) == needs_columns
+    assert (told["stages"]["text_kernel"]["seconds"] == 0) == needs_columns
+    assert told["bytes"]["output"] == len(found)
+
+
+@pytest.mark.parametrize(
+    "options",
     [
         ["-b", "--policy", "QRTmrtn"],
         ["-b", "--page-size", "auto", "--address-bits", "32", "--policy", "Tt"],

@@ -91,6 +91,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(write_frequent_kmer_mems)
     KERNEL(sort_query_mems)
     KERNEL(sort_long_query_mems)
+    WARP_KERNEL(count_text)
+    WARP_KERNEL(write_text)
 #else
     KERNEL(match_kernel)
     KERNEL(count_mems)

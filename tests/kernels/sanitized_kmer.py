@@ -13,7 +13,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,19 +27,31 @@ from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.matching.kmer.cuda_text import KmerTextBackend
+from mummergpu.output.mummer import MummerFormatter
+from mummergpu.output.number_text import TextArray
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 # `sanitized_search` has put their folder on the path.
 from helpers.kmer_cases import KMER_CASES, samplings, tables_of  # isort: skip
 from helpers.search_cases import ANY, STRANDS, SearchCase, rows_of  # isort: skip
+from helpers.text_cases import (  # isort: skip
+    STYLES,
+    TEXT_CASES,
+    awkwardly_named,
+    columns_of,
+    text_of_device,
+)
+from helpers.trees import reference_of  # isort: skip
 
 BUFFERS: Final = (
     *("bit planes", "reverse bit planes", "query offsets", "kept mems", "tiles"),
     *("mem counts", "mem counts of tiles"),
-    *("frequent samples", "mem offsets of tiles", "offsets of mems"),
+    *("frequent samples", "mem offsets of tiles", "offsets of mems 0"),
     *("query starts 0", "reference starts 0", "lengths 0"),
+    *("offsets of mems 1", "query starts 1", "reference starts 1", "lengths 1"),
+    *("query names", "query name offsets", "bytes of text tiles", "offsets of text tiles", "text"),
 )
 
 SINGLE: Final = SearchCase("single", ("ACGGTCTTACGAACGC",), ("ACG",), 3)
@@ -50,11 +62,28 @@ MANY: Final = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
 
 
 def find(
-    backend: KmerCudaBackend, block: QueryBlock, strands: Sequence[Strand] = STRANDS
+    backend: KmerTextBackend, block: QueryBlock, strands: Sequence[Strand] = STRANDS
 ) -> dict[Strand, MemColumns]:
     found = backend.find_mems(block, strands, ANY)
     assert found is not None
     return found
+
+
+def joined(pieces: Iterable[TextArray]) -> bytes:
+    return b"".join(piece.tobytes() for piece in pieces)
+
+
+def check_texts(compiler: HostCompiler) -> list[str]:
+    """Make the text of every case in some styles; return what is wrong."""
+    wrong = []
+    for number, case in enumerate(TEXT_CASES):
+        for style in (STYLES[0], STYLES[-1], STYLES[1 + number % 6]):
+            device = HostDevice(PLENTY, 1 + number % 3)
+            formatter = MummerFormatter(case.reference, style)
+            text = text_of_device(device, compiler, formatter, case.block, case.columns)
+            if text != case.text(style):
+                wrong.append(f"{case.name}, {style}: another text")
+    return wrong
 
 
 def check(
@@ -64,9 +93,14 @@ def check(
     found, wrong = 0, []
     device = HostDevice(PLENTY, blocks)
     pool = DevicePool(lambda number: device)
-    backend = KmerCudaBackend(pool.device(0), compiler, Stats(), lambda line: None, pool=pool)
+    backend = KmerTextBackend(pool.device(0), compiler, Stats(), lambda line: None, pool=pool)
+    formatter = MummerFormatter(reference_of(list(case.records)), STYLES[blocks % 8])
+    row_format = formatter.row_format()
+    assert row_format is not None
+    backend.set_format(row_format)
     backend.load_pages(pages, case.minimum_length)
-    block = case.block()
+    assert backend.makes_text == (len(pages) == 1)
+    block = awkwardly_named(case.block())
     for strand, columns in find(backend, block).items():
         found += columns.count
         if rows_of(columns) != case.expected(strand):
@@ -75,6 +109,14 @@ def check(
     one, other = (rows_of(find(backend, half, (reverse,))[reverse]) for half in block.halves())
     if [*one, *other] != case.expected(reverse):
         wrong.append("in halves: others")
+    if backend.makes_text:
+        expected = {strand: columns_of(case.expected(strand)) for strand in STRANDS}
+        text = backend.find_text(block, STRANDS, found)
+        host_text = joined(formatter.format_block(block, expected))
+        if text is None or text.count != found or joined(text.pieces) != host_text:
+            wrong.append("another text")
+        if found > 0 and backend.find_text(block, STRANDS, found - 1) is not None:
+            wrong.append("a text of too many rows")
     backend.close()
     if not everything_given_back(device):
         wrong.append("something was not given back")
@@ -99,6 +141,7 @@ def check_all(compiler: HostCompiler) -> int:
             farthest = max(farthest, sampling.period(case.minimum_length))
             most_pages = max(most_pages, len(pages))
             wrong += [f"{case.name}, {sampling}: {text}" for text in differences]
+    wrong += check_texts(compiler)
     print(f"{found} matches in {searches} searches, {len(wrong)} differences")
     print(f"lists of {longest} places, periods of {farthest} bases, {most_pages} parts")
     for line in wrong[:20]:

@@ -20,6 +20,8 @@ from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer import cuda as kmer_search
+from mummergpu.matching.kmer import cuda_text as text_search
+from mummergpu.matching.kmer import device_text
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
@@ -140,9 +142,9 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
     assert set(KERNELS) <= for_trees
-    for_tables = kernels_launched(kmer_search, searching, launches)
+    for_tables = kernels_launched(kmer_search, device_text, searching, launches)
     assert for_tables == kernels_written(KMER_PROGRAM)
-    assert set(kmer_search.KERNELS) <= for_tables
+    assert set(text_search.KmerTextBackend.kernels) <= for_tables
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 

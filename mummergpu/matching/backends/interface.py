@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import Strand
 
@@ -103,4 +104,45 @@ class Backend(Protocol[IndexedPart]):
 
     def close(self) -> None:
         """Wait for running searches, then release all memory."""
+        ...
+
+
+@runtime_checkable
+class TextBackend(Protocol):
+    """A backend that can also make the text of the matches, where these are.
+
+    Attributes
+    ----------
+    makes_text : bool
+        Whether it makes text of the matches on the loaded pages: if not, it must be asked for
+        columns. The loaded pages decide this.
+    """
+
+    @property
+    def makes_text(self) -> bool: ...  # noqa: D102
+
+    def set_format(self, row_format: RowFormat) -> None:
+        """Set the format of the text; the next pages that are loaded follow it."""
+        ...
+
+    def find_text(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> BlockText | None:
+        """Return the text of the MEMs between the loaded pages and a block of queries.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        strands : sequence of Strand
+            The strands of the queries to search.
+        max_rows : int
+            The most rows of the text, on all strands together.
+
+        Returns
+        -------
+        BlockText or None
+            The text, in each query the forward strand first, or None if it has too many rows or
+            bytes: the caller then cuts the block, or asks for columns.
+        """
         ...

@@ -12,8 +12,9 @@ from typing import Any, Generic, TypeVar
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.matching.backends.interface import TextBackend, WorkSizes
 from mummergpu.matching.backends.streaming import STREAMS, StreamingBackend
+from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -141,12 +142,49 @@ class SeveralDevices(Generic[PageType]):
             If the MEMs of a single query do not fit the memory of a device, or a device fails
             or has failed.
         """
-        number = self._take_stream()
-        try:
-            with self._watching(number):
-                return self._backends[number].find_mems(block, strands, max_rows)
-        finally:
-            self._return_stream(number)
+        with self._free_device() as number:
+            return self._backends[number].find_mems(block, strands, max_rows)
+
+    @property
+    def makes_text(self) -> bool:
+        """Whether every device makes text of the matches on the loaded pages."""
+        every = self._backends.values()
+        return all(isinstance(backend, TextBackend) and backend.makes_text for backend in every)
+
+    def set_format(self, row_format: RowFormat) -> None:
+        """Set the format of the text on all devices that make text."""
+        for backend in self._backends.values():
+            if isinstance(backend, TextBackend):
+                backend.set_format(row_format)
+
+    def find_text(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> BlockText | None:
+        """Return the text of the MEMs of a block, as `find_mems` returns their columns.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        strands : sequence of Strand
+            The strands of the queries to search.
+        max_rows : int
+            The most rows of the text, on all strands together.
+
+        Returns
+        -------
+        BlockText or None
+            The text, as for `interface.TextBackend.find_text`.
+
+        Raises
+        ------
+        BackendError
+            If a device fails or has failed.
+        """
+        with self._free_device() as number:
+            backend = self._backends[number]
+            assert isinstance(backend, TextBackend)
+            return backend.find_text(block, strands, max_rows)
 
     def close(self) -> None:
         """Wait for running searches, then free all memory and close all devices.
@@ -173,6 +211,16 @@ class SeveralDevices(Generic[PageType]):
     def _close_backend(self, number: int) -> None:
         with self._naming(number):
             self._backends[number].close()
+
+    @contextmanager
+    def _free_device(self) -> Iterator[int]:
+        """Take a stream for a ``with`` statement; give the number of its device."""
+        number = self._take_stream()
+        try:
+            with self._watching(number):
+                yield number
+        finally:
+            self._return_stream(number)
 
     def _take_stream(self) -> int:
         """Wait for a free stream, and return the device of it: the one with most free streams."""

@@ -52,6 +52,25 @@ class UploadedBlock:
     offsets: int
 
 
+@dataclass(frozen=True)
+class DeviceMems:
+    """The MEMs of a block on one strand, on the device.
+
+    Attributes
+    ----------
+    query_offsets : int
+        The address of the array that says where the rows of each query begin and end.
+    columns : tuple of int
+        The addresses of the query starts, the reference starts and the lengths.
+    count : int
+        The number of MEMs.
+    """
+
+    query_offsets: int
+    columns: tuple[int, int, int]
+    count: int
+
+
 class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     """Searches one block at a time, with its own stream and its own memory.
 

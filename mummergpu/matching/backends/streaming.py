@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import queue
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeVar
 
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Program
@@ -157,15 +158,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             If the MEMs of a single query do not fit the device's memory, the device fails, or
             the backend was closed.
         """
-        searcher = self._idle.get()
-        if searcher is None:
-            self._idle.put(None)
-            raise BackendError("cuda", "the backend is closed")
-        try:
-            with self.device.current():
-                return self._find_in_halves(searcher, block, strands, max_rows)
-        finally:
-            self._idle.put(searcher)
+        with self._idle_searcher() as searcher:
+            return self._find_in_halves(searcher, block, strands, max_rows)
 
     def release_pages(self) -> None:
         """Release the pages and their memory."""
@@ -187,6 +181,19 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         finally:
             if self._pool is not None:
                 self._pool.close()
+
+    @contextmanager
+    def _idle_searcher(self) -> Iterator[StreamSearcher[ContextType, Any]]:
+        """Wait for a searcher that is idle, and make the device current for its work."""
+        searcher = self._idle.get()
+        if searcher is None:
+            self._idle.put(None)
+            raise BackendError("cuda", "the backend is closed")
+        try:
+            with self.device.current():
+                yield searcher
+        finally:
+            self._idle.put(searcher)
 
     def _program(self, source: ProgramSource) -> Program:
         if source not in self._programs:

@@ -15,6 +15,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
+    DeviceMems,
     StreamSearcher,
     UploadedBlock,
 )
@@ -50,7 +51,7 @@ extends a match."""
 
 LONG_QUERY: Final = 1 << 17
 
-KERNELS: Final = (
+KERNELS: Final[tuple[str, ...]] = (
     *("pack_codes", "count_kmer_mems", "count_frequent_kmer_mems"),
     *("write_kmer_mems", "write_frequent_kmer_mems"),
 )
@@ -150,11 +151,13 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         queries = block if strand is Strand.FORWARD else self._reverse(context, block)
         found = []
         for table in context.tables:
-            columns = self._search_part(context, table, queries, max_rows)
-            if columns is None:
+            mems = self._search_part(context, table, queries, max_rows)
+            if mems is None:
                 return None
-            max_rows -= columns.count
-            found.append(columns)
+            max_rows -= mems.count
+            found.append(
+                self._download(queries.count, mems.query_offsets, mems.columns, mems.count)
+            )
         return merge_pages(found)
 
     def _prepare(self, context: KmerSearchContext, block: UploadedBlock) -> PackedQueries:
@@ -208,8 +211,12 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         table: ResidentTable,
         queries: PackedQueries,
         max_rows: int,
-    ) -> MemColumns | None:
-        """Return the MEMs whose first sample occurs in one part of the reference."""
+        set_number: int = 0,
+    ) -> DeviceMems | None:
+        """Return the MEMs whose first sample occurs in one part of the reference.
+
+        They stay in the buffers of the set until the next search that is given its number.
+        """
         buffer = self._workspace.buffer
         program = context.program
         # A block shorter than a k-mer has no samples: the division rounds down.
@@ -245,7 +252,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             )
         offsets = buffer("mem offsets of tiles", 8 * (tiles + 1))
         self._launcher.scan(program, tile_counts, tiles, offsets)
-        query_offsets = buffer("offsets of mems", 8 * (queries.count + 1))
+        query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         self._launcher.launch_on(
             program,
             "offset_query_mems",
@@ -258,7 +265,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         found = self._read_total(offsets, tiles)
         if found > max_rows:
             return None
-        columns = self._columns(0, found)
+        columns = self._columns(set_number, found)
         if found > 0:
             rows = (counts, offsets, *columns, queries.offsets, queries.queries_of_words)
             self._launcher.launch_on(
@@ -269,7 +276,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             )
             if context.period > context.step:
                 self._sort(program, queries.count, query_offsets, columns)
-        return self._download(queries.count, query_offsets, columns, found)
+        return DeviceMems(query_offsets, columns, found)
 
     def _sort(
         self, program: Program, query_count: int, query_offsets: int, columns: tuple[int, ...]

@@ -29,6 +29,9 @@ TILE_BYTES: Final = 8
 COUNT_BYTES: Final = 8
 """The bytes of the number of MEMs of a tile."""
 
+TILE_LINES: Final = WARP_LANES
+"""The lines of text that a warp writes at a time."""
+
 KMER_PROGRAM: Final = ProgramSource(
     "kmer",
     "kmer/program.cu",
@@ -42,6 +45,7 @@ KMER_PROGRAM: Final = ProgramSource(
         ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
         ("TILE_BYTES", TILE_BYTES),
         ("SCAN_COUNT_BYTES", COUNT_BYTES),
+        ("TILE_LINES", TILE_LINES),
     ),
 )
 """The same program for every run; the k-mer search has no policies."""

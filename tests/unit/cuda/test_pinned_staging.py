@@ -88,6 +88,18 @@ def test_arrays_go_in_and_come_out(stream: LazyStream, count: int) -> None:
     assert max(stream.sizes, default=0) <= 64 and sum(stream.sizes) == 2 * expected.nbytes
 
 
+@pytest.mark.parametrize("sizes", [(), (0,), (1, 0, 63, 64, 65), (200, 3, 130), (64, 64, 64)])
+def test_several_arrays_come_out_of_consecutive_bytes(
+    stream: LazyStream, sizes: tuple[int, ...]
+) -> None:
+    way: Any = Staging(PinnedMemory(), stream)  # type: ignore[arg-type]
+    stream.memory[:] = np.arange(stream.memory.size) % 251
+    found = [np.full(size, 7, dtype=np.uint8) for size in sizes]
+    way.copy_out_all(iter(found), 5)
+    joined = np.concatenate([np.empty(0, dtype=np.uint8), *found])
+    assert np.array_equal(joined, stream.memory[5 : 5 + sum(sizes)])
+
+
 def test_one_piece_is_on_its_way_while_another_is_taken_over(stream: LazyStream) -> None:
     way: Any = Staging(PinnedMemory(), stream)  # type: ignore[arg-type]
     stream.memory[:] = np.arange(stream.memory.size) % 251

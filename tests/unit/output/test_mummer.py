@@ -397,3 +397,43 @@ def read_back(
                 query_start = queries[len(rows[strand]) - 1][1] - int(position)
             rows[strand][-1].append((query_start, first + int(start) - 1, int(length)))
     return {strand: make_columns(of_strand) for strand, of_strand in rows.items()}
+
+
+def test_what_backends_make_text_by_is_what_the_formatter_has() -> None:
+    records = [(b"one", b"ACGT"), (b"", b"A"), (b"longer", b"")]
+    given = MummerFormatter(
+        make_reference(records), TextStyle(True, False, True), piece_bytes=99
+    ).row_format()
+    assert given is not None
+    assert given.record_starts.tolist() == [0, 5, 7]
+    assert given.record_names.tobytes() == b"onelonger"
+    assert given.record_name_offsets.tolist() == [0, 3, 3, 9]
+    # Two blanks before the longest name, and two after it.
+    assert given.head_bytes == 2 + 6 + 2
+    assert given.forward_coordinates and given.show_query_lengths
+    assert given.piece_bytes == 99
+
+
+@pytest.mark.parametrize(("four", "bytes_before"), [(False, 0), (True, 4)])
+def test_a_name_of_no_bytes_has_blanks_around_it(four: bool, bytes_before: int) -> None:
+    style = TextStyle(four_columns=four)
+    given = MummerFormatter(make_reference([(b"", b"ACGT")]), style).row_format()
+    assert given is not None and given.head_bytes == bytes_before
+
+
+def test_sequences_are_the_formatters_work() -> None:
+    style = TextStyle(show_sequences=True)
+    assert MummerFormatter(make_reference([(b"r", b"ACGT")]), style).row_format() is None
+
+
+def test_pieces_for_backends_are_used_again() -> None:
+    formatter = MummerFormatter(make_reference([(b"r", b"ACGT")]), TextStyle(), piece_bytes=100)
+    given = formatter.row_format()
+    assert given is not None
+    pieces = [given.new_piece(100), given.new_piece(7)]
+    assert [piece.size for piece in pieces] == [100, 7]
+    places = {piece.ctypes.data for piece in pieces}
+    for piece in pieces:
+        formatter.take_back(piece)
+    del pieces, piece
+    assert {given.new_piece(size).ctypes.data for size in (50, 1)} <= places

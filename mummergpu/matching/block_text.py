@@ -1,0 +1,79 @@
+"""Text that a backend makes of the matches of a block, in place of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+TextArray = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class RowFormat:
+    """What a backend must know to write headers and rows as the formatter of the output does.
+
+    Attributes
+    ----------
+    record_starts : ndarray, dtype=int64, shape=(n_records,)
+        Where each record begins in the joined reference.
+    buckets : ndarray, dtype=int32
+        The last record that starts at or before each bucket of positions, and one bucket more.
+    bucket_shift : int
+        The binary logarithm of the positions in a bucket.
+    record_names : ndarray, dtype=uint8
+        The names of the records, one after the other.
+    record_name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
+        Where each name begins, and where the last one ends.
+    head_bytes : int
+        The bytes before the numbers of a row: the record's name and the blanks around it, or 0
+        if rows have no names.
+    forward_coordinates : bool
+        Whether query positions of reverse matches are given on the forward strand.
+    show_query_lengths : bool
+        Whether headers end with the length of the query.
+    piece_bytes : int
+        The most bytes of a piece of text.
+    new_piece : callable
+        Returns an array for a piece of the given size, at most `piece_bytes`; any thread may call
+        it.
+    """
+
+    record_starts: npt.NDArray[np.int64]
+    buckets: npt.NDArray[np.int32]
+    bucket_shift: int
+    record_names: TextArray
+    record_name_offsets: npt.NDArray[np.int64]
+    head_bytes: int
+    forward_coordinates: bool
+    show_query_lengths: bool
+    piece_bytes: int
+    new_piece: Callable[[int], TextArray]
+
+
+@dataclass(frozen=True)
+class BlockText:
+    """The text of a block's matches.
+
+    Attributes
+    ----------
+    pieces : sequence of ndarray, dtype=uint8
+        The text, from one piece to the next; a line may lie in two pieces.
+    count : int
+        The number of matches.
+    """
+
+    pieces: Sequence[TextArray]
+    count: int
+
+    @property
+    def size(self) -> int:
+        """The bytes of the text."""
+        return sum(piece.size for piece in self.pieces)
+
+
+def join_texts(one: BlockText, other: BlockText) -> BlockText:
+    """Append the text of a block to that of the block before it."""
+    return BlockText([*one.pieces, *other.pieces], one.count + other.count)

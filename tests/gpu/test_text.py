@@ -1,0 +1,86 @@
+"""The text that a device makes is that of the host: of awkward lines, and of very many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.text_cases import (
+    BOTH,
+    STYLES,
+    TEXT_CASES,
+    TextCase,
+    awkward_names,
+    named_block,
+    named_reference,
+    text_of_device,
+)
+
+from mummergpu.cuda.device import Device
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer.device_text import WINDOW_BYTES
+from mummergpu.output.mummer import MummerFormatter
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def device(cuda_device: None) -> Iterator[Device]:
+    from mummergpu.cuda.pycuda_device import PycudaDevice
+
+    found = PycudaDevice(0)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
+    folder: Path = tmp_path_factory.mktemp("kernels")
+    return KernelCache(folder, print)
+
+
+def check(device: Device, cache: KernelCache, case: TextCase, number: int) -> int:
+    style = STYLES[number % len(STYLES)]
+    formatter = MummerFormatter(case.reference, style)
+    text = text_of_device(device, cache, formatter, case.block, case.columns)
+    # Not compared by pytest, which would look for the difference for minutes.
+    is_same = text == case.text(style)
+    assert is_same, (case.name, style)
+    return len(text)
+
+
+@pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
+def test_awkward_lines_are_those_of_the_host(
+    device: Device, cache: KernelCache, case: TextCase
+) -> None:
+    for number in range(len(STYLES)):
+        check(device, cache, case, number)
+
+
+@pytest.mark.parametrize("record_count", [1, 2000])
+def test_many_lines_are_those_of_the_host(
+    device: Device, cache: KernelCache, record_count: int
+) -> None:
+    """Lines of several windows; most of the queries have few rows, and one has very many."""
+    random = np.random.default_rng(record_count)
+    reference = named_reference([b"r%d" % n for n in range(record_count)], [60_000] * record_count)
+    queries = 100_000
+    columns = {}
+    for strand in BOTH:
+        counts = random.integers(0, 20, queries)
+        counts[queries // 2] = 500_000
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        rows = int(offsets[-1])
+        columns[strand] = MemColumns(
+            offsets,
+            random.integers(0, 100, rows),
+            random.integers(0, reference.codes.size, rows),
+            random.integers(1, 1 << random.integers(1, 40), rows),
+        )
+    block = named_block(awkward_names(queries), [120] * queries)
+    case = TextCase("many", reference, block, columns)
+    for number in (0, 7):
+        assert check(device, cache, case, number) > 2 * WINDOW_BYTES

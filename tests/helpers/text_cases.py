@@ -1,0 +1,203 @@
+"""Matches that are awkward to write as text, and the device's text of any matches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from mummergpu.cuda.device import Device
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.backends.stream_searcher import DeviceMems
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.matching.kmer.cuda_text import KmerTextBackend, KmerTextSearcher
+from mummergpu.output.mummer import PIECE_BYTES, MummerFormatter, TextStyle
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand, with_margins
+
+Row = tuple[int, int, int]
+"""Query start, reference start in the joined reference, length; 0-based."""
+
+STYLES = [TextStyle(*flags) for flags in product((False, True), repeat=3)]
+BOTH = (Strand.FORWARD, Strand.REVERSE)
+
+
+@dataclass(frozen=True)
+class TextCase:
+    """A reference without bases, queries without bases, and matches between them."""
+
+    name: str
+    reference: Reference
+    block: QueryBlock
+    columns: dict[Strand, MemColumns]
+
+    def text(self, style: TextStyle) -> bytes:
+        """The text of the host."""
+        pieces = MummerFormatter(self.reference, style).format_block(self.block, self.columns)
+        return b"".join(piece.tobytes() for piece in pieces)
+
+
+def named_reference(names: Sequence[bytes], lengths: Sequence[int]) -> Reference:
+    starts = np.concatenate(([0], np.cumsum(np.add(lengths, 1))[:-1])).astype(np.int64)
+    # One byte in the place of all bases, which the text does not depend on.
+    codes = np.broadcast_to(np.zeros(1, dtype=np.uint8), (int(sum(lengths)) + len(lengths) - 1,))
+    return Reference("r.fa", codes, starts, np.array(lengths, dtype=np.int64), tuple(names))
+
+
+def named_block(names: Sequence[bytes], lengths: Sequence[int]) -> QueryBlock:
+    return with_names(
+        QueryBlock(
+            0,
+            with_margins(np.zeros(0, dtype=np.uint8)),
+            np.cumsum([0, *lengths], dtype=np.int64),
+            np.empty(0, dtype=np.uint8),
+            np.empty(0, dtype=np.int64),
+        ),
+        names,
+    )
+
+
+def with_names(block: QueryBlock, names: Sequence[bytes]) -> QueryBlock:
+    """The same queries with names."""
+    offsets = np.cumsum([0, *map(len, names)], dtype=np.int64)
+    text = np.frombuffer(bytearray(b"".join(names)), dtype=np.uint8)
+    return QueryBlock(block.index, block.padded_codes, block.offsets, text, offsets)
+
+
+def awkward_names(count: int) -> list[bytes]:
+    """Names of any length, none and long ones among them."""
+    lengths = (4, 0, 1, 17, 300, 6)
+    return [(b"name_%d_" % number * 80)[: lengths[number % 6]] for number in range(count)]
+
+
+def columns_of(rows: Sequence[Sequence[Row]]) -> MemColumns:
+    flat = np.array([row for each in rows for row in each], dtype=np.int64).reshape(-1, 3)
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return MemColumns(offsets, *(np.ascontiguousarray(column) for column in flat.T))
+
+
+def awkwardly_named(block: QueryBlock) -> QueryBlock:
+    """The same queries with names of any length."""
+    return with_names(block, awkward_names(block.query_count))
+
+
+def _random_case(seed: int) -> TextCase:
+    random = np.random.default_rng(seed)
+    record_count = (1, 2, 7, 300)[seed % 4]
+    lengths = random.choice([0, 1, 9, 2000], record_count).tolist()
+    lengths[-1] = 40_000
+    reference = named_reference(awkward_names(record_count), lengths)
+    query_count = (1, 33, 200)[seed % 3]
+    query_lengths = random.choice([0, 1, 30, 70_000], query_count).tolist()
+    columns = {}
+    for strand in (BOTH, BOTH[:1], BOTH[1:])[seed // 2 % 3]:
+        rows: list[list[Row]] = []
+        for length in query_lengths:
+            count = int(random.choice([0, 0, 1, 3, 40])) if length else 0
+            query_starts = random.integers(0, max(length, 1), count)
+            starts = random.integers(0, reference.codes.size, count)
+            pairs = zip(query_starts.tolist(), starts.tolist(), strict=True)
+            rows.append([(query_start, start, 5) for query_start, start in pairs])
+        columns[strand] = columns_of(rows)
+    block = named_block(awkward_names(query_count), query_lengths)
+    return TextCase(f"random {seed}", reference, block, columns)
+
+
+def _number_case(name: str, record_names: Sequence[bytes]) -> TextCase:
+    """Numbers of up to 13 digits, and around powers of ten and of two."""
+    numbers = sorted(
+        {1, 2, 123_456_789_012, 1 << 31, (1 << 31) - 1, 1 << 32, (1 << 32) + 1}
+        | {10**exponent + more for exponent in range(1, 13) for more in (-1, 0, 1)}
+    )
+    largest = 2 * numbers[-1]
+    lengths = [1] * (len(record_names) - 1) + [largest]
+    reference = named_reference(record_names, lengths)
+    first = int(reference.record_starts[-1])
+    rows = [(one - 1, first + other - 1, one) for one in numbers for other in numbers[::7]]
+    rows += [(other - 1, first + one - 1, 9) for one in numbers for other in numbers[::7]]
+    columns = {strand: columns_of([rows]) for strand in BOTH}
+    return TextCase(name, reference, named_block([b"q"], [largest]), columns)
+
+
+def _simple_case(
+    name: str,
+    record_names: Sequence[bytes],
+    query_names: Sequence[bytes],
+    rows_of_query: int,
+) -> TextCase:
+    reference = named_reference(record_names, [1000] * len(record_names))
+    rows = [
+        [(row, (row + query) % reference.codes.size, 7 + row) for row in range(rows_of_query)]
+        for query in range(len(query_names))
+    ]
+    columns = {strand: columns_of(rows) for strand in BOTH}
+    return TextCase(name, reference, named_block(query_names, [500] * len(query_names)), columns)
+
+
+def _text_cases() -> list[TextCase]:
+    # A line of up to 4,080 bytes is put together in shared memory.
+    near = [b"n" * length for length in (*range(4058, 4084), 1500, 1500, 1500, 5000, 9000, 3)]
+    return [
+        *(_random_case(seed) for seed in range(12)),
+        _number_case("numbers", [b"r"]),
+        _number_case("numbers of many records", [b"one", b"", b"of_a_longer_name"]),
+        _simple_case("no queries", [b"r"], [], 0),
+        _simple_case("no matches", [b"r"], awkward_names(70), 0),
+        _simple_case("many rows of a query", [b"r"], [b"a", b"b"], 400),
+        _simple_case("long names of queries", [b"r", b"s"], near, 2),
+        _simple_case("long names of records", near, [b"a", b""], 40),
+        _simple_case("longest names of records", [b"m" * 7000, b"m" * 5], [b"a", b"b"], 3),
+        _simple_case("a name of no bytes", [b""], [b""], 1),
+        _simple_case("a tile of lines", [b"r"], [b"a"], 15),
+    ]
+
+
+TEXT_CASES = _text_cases()
+
+
+def text_of_device(
+    device: Device,
+    cache: Any,
+    formatter: MummerFormatter,
+    block: QueryBlock,
+    columns: Mapping[Strand, MemColumns],
+) -> bytes:
+    """The text that a device makes of any columns."""
+    backend = KmerTextBackend(device, cache, Stats(), lambda line: None)
+    row_format = formatter.row_format()
+    assert row_format is not None
+    try:
+        with device.current():
+            program = backend._program(KMER_PROGRAM)
+            resident = backend._place_format(row_format)
+            searcher = backend._searchers[0]
+            assert resident is not None and isinstance(searcher, KmerTextSearcher)
+            found = {
+                strand: DeviceMems(
+                    backend._place(each.offsets),
+                    (
+                        backend._place(each.query_starts),
+                        backend._place(each.reference_starts),
+                        backend._place(each.lengths),
+                    ),
+                    each.count,
+                )
+                for strand, each in columns.items()
+            }
+            offsets = backend._place(block.offsets)
+            backend._stream.synchronize()
+            text = searcher._text_maker.make(program, resident, block, offsets, found)
+            searcher._launcher.forget()
+            assert text is not None
+            assert text.count == sum(each.count for each in columns.values())
+            assert all(piece.size <= PIECE_BYTES for piece in text.pieces)
+            whole = b"".join(piece.tobytes() for piece in text.pieces)
+            assert text.size == len(whole)
+            return whole
+    finally:
+        backend.close()

@@ -1,0 +1,220 @@
+"""The kernels that make text, on the host, beside the text of the host's own formatter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from helpers.host_device import HostDevice
+from helpers.kmer_cases import tables_of
+from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
+from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
+from helpers.text_cases import (
+    STYLES,
+    TEXT_CASES,
+    TextCase,
+    awkwardly_named,
+    columns_of,
+    text_of_device,
+)
+from helpers.trees import reference_of
+from helpers.watched_device import WatchedCompiler, WatchedDevice
+
+from mummergpu.cuda.pool import DevicePool
+from mummergpu.errors import BackendError
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.block_text import BlockText
+from mummergpu.matching.kmer import cuda_text, device_text
+from mummergpu.matching.kmer.cuda_text import KmerTextBackend
+from mummergpu.output.mummer import MummerFormatter, TextStyle
+from mummergpu.runtime.stats import Stats
+
+WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
+
+
+@pytest.fixture(scope="module")
+def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
+    return WatchedCompiler(library_folder)
+
+
+@pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
+def test_the_device_makes_the_text_of_the_host(compiler: WatchedCompiler, case: TextCase) -> None:
+    for number, style in enumerate(STYLES):
+        expected = case.text(style)
+        # One warp, some, or more than there are tiles.
+        device = HostDevice(1 << 32, (1, 3, 100_000)[number % 3])
+        formatter = MummerFormatter(case.reference, style)
+        text = text_of_device(device, compiler, formatter, case.block, case.columns)
+        assert text == expected, style
+        assert not device.buffers
+
+
+@pytest.mark.parametrize("window_bytes", [1, 1000, 1 << 12, 70_001])
+@pytest.mark.parametrize("piece_bytes", [1, 999, 1 << 14])
+def test_windows_and_pieces_of_any_size_join_to_the_whole(
+    compiler: WatchedCompiler,
+    monkeypatch: pytest.MonkeyPatch,
+    window_bytes: int,
+    piece_bytes: int,
+) -> None:
+    monkeypatch.setattr(device_text, "WINDOW_BYTES", window_bytes)
+    case = TEXT_CASES[1]
+    formatter = MummerFormatter(case.reference, STYLES[-1], piece_bytes)
+    device = HostDevice()
+    text = text_of_device(device, compiler, formatter, case.block, case.columns)
+    assert text == case.text(STYLES[-1])
+    assert (device.launches.count("write_text") > 1) == (window_bytes < len(text))
+
+
+Open = Callable[..., tuple[OpenedBackend[KmerTextBackend], Callable[..., bytes]]]
+
+
+@pytest.fixture
+def opened(compiler: WatchedCompiler) -> Iterator[Open]:
+    """Opens backends with a case loaded, each with the host's text; closes them."""
+    every: list[OpenedBackend[KmerTextBackend]] = []
+
+    def open_backend(
+        case: SearchCase, style: TextStyle = STYLES[-1], memory: int | None = None
+    ) -> tuple[OpenedBackend[KmerTextBackend], Callable[..., bytes]]:
+        device, stats, notices = WatchedDevice(), Stats(), list[str]()
+        pool = DevicePool(lambda number: device)
+        backend = KmerTextBackend(
+            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+        )
+        formatter = MummerFormatter(reference_of(list(case.records)), style)
+        row_format = formatter.row_format()
+        assert row_format is not None
+        backend.set_format(row_format)
+        backend.load_pages(tables_of(case, KmerSampling(3)), case.minimum_length)
+        every.append(OpenedBackend(backend, device, stats, notices))
+
+        def expected(block: QueryBlock) -> bytes:
+            rows = {strand: columns_of(case.expected(strand)) for strand in STRANDS}
+            return b"".join(piece.tobytes() for piece in formatter.format_block(block, rows))
+
+        return every[-1], expected
+
+    yield open_backend
+    close_all(every)
+
+
+def joined(text: BlockText | None) -> bytes:
+    assert text is not None
+    return b"".join(piece.tobytes() for piece in text.pieces)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_search_returns_the_text_of_its_matches(opened: Open, style: TextStyle) -> None:
+    given, expected = opened(WHOLE, style)
+    block = awkwardly_named(WHOLE.block())
+    assert given.backend.makes_text
+    found = given.backend.find_text(block, STRANDS, ANY)
+    assert found is not None
+    count = sum(len(rows) for strand in STRANDS for rows in WHOLE.expected(strand))
+    assert joined(found) == expected(block) and found.count == count
+    # The order of the strands that are asked for does not matter.
+    assert joined(given.backend.find_text(block, STRANDS[::-1], count)) == expected(block)
+    for most in (0, 1, count // 2, count - 1):
+        assert given.backend.find_text(block, STRANDS, most) is None
+
+
+def test_every_launch_and_byte_of_a_text_is_accounted_for(opened: Open) -> None:
+    given, _ = opened(WHOLE)
+    block = awkwardly_named(WHOLE.block())
+    given.device.launches.clear()
+    before = dict(given.stats.bytes)
+    text = joined(given.backend.find_text(block, STRANDS, ANY))
+    launches = {name: kernel.launches for name, kernel in given.stats.kernels.items()}
+    used = {name: count for name, count in launches.items() if count > 0}
+    assert Counter(given.device.launches) == used
+    assert used["count_text"] == used["write_text"] == 1
+    assert given.stats.stages["text_kernel"].count == 2
+    assert given.stats.stages["kmer_kernel"].count == sum(used.values()) - 2
+    # Two strands have two headers for each query.
+    tiles = -(-text.count(b"\n") // 32)
+    assert given.stats.bytes["from_device"] == len(text) + 8 * (tiles + 1)
+    sent = given.stats.bytes["to_device"] - before["to_device"]
+    names = block.names.nbytes + block.name_offsets.nbytes
+    assert sent == block.codes.nbytes + block.offsets.nbytes + names
+    for kernel in KmerTextBackend.kernels:
+        assert given.stats.kernels[kernel].resources["registers"] == 1
+
+
+def test_pages_decide_whether_there_is_text(opened: Open) -> None:
+    given, _ = opened(WHOLE)
+    whole = tables_of(WHOLE, KmerSampling(3))
+    parts = tables_of(GENOME, KmerSampling(3))
+    assert given.backend.makes_text and len(parts) > 1
+    for pages in (parts, whole, parts[:2], parts[:1]):
+        given.backend.load_pages(pages, WHOLE.minimum_length)
+        assert given.backend.makes_text == (len(pages) == 1)
+    given.backend.release_pages()
+    assert not given.backend.makes_text
+
+
+def test_names_that_do_not_fit_leave_the_search_with_columns(opened: Open) -> None:
+    given, _ = opened(WHOLE)
+    pages = tables_of(WHOLE, KmerSampling(3))
+    with refused(given.device, lambda number, size: False):
+        given.backend.load_pages(pages, WHOLE.minimum_length)
+        requests = given.device.requests
+    # The last four are those of the records.
+    for wanted in range(requests - 3, requests + 1):
+        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
+            given.backend.load_pages(pages, WHOLE.minimum_length)
+        assert not given.backend.makes_text
+        assert given.find(WHOLE.block()) == WHOLE.expected(STRANDS[0])
+
+
+def test_any_request_may_be_refused_and_no_text_is_lost(opened: Open) -> None:
+    given, expected = opened(WHOLE)
+    block = awkwardly_named(WHOLE.block())
+    text = expected(block)
+    with refused(given.device, lambda number, size: False):
+        assert joined(given.backend.find_text(block, STRANDS, ANY)) == text
+        requests = given.device.requests
+    assert requests > 20
+    for searcher in given.backend._searchers:
+        searcher.release()
+    for wanted in range(1, requests + 1):
+        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
+            assert joined(given.backend.find_text(block, STRANDS, ANY)) == text
+        for searcher in given.backend._searchers:
+            searcher.release()
+    assert given.halved == [13] * requests
+    assert given.device.refusals == requests
+
+
+def test_blocks_that_do_not_fit_are_halved_and_a_query_that_does_not_has_no_text(
+    opened: Open, small_blocks: int
+) -> None:
+    given, expected = opened(REPEATS, memory=small_blocks)
+    block = awkwardly_named(REPEATS.block())
+    assert joined(given.backend.find_text(block, STRANDS, ANY)) == expected(block)
+    assert given.halved[0] == 16
+    long = SearchCase("long", REPEATS.records, ("A" * 3000,), 5)
+    assert given.backend.find_text(awkwardly_named(long.block()), STRANDS, ANY) is None
+
+
+def test_halves_that_are_too_long_together_are_no_text(
+    opened: Open, small_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, expected = opened(REPEATS, memory=small_blocks)
+    block = awkwardly_named(REPEATS.block())
+    size = len(expected(block))
+    for limit in (size - 1, size):
+        monkeypatch.setattr(cuda_text, "MOST_TEXT_BYTES", limit)
+        found = given.backend.find_text(block, STRANDS, ANY)
+        assert (found is None) == (limit < size)
+    assert given.halved
+
+
+def test_a_closed_backend_makes_no_text(opened: Open) -> None:
+    given, _ = opened(WHOLE)
+    given.backend.close()
+    with pytest.raises(BackendError, match="the backend is closed"):
+        given.backend.find_text(WHOLE.block(), STRANDS, ANY)
