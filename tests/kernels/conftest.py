@@ -12,6 +12,7 @@ from helpers.host_libraries import host_compiler, prune
 
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.kmer.cuda_text import KmerTextBackend
 
 HERE = Path(__file__).resolve().parent
 
@@ -70,3 +71,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
     monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
     return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
+
+
+@pytest.fixture(autouse=True)
+def text_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the device make text, which it does not do by default."""
+    monkeypatch.setattr(KmerTextBackend, "may_make_text", True)
