@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
+from mummergpu.index.kmer_order import order_long_lists
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
@@ -223,8 +224,11 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         if self.file is not None:
             self.file.bring_in(group)
         loaded = []
+        period = self.sampling.period(self.search_length)
         for page in group:
-            loaded.append(self._load_page(page, work))
+            with_table = self._load_page(page, work)
+            with work.stats.stage("table_construction"):
+                loaded.append(order_long_lists(with_table, period, work.executor.map))
             work.page_is_ready()
         return loaded
 
