@@ -14,6 +14,8 @@ its use: the table's offsets, then its positions, then the reference.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -22,8 +24,8 @@ import numpy.typing as npt
 from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
-from mummergpu.index.kmer_table import PositionArray
-from mummergpu.input.queries import OffsetArray
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
+from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
@@ -36,7 +38,7 @@ from mummergpu.matching.kmer.cpu_samples import (
 from mummergpu.matching.row_order import LEFT_BITS, sort_rows_of_queries
 from mummergpu.runtime.jit import jit_without_refcounts, prefetch
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.sequence.extension import kmer_at
 
 BATCH: Final = 64
@@ -60,11 +62,23 @@ stay in the caches."""
 LEAST_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
-QUERY, SAMPLE, FILLED = 0, 1, 2
+QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
 """The elements of the state that the kernel keeps when it stops because the rows are full."""
 
 ROWS_FULL, DONE, DAMAGED = 0, 1, 2
 """The reasons why the kernel stops."""
+
+
+class _Found(threading.local):
+    """What a thread has found in its block besides MEMs.
+
+    Attributes
+    ----------
+    skipped : int
+        The samples whose k-mers are too frequent.
+    """
+
+    skipped = 0
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
@@ -79,6 +93,18 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
+        self._found = _Found()
+
+    def find_mems(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs of a block (`page_by_page`); count the samples that were skipped."""
+        self._found.skipped = 0
+        found = super().find_mems(block, strands, max_rows)
+        # Without a result, the block is searched again in parts.
+        if found is not None and self._found.skipped:
+            self.stats.add(skipped_lookups=self._found.skipped)
+        return found
 
     def _search_page(
         self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
@@ -91,9 +117,12 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
     ) -> MemColumns | None:
         """Return the MEMs whose first sample occurs in one part of the reference."""
         table, sampling = indexed.table, indexed.table.sampling
-        period = sampling.period(self.minimum_length)
+        period = indexed.period(self.minimum_length)
+        most_occurrences = indexed.most_occurrences
+        if most_occurrences is None:
+            most_occurrences = MAXIMUM_TABLE_BASES
         counts = np.zeros(offsets.size, dtype=np.int64)
-        state = np.zeros(3, dtype=np.int64)
+        state = np.zeros(4, dtype=np.int64)
         batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
         # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
         room = LEAST_ROOM + int(1.25 * self._rows_per_base * offsets[-1])
@@ -108,9 +137,10 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
                 padded_codes,
                 offsets,
                 self.minimum_length,
-                sampling.query_step(self.minimum_length),
+                indexed.query_step(self.minimum_length),
                 period,
                 table.longest_whole(period),
+                most_occurrences,
                 batch,
                 state,
                 counts[1:],
@@ -127,6 +157,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             for column, larger_column in zip(rows, larger, strict=True):
                 larger_column[:filled] = column[:filled]
             rows = larger
+        self._found.skipped += int(state[SKIPPED])
         filled = int(state[FILLED])
         self._rows_per_base = filled / max(1, int(offsets[-1]))
         np.cumsum(counts, out=counts)
@@ -149,6 +180,7 @@ def kmer_kernel(
     step: int,
     period: int,
     longest_whole: int,
+    most_occurrences: int,
     batch: npt.NDArray[np.int64],
     state: npt.NDArray[np.int64],
     counts: OffsetArray,
@@ -171,11 +203,14 @@ def kmer_kernel(
         of a MEM to the next (`kmer_sampling`), in bases.
     longest_whole : int
         The most positions of a list of which nothing is skipped (`KmerTable.longest_whole`).
+    most_occurrences : int
+        Samples with longer lists are skipped.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
         Scratch memory.
-    state : ndarray, dtype=int64, shape=(3,)
-        The query of the next sample, its position in `codes` without the margin, and the number
-        of filled rows. Zeros before the first call; each call updates them.
+    state : ndarray, dtype=int64, shape=(4,)
+        The query of the next sample, its position in `codes` without the margin, the number of
+        filled rows, and the number of skipped samples. Zeros before the first call; each call
+        updates them.
     counts : ndarray, dtype=int64, shape=(n_queries,)
         Output: the number of matches of each query is added to its element.
     rows : tuple of ndarray, dtype=int64
@@ -209,6 +244,9 @@ def kmer_kernel(
         if not find_lists(table_offsets, positions, part_begin, reference, batch, size):
             return DAMAGED
         for sample in range(size):
+            if batch[sample, 3] - batch[sample, 2] > most_occurrences:
+                state[SKIPPED] += 1
+                continue
             row = extend_sample(
                 positions, last_position, kmer_length, part_begin, reference, codes, offsets,
                 minimum_length, period, longest_whole, batch, sample, filled, rows,
