@@ -19,7 +19,7 @@ from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
 
-GATHERED_NODES: Final = 1 << 12
+GATHERED_NODES: Final = 1 << 10
 """The nodes whose leaves are kept at once; a power of two."""
 
 GATHERED_NUMBERS: Final = BREAK + 3
