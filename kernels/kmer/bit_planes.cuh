@@ -65,6 +65,12 @@ __device__ __forceinline__ uint32 mismatches(const BitPlanes& one, const BitPlan
     return (one.low ^ other.low) | (one.high ^ other.high) | one.breaks | other.breaks;
 }
 
+// Return the code of one of 32 bases. The code of a break is larger than those of the bases.
+__device__ __forceinline__ uint32 code_of(const BitPlanes& bases, uint32 base) {
+    const uint32 code = (bases.low >> base & 1) | (bases.high >> base & 1) << 1;
+    return bases.breaks >> base & 1 ? BREAK : code;
+}
+
 // Return a 16-bit number with a zero inserted above each of its bits.
 __device__ __forceinline__ uint32 spread_bits(uint32 number) {
     number = (number | number << 8) & 0x00FF00FFu;

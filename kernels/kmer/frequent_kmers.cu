@@ -1,5 +1,8 @@
 // Searches the samples whose k-mers occur often: a block of threads works on each.
 //
+// Lists of more than `Table::longest_whole` occurrences are sorted by the bases before each. Those
+// that extend a sample to the left by a period or more lie side by side, and are skipped at once.
+//
 // The kernels read a table, and the queries and the reference as bit planes; they write MEMs as
 // columns.
 #pragma once
@@ -9,6 +12,68 @@
 
 // The compiler limits registers so that this many blocks fit on a multiprocessor at once.
 constexpr uint32 FREQUENT_KMER_BLOCKS = 4;
+
+// The occurrences of a sample that an earlier sample extends too, as indices of `Table::positions`.
+struct Skipped {
+    uint32 begin;
+    uint32 end;
+};
+
+// Return the first place in a sorted list at which the bases before the occurrence come after those
+// before the sample, or, unless `behind_equal`, are the same for a whole period.
+__device__ __forceinline__ uint32 place_by_bases(const Samples& samples, const Table& table,
+                                                 const Sample& sample, uint32 low,
+                                                 bool behind_equal) {
+    const long long query = static_cast<long long>(sample.position);
+    uint32 high = sample.list_end;
+    while (low < high) {
+        const uint32 middle = low + (high - low) / 2;
+        const long long reference =
+            static_cast<long long>(table.part_begin + __ldg(table.positions + middle));
+        bool is_before = behind_equal;
+        for (uint32 left = 0; left < samples.period; left += WORD_BASES) {
+            const BitPlanes mine = load_query_flanks(samples.queries, query - left).left;
+            const BitPlanes there = load_flanks(table.reference, reference - left).left;
+            const uint32 different = mismatches(mine, there);
+            if (different != 0) {
+                const uint32 equal = __clz(different);
+                if (left + equal < samples.period) {
+                    const uint32 base = WORD_BASES - 1 - equal;
+                    is_before = code_of(there, base) < code_of(mine, base);
+                }
+                break;
+            }
+        }
+        if (is_before) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Return the occurrences of a sample to skip, which are none if its list is not sorted.
+__device__ __forceinline__ Skipped find_skipped(const Samples& samples, const Table& table,
+                                                const Sample& sample) {
+    if (occurrence_count(sample) <= table.longest_whole) {
+        return {sample.list_end, sample.list_end};
+    }
+    const uint32 begin = place_by_bases(samples, table, sample, sample.list_begin, false);
+    return {begin, place_by_bases(samples, table, sample, begin, true)};
+}
+
+// Return the number of occurrences that are left.
+__device__ __forceinline__ uint32 count_left(const Sample& sample, const Skipped& skipped) {
+    return occurrence_count(sample) - (skipped.end - skipped.begin);
+}
+
+// Return the index of an occurrence in `Table::positions`, from its number among those left.
+__device__ __forceinline__ uint32 index_of(const Sample& sample, const Skipped& skipped,
+                                           uint32 number) {
+    const uint32 index = sample.list_begin + number;
+    return index < skipped.begin ? index : index + (skipped.end - skipped.begin);
+}
 
 // Count the MEMs of the listed samples.
 //
@@ -28,10 +93,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
     __shared__ uint64 shared[BLOCK_THREADS];
     for (uint32 item = blockIdx.x; item < *frequent_count; item += gridDim.x) {
         const Sample sample = load_sample(samples, table, frequent_samples[item]);
+        const Skipped skipped = find_skipped(samples, table, sample);
+        const uint32 occurrences = count_left(sample, skipped);
         uint64 count = 0;
-        for (uint32 number = threadIdx.x; number < occurrence_count(sample);
-             number += blockDim.x) {
-            count += extend(samples, table, sample, sample.list_begin + number).length > 0;
+        for (uint32 number = threadIdx.x; number < occurrences; number += blockDim.x) {
+            const uint32 index = index_of(sample, skipped, number);
+            count += extend(samples, table, sample, index).length > 0;
         }
         uint64 total;
         block_exclusive_sum(count, shared, total);
@@ -68,13 +135,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
         const uint64 begin = mems_before(tile_offsets, counts, sample_number);
         const Sample sample = load_sample(samples, table, sample_number);
         const uint64 start = sample.position - query_begin_at(rows, sample.position);
+        const Skipped skipped = find_skipped(samples, table, sample);
+        const uint32 occurrences = count_left(sample, skipped);
         uint64 row = begin;
-        for (uint32 first = 0; first < occurrence_count(sample); first += blockDim.x) {
+        for (uint32 first = 0; first < occurrences; first += blockDim.x) {
             const uint32 number = first + threadIdx.x;
             Extension found;
             found.length = 0;
-            if (number < occurrence_count(sample)) {
-                found = extend(samples, table, sample, sample.list_begin + number);
+            if (number < occurrences) {
+                found = extend(samples, table, sample, index_of(sample, skipped, number));
             }
             uint64 total;
             const uint64 before =
@@ -85,8 +154,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
             row += total;
         }
         __syncthreads();
-        // With a period of one base, a sample's MEMs share a query start and are sorted already.
-        if (samples.period > 1) {
+        // With a period of one base, the MEMs of an ascending list are sorted already.
+        if (samples.period > 1 || occurrence_count(sample) > table.longest_whole) {
             sort_by_block<true>(rows.mems, begin, count);
         }
     }

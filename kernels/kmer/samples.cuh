@@ -10,6 +10,7 @@ struct Table {
     uint64 part_begin;           // the part's first base, as a position in the joined reference
     const BitPlanes* reference;  // the joined reference
     uint32 kmer_length;          // in bases
+    uint32 longest_whole;        // longer lists are sorted by the bases before each occurrence
 };
 
 // The samples: the k-mers at every `step`-th position of a block of queries.
@@ -19,6 +20,7 @@ struct Samples {
     uint32 step;               // the bases from one sample to the next
     uint32 period;             // the bases from one pair of a MEM to the next
     uint32 minimum_length;     // the fewest bases of a MEM
+    uint32 most_occurrences;   // samples whose k-mers occur more often are skipped
 };
 
 // A k-mer of the queries and its occurrences.
@@ -27,6 +29,7 @@ struct Sample {
     Flanks flanks;      // the bases around the position
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
+    bool is_skipped;    // whether the k-mer has more occurrences than are searched
 };
 
 // A sample extended at one occurrence.
@@ -36,7 +39,8 @@ struct Extension {
     uint32 length;      // of the whole match; 0 if it is no MEM or an earlier sample finds it
 };
 
-// Return a sample with the occurrences of its k-mer. A k-mer with a break has no occurrences.
+// Return a sample with the occurrences of its k-mer. A k-mer with a break has no occurrences, and
+// those of a skipped sample are left out.
 __device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
                                               uint64 number) {
     Sample sample;
@@ -44,11 +48,16 @@ __device__ __forceinline__ Sample load_sample(const Samples& samples, const Tabl
     sample.flanks =
         load_query_flanks(samples.queries, static_cast<long long>(sample.position));
     sample.list_begin = sample.list_end = 0;
+    sample.is_skipped = false;
     const BitPlanes& right = sample.flanks.right;
     if ((right.breaks & ((1u << table.kmer_length) - 1)) == 0) {
         const uint32 kmer = first_kmer(right, table.kmer_length);
         sample.list_begin = __ldg(table.offsets + kmer);
         sample.list_end = __ldg(table.offsets + kmer + 1);
+        sample.is_skipped = sample.list_end - sample.list_begin > samples.most_occurrences;
+        if (sample.is_skipped) {
+            sample.list_end = sample.list_begin;
+        }
     }
     return sample;
 }

@@ -19,9 +19,6 @@
 #include "kmer/mem_rows.cuh"
 #include "kmer/warp_tiles.cuh"
 
-// The most occurrences of a k-mer that a warp works on.
-constexpr uint32 MOST_OCCURRENCES = 64;
-
 // Count the MEMs of each sample and of each tile, and keep the MEMs of tiles that have few. List
 // the samples whose k-mers occur more than MOST_OCCURRENCES times.
 //
@@ -33,12 +30,14 @@ constexpr uint32 MOST_OCCURRENCES = 64;
 // tile_counts       uint64[tiles], receives the sum of these counts for each tile
 // frequent_samples  uint32[samples.count], receives the numbers of the listed samples
 // frequent_count    uint32[1], zero before the launch, receives the number of listed samples
+// skipped_count     uint64[1], zero before the launch, receives the number of skipped samples
 //
 // Grid: one warp for each tile, or fewer warps that take several tiles in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     count_kmer_mems(Samples samples, Table table, KeptMem* kept, Tile* tiles, uint32* counts,
-                    uint64* tile_counts, uint32* frequent_samples, uint32* frequent_count) {
+                    uint64* tile_counts, uint32* frequent_samples, uint32* frequent_count,
+                    uint64* skipped_count) {
     for (uint64 tile = grid_warp(); tile < tile_count(samples); tile += grid_warps()) {
         Sample sample = sample_of_lane(samples, table, tile, false);
         const uint64 number = tile * TILE_SAMPLES + lane_number();
@@ -67,9 +66,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
         uint32 total;
         warp_exclusive_sum(count, total);
         const uint32 frequent_lanes = __ballot_sync(ALL_LANES, is_frequent);
+        const uint32 skipped_lanes = __ballot_sync(ALL_LANES, sample.is_skipped);
         all_kept = __all_sync(ALL_LANES, all_kept);
         if (lane_number() == 0) {
             tile_counts[tile] = total;
+            if (skipped_lanes != 0) {
+                atomicAdd(skipped_count, static_cast<uint64>(__popc(skipped_lanes)));
+            }
             tiles[tile] = {frequent_lanes, all_kept ? total : NOT_KEPT};
         }
     }

@@ -80,6 +80,12 @@ def run_match(**given: Any) -> None:
                 progress.write_line(f"{PROGRAM}: warning: {text}")
 
         pipeline.run(options, stats, progress, notice, warn)
+        if (skipped := stats.counts.get("skipped_lookups", 0)) and not given["quiet"]:
+            progress.write_line(
+                f"{PROGRAM}: {skipped:,} k-mers of the queries were skipped, which occur more than "
+                f"{given['max_occurrences']:,} times in the reference: matches that begin with "
+                "them are not reported"
+            )
         for line in stats.summary():
             notice(line)
         if report:

@@ -58,6 +58,11 @@ def refuse_combinations(given: Given) -> None:
             raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
     if given["forward_coordinates"] and not (given["both"] or given["reverse"]):
         raise click.UsageError("-c requires -b or -r")
+    if given["max_occurrences"] is not None:
+        for name in ("mumreference", "mum"):
+            if given[name]:
+                # A match that repeats a lost one would seem to be unique.
+                raise click.UsageError(f"--max-occurrences and -{name} exclude each other")
     if given["cpu"] and given["backend"] == "cuda":
         raise click.UsageError("-C and --backend cuda exclude each other")
 
@@ -176,12 +181,15 @@ def _kind_to_build(given: Given) -> KmerOptions | TreeOptions:
     of_trees = _told_of_trees(given)
     if given["search"] == KmerOptions.search and of_trees:
         raise click.UsageError(f"{of_trees[0]} speaks of trees, and --search kmer has none")
-    size = given["page_size"]
-    with_trees = bool(of_trees) or size is not None
+    size, most = given["page_size"], given.get("max_occurrences")
+    if most is not None and (of_trees or given["search"] == TreeOptions.search):
+        told = of_trees[0] if of_trees else "--search tree"
+        raise click.UsageError(f"--max-occurrences and {told} exclude each other")
+    with_trees = bool(of_trees) or (size is not None and most is None)
     if given["search"] != AUTO:
         with_trees = given["search"] == TreeOptions.search
     if not with_trees:
-        return KmerOptions(None if size == AUTO else size)
+        return KmerOptions(None if size == AUTO else size, most_occurrences=most)
     kind = TreeOptions(policy=_policy(given, lambda: _chosen(given).policy))
     if size is not None:
         kind = replace(kind, page_size=None if size == AUTO else size)
@@ -196,11 +204,14 @@ def _kind_of_file(given: Given, header: IndexHeader) -> KmerOptions | TreeOption
     if given["search"] not in (AUTO, header.search):
         raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
     had: dict[str, Any] = {"page_size": header.page_size}
-    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size)
+    most = given.get("max_occurrences")
+    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size, most_occurrences=most)
     if header.search == KmerOptions.search:
         if of_trees := _told_of_trees(given):
             raise OptionError(of_trees[0], f"speaks of trees, and the index '{path}' has none")
     else:
+        if most is not None:
+            raise OptionError("--max-occurrences", f"the index '{path}' has trees, not k-mers")
         had |= {"address_bits": str(header.address_bits), "builder": header.builder}
         built = Policy.from_code(header.policy)
         policy = _policy(given, lambda: built)

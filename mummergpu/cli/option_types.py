@@ -55,6 +55,12 @@ def _integer(_context: click.Context, _parameter: click.Parameter, text: str) ->
     return number
 
 
+def _optional_integer(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> int | None:
+    return None if text is None else _integer(context, parameter, text)
+
+
 def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
     """Return a number of bases or bytes; the suffixes k, M and G stand for powers of 1024."""
     shift = _SHIFTS.get(text[-1:], 0)
@@ -226,6 +232,14 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Search the paper's suffix trees (tree), or a table of k-mers in which only some "
             "positions of a query are looked up (kmer). Both find the same matches; auto is kmer, "
             "which is faster, unless --page-size or an option of the trees is given.",
+        ),
+        click.Option(
+            ["--max-occurrences"],
+            callback=_optional_integer,
+            metavar="N",
+            help="Skip k-mers that occur more than N times in the reference: matches whose first k "
+            "bases do are lost. k depends on the reference's size and on -l, and --stats tells it; "
+            "not for trees.  [default: skip none]",
         ),
         click.Option(
             ["--page-size"],

@@ -78,9 +78,9 @@ class IndexFile:
 
     Notes
     -----
-    The arrays are writable, because the compiled functions take writable arrays. No code writes
-    to them, and a write would not change the file. They stay valid for as long as any of them
-    is used, even if another file takes the name of this one.
+    The arrays are writable, because the compiled functions take writable arrays. A write does not
+    change the file; only `kmer_order` writes, when pages are loaded. The arrays stay valid for as
+    long as any of them is used, even if another file takes the name of this one.
     """
 
     def __init__(self, path: str) -> None:

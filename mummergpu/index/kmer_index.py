@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Final
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page
+from mummergpu.index.kmer_order import order_long_lists
+from mummergpu.index.kmer_page import KmerPage, build_kmer_page, query_step_of
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,
@@ -21,6 +22,7 @@ from mummergpu.index.kmer_plan import (
     choose_sampling,
     expected_cost,
     most_table_bytes,
+    sampling_to_count,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, most_scratch_bytes
@@ -73,6 +75,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         The approximate memory that building a table may take besides the table, in bytes.
     file : IndexFile or None
         The file that holds the tables; None if they are built.
+    most_occurrences : int or None
+        A search skips k-mers that a table lists more often; None for none.
     """
 
     search: ClassVar[str] = KmerOptions.search
@@ -88,12 +92,14 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         costs: KmerCosts,
         scratch_bytes: int,
         file: IndexFile | None = None,
+        most_occurrences: int | None = None,
     ) -> None:
         super().__init__(reference, groups, page_size, search_length, file)
         self.sampling = sampling
         self._job = job
         self._costs = costs
         self.scratch_bytes = scratch_bytes
+        self.most_occurrences = most_occurrences
 
     @classmethod
     def plan(
@@ -141,7 +147,11 @@ class KmerIndex(ReferenceIndex[KmerPage]):
 
         job = KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases)
 
+        most_occurrences = options.most_occurrences
+
         def choose(page_bases: int) -> KmerSampling:
+            if most_occurrences is not None and options.sampling is None:
+                return sampling_to_count(most_positions, minimum_length)
             positions = min(page_bases, most_positions)
             slowdown = SMALL_INDEX_SLOWDOWN if options.purpose == "memory" else SMALLER_IF_WITHIN
             return options.sampling or choose_sampling(
@@ -151,7 +161,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
                 slowdown,
             )
 
-        if options.page_size is None:
+        # How often a k-mer occurs in a page must not depend on the memory.
+        if options.page_size is None and most_occurrences is None:
             while page_size > LEAST_PAGE_BASES:
                 positions = min(page_size, most_positions)
                 if choose(page_size).table_bytes(positions) <= most:
@@ -162,7 +173,17 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         groups = groups_within(
             pages, most, lambda page: _table_bytes(page, most_positions, sampling)
         )
-        return cls(reference, groups, page_size, minimum_length, sampling, job, costs, scratch)
+        return cls(
+            reference,
+            groups,
+            page_size,
+            minimum_length,
+            sampling,
+            job,
+            costs,
+            scratch,
+            most_occurrences=most_occurrences,
+        )
 
     @classmethod
     def from_file(
@@ -171,6 +192,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         minimum_length: int,
         budget: MemoryBudget,
         query_bases: int = UNKNOWN_QUERY_BASES,
+        most_occurrences: int | None = None,
     ) -> KmerIndex:
         """Divide the pages of an index file into groups.
 
@@ -184,6 +206,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             The memory that the pages that are searched together may take.
         query_bases : int
             About how many bases the queries have, on all strands that are searched.
+        most_occurrences : int or None
+            A search skips k-mers that a table lists more often; None for none.
 
         Returns
         -------
@@ -213,6 +237,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS,
             0,
             file,
+            most_occurrences,
         )
 
     def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[KmerPage]:
@@ -221,7 +246,12 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             self.file.bring_in(group)
         loaded = []
         for page in group:
-            loaded.append(self._load_page(page, work))
+            with_table = replace(
+                self._load_page(page, work), most_occurrences=self.most_occurrences
+            )
+            period = with_table.period(self.search_length)
+            with work.stats.stage("table_construction"):
+                loaded.append(order_long_lists(with_table, period, work.executor.map))
             work.page_is_ready()
         return loaded
 
@@ -240,10 +270,10 @@ class KmerIndex(ReferenceIndex[KmerPage]):
 
     def settings(self) -> dict[str, Any]:
         """Return the facts that the report gives about the index."""
-        query_step = self.sampling.query_step(self.search_length)
         expected = self.expected_cost()
         return asdict(self.sampling) | {
-            "query_step": query_step,
+            "query_step": self._query_step,
+            "max_occurrences": self.most_occurrences,
             "expected_query_bases": self._job.query_bases,
             "expected_table_seconds": expected.table,
             "expected_search_seconds": expected.search,
@@ -254,8 +284,12 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         sampling = self.sampling
         return (
             f"k-mer search of {sampling.kmer_length}-mers at every {sampling.reference_step} bases "
-            f"of the reference and every {sampling.query_step(self.search_length)} of a query"
+            f"of the reference and every {self._query_step} of a query"
         )
+
+    @property
+    def _query_step(self) -> int:
+        return query_step_of(self.sampling, self.search_length, self.most_occurrences)
 
     def expected_cost(self) -> KmerCost:
         """Return what the model expects the tables and the search to cost."""

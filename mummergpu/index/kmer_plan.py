@@ -39,6 +39,11 @@ another genome, on both strands."""
 LONGEST_EXTENSION: Final = 100
 """The bases by which pairs are extended to the left at most, on average."""
 
+SHORTEST_TO_COUNT: Final = 8
+KMERS_PER_BASE: Final = 4
+"""Where frequent k-mers are skipped, k-mers are at least so long, and so long that this many
+different ones exist for each base of the reference."""
+
 SMALL_INDEX_SLOWDOWN: Final = 3.0
 """How much longer searches may take with the smallest index file than with the fastest."""
 
@@ -287,6 +292,27 @@ def choose_sampling(
     bound = slowdown * min(seconds.values())
     good = [sampling for sampling, cost in seconds.items() if cost <= bound]
     return min(good, key=lambda sampling: sizes[sampling])
+
+
+def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:
+    """Return the k-mers that a table lists to tell frequent k-mers from others.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the reference that can match.
+    minimum_length : int
+        The minimum length of a MEM in bases.
+
+    Returns
+    -------
+    KmerSampling
+        All k-mers, so long that few occur by chance. The choice depends on the arguments only.
+    """
+    length = SHORTEST_TO_COUNT
+    while 4**length < KMERS_PER_BASE * bases:
+        length += 1
+    return KmerSampling(min(length, minimum_length, MAXIMUM_KMER_LENGTH))
 
 
 def most_table_bytes(bases: int) -> int:

@@ -1,10 +1,11 @@
 """The table of a reference's k-mers: where in the reference each k-mer occurs.
 
-For every k-mer the table lists the positions at which it begins, in ascending order. Only
-positions that are multiples of the reference step count, so a larger step makes a smaller table.
-The lists follow each other in one array. No k-mer contains a break. The table is built in two
-parallel steps. The first puts k-mers into buckets by their highest bits. The second sorts each
-bucket by counting, which touches no more memory at once than the caches hold.
+For every k-mer the table lists the positions at which it begins, in ascending order until
+`kmer_order` sorts the long lists for a search. Only positions that are multiples of the reference
+step count, so a larger step makes a smaller table. The lists follow each other in one array. No
+k-mer contains a break. The table is built in two parallel steps. The first puts k-mers into buckets
+by their highest bits. The second sorts each bucket by counting, which touches no more memory at
+once than the caches hold.
 """
 
 from __future__ import annotations
@@ -59,17 +60,41 @@ class KmerTable:
         Where the list of each k-mer begins in `positions`, and where the last list ends. A
         k-mer is a number with its first base in the two lowest bits.
     positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where k-mers begin, counted from the first base of the part; each list ascends.
+        Where k-mers begin, counted from the first base of the part. Lists of at most
+        `longest_ascending` positions ascend.
+    ordered_bases : int
+        Longer lists are sorted by so many bases before each position (`kmer_order`), of which the
+        nearest counts most; 0 if they ascend too.
+    longest_ascending : int
+        The most positions of a list that ascends for sure.
     """
 
     sampling: KmerSampling
     offsets: PositionArray
     positions: PositionArray
+    ordered_bases: int = 0
+    longest_ascending: int = MAXIMUM_TABLE_BASES
 
     @property
     def byte_count(self) -> int:
         """The size of the table in bytes."""
         return self.offsets.nbytes + self.positions.nbytes
+
+    def longest_whole(self, period: int) -> int:
+        """Return the most positions of a list of which a search skips nothing.
+
+        Parameters
+        ----------
+        period : int
+            The period of pairs of the search in bases.
+
+        Returns
+        -------
+        int
+            Of longer lists, those positions can be skipped that the query matches for a whole
+            period before them, because they lie side by side.
+        """
+        return self.longest_ascending if period <= self.ordered_bases else MAXIMUM_TABLE_BASES
 
 
 def most_scratch_bytes(bases: int) -> int:

@@ -105,8 +105,8 @@ def give_up(parts: Sequence[ByteArray]) -> None:
     Parameters
     ----------
     parts : sequence of ndarray, dtype=uint8
-        Arrays that begin on pages of memory. Neither they nor the rest of their last page may
-        have been written to.
+        Arrays that begin on pages of memory. What was written to them, or to the rest of their
+        last page, is lost: the next read finds what the file holds.
     """
     for part in parts:
         _library().madvise(part.ctypes.data, part.size, _DONT_NEED)

@@ -28,12 +28,15 @@ class KmerOptions:
         the reference) or ``memory`` (a small index); None if the index is for one run.
     sampling : KmerSampling or None
         Which k-mers to list; None for the choice of `kmer_plan`.
+    most_occurrences : int or None
+        A search skips k-mers that a table lists more often; None for none.
     """
 
     search: ClassVar[str] = "kmer"
     page_size: int | None = None
     purpose: str | None = None
     sampling: KmerSampling | None = None
+    most_occurrences: int | None = None
 
 
 @dataclass(frozen=True)

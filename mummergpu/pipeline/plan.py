@@ -88,7 +88,7 @@ def _open_index(
     if kind.search != file.header.search:
         raise OptionError("--search", f"the index '{file.path}' is for '{file.header.search}'")
     if not isinstance(kind, TreeOptions):
-        return KmerIndex.from_file(file, length, budget, query_bases)
+        return KmerIndex.from_file(file, length, budget, query_bases, kind.most_occurrences)
     from mummergpu.index.tree_index import TreeIndex
 
     return TreeIndex.from_file(file, kind.policy, length, budget)

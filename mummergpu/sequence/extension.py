@@ -136,9 +136,10 @@ def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most:
     equal = 0
     while True:
         run = _extend_lanes_right(one, at + equal, other, other_at + equal)
-        equal += run
-        if run < STEP or equal >= most:
-            return min(equal, most)
+        if run < STEP or equal + STEP >= most:
+            return min(equal + run, most)
+        # Not `run`, on which the next addresses would wait: the processor guesses branches.
+        equal += STEP
 
 
 @inline_without_refcounts
@@ -166,9 +167,10 @@ def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
     equal = 0
     while True:
         run = _extend_lanes_left(one, at - equal, other, other_at - equal)
-        equal += run
-        if run < STEP or equal >= most:
-            return min(equal, most)
+        if run < STEP or equal + STEP >= most:
+            return min(equal + run, most)
+        # Not `run`, on which the next addresses would wait: the processor guesses branches.
+        equal += STEP
 
 
 @inline_without_refcounts
@@ -254,9 +256,9 @@ def extend_match(
     most = min(end - start, joined_reference.size - reference_start)
     while length + STEP <= most:
         run = _extend_lanes_right(codes, start + length, joined_reference, reference_start + length)
-        length += run
         if run < STEP:
-            return length
+            return length + run
+        length += STEP
     # Neither sequence needs a margin here: a step could read beyond its end.
     while (
         length < most

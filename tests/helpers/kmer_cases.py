@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
 from helpers.trees import reference_of
+from mummergpu.index import kmer_order
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
+from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
 
 
 def tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
@@ -17,6 +21,13 @@ def tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
     reference = reference_of(list(case.records))
     pages = plan_pages(reference.codes.size, case.page_size, 0)
     return build_kmer_pages(reference, pages, sampling)
+
+
+def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
+    """The same, and all lists that a thread block works on are sorted by bases."""
+    period = sampling.period(case.minimum_length)
+    with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
+        return [kmer_order.order_long_lists(page, period) for page in tables_of(case, sampling)]
 
 
 def samplings(case: SearchCase) -> list[KmerSampling]:
@@ -49,6 +60,18 @@ def dense_case(seed: int) -> SearchCase:
     queries = ("A" * 60, "A" * 3 + "C" + "A" * 50, record[100:170], "CAC", "AA")
     page_size = (ONE_PAGE, 100)[seed % 2]
     return SearchCase(f"dense {seed}", (record,), queries, (2, 5, 33, 50)[seed % 4], page_size)
+
+
+def periodic_case(seed: int) -> SearchCase:
+    """Repeats against themselves, interrupted here and there; most of them are skipped."""
+    unit = ("AC", "A", "TTAGGG", "ACGGTCATTGCATTAC")[seed % 4]
+    copies = unit * (1200 // len(unit))
+    record = copies[:700] + "N" + copies[:300] + "T" + copies[1:200]
+    queries = (record, copies[5:130] + "G" + copies[:260], "", copies[:7], copies[3:99] + "N")
+    page_size = (ONE_PAGE, 500)[seed // 4 % 2]
+    return SearchCase(
+        f"periodic {seed}", (record, copies[:90]), queries, (12, 40)[seed // 8], page_size
+    )
 
 
 KMER_CASES = [

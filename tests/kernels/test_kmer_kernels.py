@@ -13,11 +13,18 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.kmer_cases import dense_case, far_case, tables_of
+from helpers.kmer_cases import (
+    dense_case,
+    far_case,
+    ordered_tables_of,
+    periodic_case,
+    tables_of,
+)
 from helpers.opened_backends import (
     ANY,
     FORWARD,
@@ -52,7 +59,7 @@ from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer import cuda as kmer_search
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend, bit_planes_bytes
-from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, MOST_OCCURRENCES
 from mummergpu.runtime.stats import Stats
 
 HERE = Path(__file__).resolve().parent
@@ -172,6 +179,33 @@ def test_larger_cases_give_what_the_cpu_backend_gives(opened: Open, seed: int) -
         assert difference(found, expected) is None
         assert all(getattr(found, name).dtype == np.int64 for name in COLUMNS)
     assert given.halved == []
+    expected = find_on(cpu, block)
+    assert expected is not None
+    for backend in (cpu, given.backend):
+        backend.load_pages(ordered_tables_of(case, sampling), case.minimum_length)
+        found = find_on(backend, block)
+        assert found is not None and difference(found, expected) is None
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_occurrences_that_are_skipped_lack_no_match(opened: Open, seed: int) -> None:
+    case = periodic_case(seed)
+    block = case.block()
+    cpu = KmerCpuBackend(Stats())
+    given = opened(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
+    for sampling in (KmerSampling(3), KmerSampling(5, 3), KmerSampling(12), KmerSampling(2, 7)):
+        cpu.load_pages(tables_of(case, sampling), case.minimum_length)
+        ordered = ordered_tables_of(case, sampling)
+        longest = max(int(np.diff(page.table.offsets).max()) for page in ordered)
+        assert longest > MOST_OCCURRENCES or len(ordered) > 1 or sampling.kmer_length != 3
+        for strand in STRANDS:
+            cpu.load_pages(tables_of(case, sampling), case.minimum_length)
+            expected = find_on(cpu, block, strand)
+            assert expected is not None
+            for backend in (cpu, given.backend):
+                backend.load_pages(ordered, case.minimum_length)
+                found = find_on(backend, block, strand)
+                assert found is not None and difference(found, expected) is None
 
 
 @pytest.mark.parametrize(
@@ -200,6 +234,30 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     assert expected is not None and found is not None
     assert expected.count >= 6 and max(expected.lengths) >= bases - 5
     assert difference(found, expected) is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("most", [1, 3, 70, 100_000])
+def test_frequent_kmers_are_skipped_as_on_the_processor(opened: Open, seed: int, most: int) -> None:
+    case = periodic_case(seed)
+    block = case.block()
+    given = opened(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
+    for sampling in (KmerSampling(4), KmerSampling(3, 5)):
+        pages = [replace(page, most_occurrences=most) for page in ordered_tables_of(case, sampling)]
+        stats = Stats()
+        cpu = KmerCpuBackend(stats)
+        before = given.stats.counts.get("skipped_lookups", 0)
+        for backend in (cpu, given.backend):
+            backend.load_pages(pages, case.minimum_length)
+        expected, found = (find_on(one, block) for one in (cpu, given.backend))
+        assert expected is not None and found is not None
+        assert difference(found, expected) is None
+        skipped = given.stats.counts.get("skipped_lookups", 0) - before
+        lists = [np.diff(page.table.offsets).max() for page in pages]
+        assert (skipped > 0) == (max(lists) > most)
+        # The processor does not look at queries that are shorter than a match.
+        short = sum(map(len, filter(lambda q: len(q) < case.minimum_length, case.queries)))
+        assert 0 <= skipped - stats.counts.get("skipped_lookups", 0) <= short * len(pages)
 
 
 def test_references_are_packed_a_stretch_at_a_time(

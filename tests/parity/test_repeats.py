@@ -115,6 +115,21 @@ def test_homopolymers_and_short_units(
         assert rows > 100 or mode != "-maxmatch"
 
 
+@pytest.mark.parametrize("setting", ["", "--page-size 2500", "--search tree -t 2"])
+@pytest.mark.parametrize("unit", ["A", "AC", "TTAGGG"])
+def test_a_repeat_against_itself(
+    unit: str, setting: str, mummer_binary: str, tmp_path: Path
+) -> None:
+    """The k-mers of the repeat occur so often that most occurrences are skipped at once."""
+    copies = unit * (4000 // len(unit))
+    array = f"{copies}GATTACA{copies[:300]}N{copies[1:500]}"
+    queries = f">q\n{array}\n>p\n{copies[5:90]}C{copies[:2000]}\n"
+    rows = compare(
+        mummer_binary, tmp_path, f">r\n{array}\n", queries, "-maxmatch -b -l 20", setting
+    )
+    assert rows > 1000
+
+
 HEADERS = [
     "plain",
     "plain",

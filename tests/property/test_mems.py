@@ -20,7 +20,7 @@ from helpers.trees import LAYOUTS, flags_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.index import kmer_index
+from mummergpu.index import kmer_index, kmer_order
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.kmer import cpu as sampled
@@ -56,6 +56,8 @@ class Setting:
     search: str = "tree"
     kmer_length: int | None = None
     reference_step: int = 1
+    longest_ascending: int = kmer_order.LONGEST_ASCENDING
+    most_visits: int = trees.MOST_VISITS
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +111,8 @@ def found_text(
     sampling = KmerSampling(kmer_length, step)
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
+        patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),
+        patch.object(trees, "MOST_VISITS", setting.most_visits),
         patch.object(kmer_index, "choose_sampling", lambda job, *_: sampling)
         if setting.kmer_length
         else nullcontext(),
@@ -151,6 +155,8 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         search=st.sampled_from(["tree", "kmer"]),
         kmer_length=st.sampled_from([None, 1, 2, 3, 5, 8, 9]),
         reference_step=st.sampled_from([1, 2, 3, 4, 5, 7, 12, 40]),
+        longest_ascending=st.sampled_from([kmer_order.LONGEST_ASCENDING, 0, 1, 4]),
+        most_visits=st.sampled_from([trees.MOST_VISITS, 0, 1, 5]),
     ).map(without_waste)
 
 
@@ -210,7 +216,35 @@ def test_diverged_tandem_repeats_against_themselves(
     several = [Setting(), Setting("r", minimum_length + 7, 2, 1)]
     several += [Setting(search="kmer", kmer_length=k) for k in (1, 4, min(minimum_length, 9))]
     several += [Setting(search="kmer", kmer_length=2, reference_step=s) for s in (2, 3, 11)]
+    several += [replace(setting, longest_ascending=2) for setting in several[2:]]
+    several += [replace(setting, most_visits=3) for setting in several[:2]]
+    several += [replace(setting, piece_bases=shift + 5) for setting in several]
     check(folder, [array], [array, array[shift:]], minimum_length, several, EVERYTHING)
+
+
+PERIODIC = {
+    "dinucleotide": "AC" * 70,
+    "homopolymer": "A" * 90,
+    "telomere": "TTAGGG" * 20,
+    "an interrupted repeat": "AC" * 30 + "N" + "AC" * 20 + "G" + "CA" * 25,
+    "copies that differ": "ACGGTCATTGCA" * 4 + "ACGGTGATTGCA" * 2 + "ACGGTCATTGCA" * 5,
+}
+
+
+@pytest.mark.parametrize("minimum_length", [5, 20])
+@pytest.mark.parametrize("array", PERIODIC.values(), ids=PERIODIC.keys())
+def test_satellites_against_themselves(folder: Path, array: str, minimum_length: int) -> None:
+    """Whole, and in pieces that end everywhere in a copy."""
+    kmers = [
+        Setting(search="kmer", kmer_length=k, reference_step=r, longest_ascending=longest)
+        for k, r in ((5, 1), (4, 2), (2, 3), (3, 4))
+        for longest in (0, 6)
+    ]
+    several = [Setting(most_visits=4), Setting("r", minimum_length + 15, most_visits=0), *kmers]
+    several += [replace(setting, piece_bases=bases) for setting in several for bases in (16, 21)]
+    several += [replace(setting, page_size=33) for setting in kmers]
+    reads = [array, "TG" + array[7:], array[:50] + "C"]
+    check(folder, [array, array[1:60]], reads, minimum_length, several, EVERYTHING)
 
 
 @FEWER_EXAMPLES

@@ -4,7 +4,9 @@ A MEM of at least `l` bases contains a k-mer that begins at a multiple of the qu
 query and at a listed position of the reference (`kmer_sampling`). The search looks up each such
 sample in the table of the reference's k-mers. It extends each occurrence to the left by less than
 a period of pairs, and then to the right. If the match reaches a period or more to the left, an
-earlier sample has found the same MEM. So every MEM is found exactly once.
+earlier sample has found the same MEM. So every MEM is found exactly once. Long lists are sorted
+in such a way that occurrences of the last kind lie side by side (`kmer_order`): all of them are
+skipped at once.
 
 Samples are processed in batches. Each memory access is prefetched for a whole batch before
 its use: the table's offsets, then its positions, then the reference.
@@ -12,6 +14,8 @@ its use: the table's offsets, then its positions, then the reference.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -20,43 +24,28 @@ import numpy.typing as npt
 from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
-from mummergpu.index.kmer_table import PositionArray
-from mummergpu.input.queries import OffsetArray
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
+from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
-from mummergpu.matching.row_order import (
-    LEFT_BITS,
-    START_BITS,
-    ColumnArray,
-    sort_rows,
-    sort_rows_of_queries,
+from mummergpu.matching.kmer.cpu_samples import (
+    DAMAGED_HERE,
+    RowArrays,
+    extend_sample,
+    find_lists,
 )
-from mummergpu.runtime.jit import (
-    inline_without_refcounts,
-    jit_without_refcounts,
-    prefetch,
-    unsigned,
-    widened,
-)
+from mummergpu.matching.row_order import LEFT_BITS, sort_rows_of_queries
+from mummergpu.runtime.jit import jit_without_refcounts, prefetch
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, CodeArray
-from mummergpu.sequence.extension import (
-    WORD_STEP,
-    extend_left,
-    extend_right,
-    extend_word_left,
-    kmer_at,
-)
+from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
+from mummergpu.sequence.extension import kmer_at
 
 BATCH: Final = 64
 """The samples whose memory accesses run at the same time."""
 
 BATCH_NUMBERS: Final = 4
 """The numbers of a sample: its query, its position, and the start and end of its list."""
-
-PLACES_AHEAD: Final = 4
-"""The occurrences of a list that are prefetched before the first is compared."""
 
 assert MAXIMUM_PERIOD <= 1 << LEFT_BITS
 
@@ -73,17 +62,23 @@ stay in the caches."""
 LEAST_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
-QUERY, SAMPLE, FILLED = 0, 1, 2
+QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
 """The elements of the state that the kernel keeps when it stops because the rows are full."""
 
 ROWS_FULL, DONE, DAMAGED = 0, 1, 2
 """The reasons why the kernel stops."""
 
-ROWS_FULL_HERE: Final = -1
-DAMAGED_HERE: Final = -2
-"""Returned in place of a row number."""
 
-_RowArrays = tuple[ColumnArray, ColumnArray, ColumnArray]
+class _Found(threading.local):
+    """What a thread has found in its block besides MEMs.
+
+    Attributes
+    ----------
+    skipped : int
+        The samples whose k-mers are too frequent.
+    """
+
+    skipped = 0
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
@@ -98,6 +93,18 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
+        self._found = _Found()
+
+    def find_mems(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs of a block (`page_by_page`); count the samples that were skipped."""
+        self._found.skipped = 0
+        found = super().find_mems(block, strands, max_rows)
+        # Without a result, the block is searched again in parts.
+        if found is not None and self._found.skipped:
+            self.stats.add(skipped_lookups=self._found.skipped)
+        return found
 
     def _search_page(
         self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
@@ -110,8 +117,12 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
     ) -> MemColumns | None:
         """Return the MEMs whose first sample occurs in one part of the reference."""
         table, sampling = indexed.table, indexed.table.sampling
+        period = indexed.period(self.minimum_length)
+        most_occurrences = indexed.most_occurrences
+        if most_occurrences is None:
+            most_occurrences = MAXIMUM_TABLE_BASES
         counts = np.zeros(offsets.size, dtype=np.int64)
-        state = np.zeros(3, dtype=np.int64)
+        state = np.zeros(4, dtype=np.int64)
         batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
         # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
         room = LEAST_ROOM + int(1.25 * self._rows_per_base * offsets[-1])
@@ -126,8 +137,10 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
                 padded_codes,
                 offsets,
                 self.minimum_length,
-                sampling.query_step(self.minimum_length),
-                sampling.period(self.minimum_length),
+                indexed.query_step(self.minimum_length),
+                period,
+                table.longest_whole(period),
+                most_occurrences,
                 batch,
                 state,
                 counts[1:],
@@ -144,6 +157,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             for column, larger_column in zip(rows, larger, strict=True):
                 larger_column[:filled] = column[:filled]
             rows = larger
+        self._found.skipped += int(state[SKIPPED])
         filled = int(state[FILLED])
         self._rows_per_base = filled / max(1, int(offsets[-1]))
         np.cumsum(counts, out=counts)
@@ -165,10 +179,12 @@ def kmer_kernel(
     minimum_length: int,
     step: int,
     period: int,
+    longest_whole: int,
+    most_occurrences: int,
     batch: npt.NDArray[np.int64],
     state: npt.NDArray[np.int64],
     counts: OffsetArray,
-    rows: _RowArrays,
+    rows: RowArrays,
 ) -> int:
     """Find the MEMs of queries with one table; return why the kernel stopped.
 
@@ -185,11 +201,16 @@ def kmer_kernel(
     minimum_length, step, period : int
         The fewest bases of a MEM, and the distances from one sample to the next and from one pair
         of a MEM to the next (`kmer_sampling`), in bases.
+    longest_whole : int
+        The most positions of a list of which nothing is skipped (`KmerTable.longest_whole`).
+    most_occurrences : int
+        Samples with longer lists are skipped.
     batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
         Scratch memory.
-    state : ndarray, dtype=int64, shape=(3,)
-        The query of the next sample, its position in `codes` without the margin, and the number
-        of filled rows. Zeros before the first call; each call updates them.
+    state : ndarray, dtype=int64, shape=(4,)
+        The query of the next sample, its position in `codes` without the margin, the number of
+        filled rows, and the number of skipped samples. Zeros before the first call; each call
+        updates them.
     counts : ndarray, dtype=int64, shape=(n_queries,)
         Output: the number of matches of each query is added to its element.
     rows : tuple of ndarray, dtype=int64
@@ -223,9 +244,12 @@ def kmer_kernel(
         if not find_lists(table_offsets, positions, part_begin, reference, batch, size):
             return DAMAGED
         for sample in range(size):
+            if batch[sample, 3] - batch[sample, 2] > most_occurrences:
+                state[SKIPPED] += 1
+                continue
             row = extend_sample(
                 positions, last_position, kmer_length, part_begin, reference, codes, offsets,
-                minimum_length, period, batch, sample, filled, rows,
+                minimum_length, period, longest_whole, batch, sample, filled, rows,
             )  # fmt: skip
             if row < 0:
                 if row == DAMAGED_HERE:
@@ -238,143 +262,3 @@ def kmer_kernel(
             filled = row
     state[QUERY], state[SAMPLE], state[FILLED] = query, at, filled
     return DONE
-
-
-@inline_without_refcounts
-def find_lists(
-    table_offsets: PositionArray,
-    positions: PositionArray,
-    part_begin: int,
-    reference: CodeArray,
-    batch: npt.NDArray[np.int64],
-    size: int,
-) -> bool:
-    """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
-
-    Parameters
-    ----------
-    table_offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
-        Where in `positions` the list of each k-mer begins, and where the last one ends.
-    positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where the k-mers begin, counted from `part_begin`.
-    part_begin : int
-        Where in the reference the part begins, 0-based.
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
-        The samples. The start of its list replaces the k-mer of each sample; the end of the list
-        follows.
-    size : int
-        The number of samples in the batch.
-
-    Returns
-    -------
-    bool
-        False if a list is not inside `positions`: the table is damaged.
-    """
-    for sample in range(size):
-        kmer = unsigned(batch[sample, 2])
-        begin = widened(table_offsets[kmer])
-        end = widened(table_offsets[kmer + np.uint64(1)])
-        if begin > end or end > positions.size:
-            return False
-        batch[sample, 2] = begin
-        batch[sample, 3] = end
-        prefetch(positions, begin)
-    for sample in range(size):
-        begin = batch[sample, 2]
-        for place in range(begin, min(batch[sample, 3], begin + PLACES_AHEAD)):
-            prefetch(reference, MARGIN + part_begin + widened(positions[unsigned(place)]))
-    return True
-
-
-@inline_without_refcounts
-def extend_sample(
-    positions: PositionArray,
-    last_position: int,
-    kmer_length: int,
-    part_begin: int,
-    reference: CodeArray,
-    codes: CodeArray,
-    offsets: OffsetArray,
-    minimum_length: int,
-    period: int,
-    batch: npt.NDArray[np.int64],
-    sample: int,
-    filled: int,
-    rows: _RowArrays,
-) -> int:
-    """Write the MEMs for which this is the first sample; return where their rows end.
-
-    Parameters
-    ----------
-    positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where the k-mers begin, counted from `part_begin`.
-    last_position : int
-        The last position at which a whole k-mer of the reference can begin.
-    kmer_length, part_begin : int
-        The bases of a k-mer, and where in the reference the part begins, 0-based.
-    reference, codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference and of the queries, both with margins.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last one ends, not counting margins.
-    minimum_length, period : int
-        The fewest bases of a MEM, and the distance from one pair of a MEM to the next, in bases.
-    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
-        The samples, as `find_lists` leaves them.
-    sample : int
-        The number of the sample to extend.
-    filled : int
-        The number of rows filled before.
-    rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
-        Output: the query starts, reference starts and lengths of the MEMs.
-
-    Returns
-    -------
-    int
-        The number of filled rows; `ROWS_FULL_HERE` if not all MEMs of the sample fit;
-        `DAMAGED_HERE` if a position is larger than `last_position`.
-    """
-    query_starts, reference_starts, lengths = rows
-    at = batch[sample, 1]
-    query_begin = offsets[batch[sample, 0]]
-    query_end = offsets[batch[sample, 0] + 1]
-    list_end = batch[sample, 3]
-    row = filled
-    for place in range(batch[sample, 2], list_end):
-        if place + PLACES_AHEAD < list_end:
-            coming = widened(positions[unsigned(place + PLACES_AHEAD)])
-            prefetch(reference, MARGIN + part_begin + coming)
-        position = widened(positions[unsigned(place)])
-        if position > last_position:
-            return DAMAGED_HERE
-        found = part_begin + position
-        most_left = min(period, at - query_begin)
-        if period <= WORD_STEP:
-            left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
-            left = min(left, most_left)
-        else:
-            left = extend_left(codes, MARGIN + at, reference, MARGIN + found, most_left)
-        if left == period:
-            continue
-        behind = at + kmer_length
-        length = left + kmer_length
-        length += extend_right(
-            codes, MARGIN + behind, reference, MARGIN + found + kmer_length, query_end - behind
-        )
-        if length < minimum_length:
-            continue
-        if row == lengths.size:
-            return ROWS_FULL_HERE
-        # The key sorts by query start, then by reference start; the last loop decodes it.
-        query_starts[row] = at - query_begin
-        reference_starts[row] = (period - 1 - left) << START_BITS | (found - left)
-        lengths[row] = length
-        row += 1
-    if row - filled > 1 and period > 1:
-        sort_rows(reference_starts, lengths, filled, row)
-    for one in range(filled, row):
-        key = reference_starts[one]
-        query_starts[one] -= period - 1 - (key >> START_BITS)
-        reference_starts[one] = key & ((1 << START_BITS) - 1)
-    return row

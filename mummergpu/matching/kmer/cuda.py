@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,8 @@ from mummergpu.cuda.device import Argument, Buffer, DeviceMemoryError, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES
+from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
@@ -21,12 +23,18 @@ from mummergpu.matching.backends.stream_searcher import (
 )
 from mummergpu.matching.backends.streaming import StreamingBackend
 from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.kmer.cuda_arrays import (
+    KmerSearchContext,
+    PackedQueries,
+    ResidentTable,
+)
 from mummergpu.matching.kmer.cuda_program import (
     BIT_PLANES_BYTES,
     COUNT_BYTES,
     KEPT_MEM_BYTES,
     KEPT_MEMS_OF_TILE,
     KMER_PROGRAM,
+    MOST_OCCURRENCES,
     PADDING_WORDS,
     TILE_BYTES,
     TILE_SAMPLES,
@@ -44,6 +52,12 @@ average; otherwise one thread does."""
 
 UPLOAD_BASES: Final = 1 << 26
 """The bases of the reference that are copied to the device at a time and packed there."""
+
+SKIPPED_COUNT: Final = 8
+"""The offset of the number of skipped samples in the buffer of counters, in bytes."""
+
+NO_LIMIT: Final = MAXIMUM_TABLE_BASES
+"""More occurrences than a k-mer can have."""
 
 PIECE_BASES: Final = 1 << 16
 """The starts that a piece of a long query owns. Many threads search a piece, but one thread
@@ -63,86 +77,25 @@ def bit_planes_bytes(bases: int) -> int:
     return BIT_PLANES_BYTES * (-(-bases // WORD_BASES) + 2 * PADDING_WORDS)
 
 
-@dataclass(frozen=True)
-class ResidentTable:
-    """The k-mer table of a part of the reference, on the device.
-
-    Attributes
-    ----------
-    offsets, positions : Buffer
-        The two arrays of the table.
-    part_begin, kmer_length : int
-        Where the part begins in the reference, and the bases of a k-mer.
-    """
-
-    offsets: Buffer
-    positions: Buffer
-    part_begin: int
-    kmer_length: int
-
-
-@dataclass(frozen=True)
-class KmerSearchContext:
-    """The data that all searches of a run share.
-
-    Attributes
-    ----------
-    program : Program
-        The kernels.
-    minimum_length, step, period : int
-        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
-        of a MEM to the next (`kmer_sampling`), in bases.
-    reference : int
-        The address of the joined reference, as bit planes.
-    tables : sequence of ResidentTable
-        The tables of the parts to search, in the order of the reference.
-    """
-
-    program: Program
-    minimum_length: int
-    step: int
-    period: int
-    reference: int
-    tables: Sequence[ResidentTable]
-
-    def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
-        """Return the kernel arguments for a table and the reference."""
-        return (
-            table.offsets.address,
-            table.positions.address,
-            table.part_begin,
-            self.reference,
-            np.uint32(table.kmer_length),
-        )
-
-
-@dataclass(frozen=True)
-class PackedQueries:
-    """A block of queries on the device, packed as bit planes.
-
-    Attributes
-    ----------
-    count, base_count : int
-        The number of queries, and the number of their bases together.
-    offsets : int
-        The address of the array that says where each query begins.
-    bit_planes : int
-        The address of their bases, as bit planes.
-    queries_of_words : int
-        The address of the array that names, for each word, the query of its first base.
-    """
-
-    count: int
-    base_count: int
-    offsets: int
-    bit_planes: int
-    queries_of_words: int
-
-
 class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     """Searches k-mer tables on one stream (`stream_searcher.StreamSearcher`)."""
 
     stage = "kmer_kernel"
+
+    def find_mems(
+        self,
+        context: KmerSearchContext,
+        block: QueryBlock,
+        strands: Sequence[Strand],
+        max_rows: int,
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs of a block (`stream_searcher`); count the samples that were skipped."""
+        self._skipped = 0
+        found = super().find_mems(context, block, strands, max_rows)
+        # Without a result, the block is searched again in parts.
+        if found is not None and self._skipped:
+            self._stats.add(skipped_lookups=self._skipped)
+        return found
 
     def _search_strand(
         self, context: KmerSearchContext, block: PackedQueries, strand: Strand, max_rows: int
@@ -227,6 +180,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             np.uint32(context.step),
             np.uint32(context.period),
             np.uint32(context.minimum_length),
+            np.uint32(NO_LIMIT if context.most_occurrences is None else context.most_occurrences),
             *context.arguments(table),
         )
         tiles = -(-count // TILE_SAMPLES)
@@ -245,7 +199,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 program,
                 "count_kmer_mems",
                 WARP_LANES * tiles,
-                (*searched, kept, known, *counted, *frequent),
+                (
+                    *(*searched, kept, known, *counted, *frequent),
+                    frequent_count + SKIPPED_COUNT,
+                ),
             )
             self._launcher.launch(
                 program, "count_frequent_kmer_mems", blocks, (*searched, *frequent, *counted)
@@ -263,6 +220,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             ),
         )
         found = self._read_total(offsets, tiles)
+        if context.most_occurrences is not None:
+            self._stream.copy_out(self._counters, frequent_count)
+            self._stream.synchronize()
+            self._skipped += int(self._counters[SKIPPED_COUNT // 8])
         if found > max_rows:
             return None
         columns = self._columns(set_number, found)
@@ -334,7 +295,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                     self._uploader.prepared(total_bytes),
                 ):
                     reference = self._place_reference(program, codes)
-                    tables = [self._place_table(page) for page in pages]
+                    tables = [self._place_table(page, minimum_length) for page in pages]
             except DeviceMemoryError as error:
                 self._let_go()
                 raise BackendError(
@@ -342,9 +303,15 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                     f"the tables do not fit the device's memory ({error}); "
                     "use a smaller --page-size or --backend cpu",
                 ) from error
-        sampling = pages[0].table.sampling
-        step, period = sampling.query_step(minimum_length), sampling.period(minimum_length)
-        self._context = KmerSearchContext(program, minimum_length, step, period, reference, tables)
+        self._context = KmerSearchContext(
+            program,
+            minimum_length,
+            pages[0].query_step(minimum_length),
+            pages[0].period(minimum_length),
+            reference,
+            tables,
+            pages[0].most_occurrences,
+        )
 
     def _let_go(self) -> None:
         self._context = None
@@ -356,14 +323,19 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         self._buffers.append(buffer)
         return buffer
 
-    def _place_table(self, page: KmerPage) -> ResidentTable:
-        table = page.table
+    def _place_table(self, page: KmerPage, minimum_length: int) -> ResidentTable:
+        table, sampling = page.table, page.table.sampling
+        longest_whole = table.longest_whole(page.period(minimum_length))
+        # Other kernels search shorter lists, and rely on their order.
+        assert longest_whole >= MOST_OCCURRENCES
         offsets = self._allocate(table.offsets.nbytes)
         positions = self._allocate(max(1, table.positions.nbytes))
         self._uploader.copy_in(offsets.address, table.offsets)
         self._uploader.copy_in(positions.address, table.positions)
         self._stats.add_bytes(to_device=table.byte_count)
-        return ResidentTable(offsets, positions, page.page.begin, table.sampling.kmer_length)
+        return ResidentTable(
+            offsets, positions, page.page.begin, sampling.kmer_length, longest_whole
+        )
 
     def _place_reference(self, program: Program, codes: CodeArray) -> int:
         """Copy the reference to the device, pack it there piece by piece; return its address."""

@@ -19,6 +19,9 @@ PADDING_WORDS: Final = 2
 TILE_SAMPLES: Final = WARP_LANES
 """The samples that a warp searches at a time."""
 
+MOST_OCCURRENCES: Final = 64
+"""The most occurrences of a k-mer that a warp works on."""
+
 KEPT_MEMS_OF_TILE: Final = 128
 """The most MEMs of a tile that the counting kernel keeps for the writing kernel."""
 
@@ -41,6 +44,7 @@ KMER_PROGRAM: Final = ProgramSource(
         ("BIT_PLANES_BYTES", BIT_PLANES_BYTES),
         ("PADDING_WORDS", PADDING_WORDS),
         ("TILE_SAMPLES", TILE_SAMPLES),
+        ("MOST_OCCURRENCES", MOST_OCCURRENCES),
         ("KEPT_MEMS_OF_TILE", KEPT_MEMS_OF_TILE),
         ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
         ("TILE_BYTES", TILE_BYTES),

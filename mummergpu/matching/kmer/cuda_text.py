@@ -9,13 +9,8 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
-from mummergpu.matching.kmer.cuda import (
-    KERNELS,
-    KmerCudaBackend,
-    KmerSearchContext,
-    KmerStreamSearcher,
-    PackedQueries,
-)
+from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend, KmerStreamSearcher
+from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
 from mummergpu.matching.kmer.device_text import (
     MOST_TEXT_BYTES,
     TEXT_KERNELS,

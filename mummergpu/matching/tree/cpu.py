@@ -12,6 +12,11 @@ from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
+from mummergpu.matching.tree.cpu_frequent import (
+    GATHERED_NODES,
+    GATHERED_NUMBERS,
+    MOST_GATHERED,
+)
 from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES
 from mummergpu.matching.tree.cpu_match import close_ranks, match_kernel
 from mummergpu.matching.tree.cpu_print import RING, print_kernel
@@ -27,6 +32,9 @@ SIZES: Final = WorkSizes(
 )
 """A block or part is so large that its start-up cost does not matter, and so small that all
 threads get some."""
+
+MOST_VISITS: Final = 256
+"""The leaves below a node are kept if a search for them visits more nodes than this."""
 
 
 class TreeCpuBackend(PageByPageBackend[TreePage]):
@@ -77,6 +85,9 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
             close_ranks(positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts)
         self.stats.add(candidate_matches=int(candidate_counts.sum()))
         mem_offsets = np.zeros(offsets.size, dtype=np.int64)
+        owned_count = page.owned_end - page.begin
+        leaves = np.empty(min(owned_count, MOST_GATHERED), dtype=np.int32)
+        gathered = np.full((GATHERED_NODES, GATHERED_NUMBERS), -1, dtype=np.int64)
         columns = new_columns(0)
         with self.stats.stage("print_kernel"):
             for counting in (True, False):
@@ -89,12 +100,15 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
                         stride,
                         tree.base_count,
                         page.begin,
-                        page.owned_end - page.begin,
+                        owned_count,
                         indexed.joined_reference,
                         codes,
                         offsets,
                         self.minimum_length,
                         np.empty(RING, dtype=np.int64),
+                        MOST_VISITS,
+                        leaves,
+                        gathered,
                         positions,
                         lowest_nodes,
                         edge_lengths,

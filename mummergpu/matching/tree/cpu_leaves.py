@@ -39,7 +39,7 @@ def search_below(
     reference_starts: OffsetArray,
     lengths: OffsetArray,
     filled: int,
-) -> int:
+) -> tuple[int, int]:
     """Search the leaves below P; count the MEMs, and write them unless the arrays are empty.
 
     Parameters
@@ -68,9 +68,10 @@ def search_below(
 
     Returns
     -------
-    int
-        `filled` plus the number of MEMs; `DAMAGED` if the search visits more nodes than there
-        are, or if a match is longer than the candidate.
+    tuple of int
+        `filled` plus the number of MEMs, and the number of nodes visited. Instead of the former,
+        `DAMAGED` if the search visits more nodes than there are, or if a match is longer than the
+        candidate.
 
     Notes
     -----
@@ -92,7 +93,7 @@ def search_below(
         slot = 0
         if is_leaf(nodes, stride, node):
             if length > match_length:
-                return DAMAGED
+                return DAMAGED, 0
             filled, visits_left = take_leaves(
                 children,
                 stride,
@@ -109,7 +110,7 @@ def search_below(
         child, slot = next_child(children, stride, node, slot)
         while child == NO_NODE:
             if level == 0:
-                return filled if visits_left >= 0 else DAMAGED
+                return filled if visits_left >= 0 else DAMAGED, slots - visits_left
             level -= 1
             came_from = node
             node = parent_of(nodes, stride, node)
@@ -122,7 +123,7 @@ def search_below(
         level += 1
         visits_left -= 1
         if visits_left < 0:
-            return DAMAGED
+            return DAMAGED, 0
         if (
             distance == 0
             and node != lowest

@@ -21,6 +21,12 @@ from mummergpu.matching.tree.cpu_access import (
     prefetch_node,
     string_depth_of,
 )
+from mummergpu.matching.tree.cpu_frequent import (
+    GATHERED_NODES,
+    gather_leaves,
+    kept_leaves,
+    take_gathered,
+)
 from mummergpu.matching.tree.cpu_lanes import Int32Array, OffsetArray
 from mummergpu.matching.tree.cpu_leaves import search_below
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
@@ -48,6 +54,9 @@ def print_kernel(
     offsets: OffsetArray,
     minimum_length: int,
     tops: OffsetArray,
+    most_visits: int,
+    leaves: Int32Array,
+    gathered: OffsetArray,
     positions: Int32Array,
     lowest_nodes: Int32Array,
     edge_lengths: Int32Array,
@@ -78,6 +87,11 @@ def print_kernel(
         The fewest bases of a MEM.
     tops : ndarray, dtype=int64, shape=(RING,)
         Scratch memory.
+    most_visits : int
+        The leaves below P are kept if a search for them visits more nodes than this.
+    leaves, gathered : ndarray, dtype=int32 and int64
+        The kept leaves (`cpu_frequent`). Before the first call, all elements of `gathered` are
+        negative; the writing run takes what the counting run leaves.
     positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
         The candidates, without gaps (`cpu_match.close_ranks`).
     candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
@@ -99,6 +113,7 @@ def print_kernel(
     candidate_count = candidate_offsets[offsets.size - 1]
     filled = 0
     query = 0
+    kept = kept_leaves(gathered)
     for step in range(candidate_count + TURNS_AHEAD):
         if not foresee(
             nodes,
@@ -119,24 +134,57 @@ def print_kernel(
             mem_offsets[query] = filled
         start = offsets[query] + positions[candidate]
         before = filled
-        filled = search_below(
-            nodes,
-            children,
-            stride,
-            slots,
-            owned_count,
-            codes,
-            offsets[query],
-            start,
-            tops[candidate & (RING - 1)],
-            lowest_nodes[candidate],
-            edge_lengths[candidate],
-            reference_starts,
-            lengths,
-            filled,
-        )
-        if filled < 0:
-            return False
+        top = tops[candidate & (RING - 1)]
+        number = top & (GATHERED_NODES - 1)
+        if kept > 0 and gathered[number, 0] == top:
+            filled = take_gathered(
+                page_begin,
+                joined_reference,
+                codes,
+                offsets[query],
+                start,
+                offsets[query + 1],
+                minimum_length,
+                leaves,
+                gathered,
+                number,
+                reference_starts,
+                lengths,
+                filled,
+            )
+        else:
+            filled, visits = search_below(
+                nodes,
+                children,
+                stride,
+                slots,
+                owned_count,
+                codes,
+                offsets[query],
+                start,
+                top,
+                lowest_nodes[candidate],
+                edge_lengths[candidate],
+                reference_starts,
+                lengths,
+                filled,
+            )
+            if filled < 0:
+                return False
+            if visits > most_visits:
+                kept = gather_leaves(
+                    nodes,
+                    children,
+                    stride,
+                    slots,
+                    owned_count,
+                    page_begin,
+                    joined_reference,
+                    top,
+                    leaves,
+                    gathered,
+                    kept,
+                )
         if counting:
             continue
         for row in range(before, filled):

@@ -1,0 +1,204 @@
+"""The order of the long lists of a table: by the bases before each position.
+
+A k-mer of a tandem repeat occurs at every copy. Nearly all of these positions have the same bases
+before them, and a query in the repeat has them too: an earlier pair then finds the same MEM
+(`kmer_sampling`). A search needs none of these positions. In a list that is sorted by the bases
+before each position, they lie side by side, and the search skips all of them at once.
+
+Lists are sorted when a page is loaded for a search, and not in index files, because it depends on
+the minimum length how many bases matter. Most tables have few long lists or none, and their
+offsets tell where: groups of k-mers with few positions together are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from mummergpu.index.damage import damage_error
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import CountArray, PositionArray
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+
+LONGEST_ASCENDING: Final = 1024
+"""Lists of at most this many positions stay in ascending order: to look for what can be skipped
+would take longer than to extend them."""
+
+MOST_ORDERED_BASES: Final = 256
+"""No list is sorted by more bases than this; with a longer period none is sorted."""
+
+DIGIT_BASES: Final = 4
+"""The bases that one pass of the sort looks at."""
+
+DIGITS: Final = (BREAK + 1) ** DIGIT_BASES
+
+GROUP_KMERS: Final = 64
+"""The k-mers that are looked at together."""
+
+TASKS: Final = 64
+"""The most tasks that sort the lists of a page."""
+
+
+def order_long_lists(
+    page: KmerPage,
+    period: int,
+    map_function: Callable[..., Iterable[object]] = map,
+) -> KmerPage:
+    """Sort the long lists of a page's table in place, by the bases before each position.
+
+    Parameters
+    ----------
+    page : KmerPage
+        The page; all its lists ascend.
+    period : int
+        The bases before a position by which to sort: the period of pairs (`kmer_sampling`).
+    map_function : callable
+        Works like `map`; the tasks are independent.
+
+    Returns
+    -------
+    KmerPage
+        The page, whose table says how its lists are sorted; `page` itself if the period is longer
+        than `MOST_ORDERED_BASES`.
+
+    Raises
+    ------
+    InputError
+        If the page is from an index file with positions outside the reference.
+    """
+    if period > MOST_ORDERED_BASES:
+        return page
+    table = page.table
+    kmers = table.offsets.size - 1
+    group = min(GROUP_KMERS, kmers)
+    sizes = np.diff(table.offsets[::group].astype(np.int64))
+    groups = np.flatnonzero(sizes > LONGEST_ASCENDING)
+    last_position = page.joined_reference.size - table.sampling.kmer_length - page.page.begin
+
+    def order(numbers: CountArray) -> bool:
+        longest = int(sizes[numbers].max())
+        return order_lists(
+            table.offsets,
+            table.positions,
+            numbers * group,
+            group,
+            LONGEST_ASCENDING,
+            page.padded_reference,
+            page.page.begin,
+            last_position,
+            period,
+            np.empty(min(longest, table.positions.size), dtype=np.uint32),
+            np.empty(DIGITS, dtype=np.int64),
+        )
+
+    if groups.size:
+        tasks = np.array_split(groups, min(groups.size, TASKS))
+        if not all(list(map_function(order, tasks))):
+            raise damage_error(page.page, page.index_path)
+    ordered = replace(table, ordered_bases=period, longest_ascending=LONGEST_ASCENDING)
+    return replace(page, table=ordered)
+
+
+@jit_without_refcounts
+def order_lists(
+    table_offsets: PositionArray,
+    positions: PositionArray,
+    first_kmers: CountArray,
+    kmer_count: int,
+    longest_ascending: int,
+    reference: CodeArray,
+    part_begin: int,
+    last_position: int,
+    period: int,
+    scratch: PositionArray,
+    counts: CountArray,
+) -> bool:
+    """Sort the long lists of some k-mers; return whether they are sound.
+
+    Parameters
+    ----------
+    table_offsets, positions : ndarray, dtype=uint32
+        The table (`kmer_table.KmerTable`); long lists are sorted in place.
+    first_kmers : ndarray, dtype=int64, shape=(n_groups,)
+        The first k-mer of each group.
+    kmer_count : int
+        The k-mers of a group.
+    longest_ascending : int
+        The most positions of a list that stays as it is.
+    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    part_begin : int
+        Where in the reference the part begins, 0-based.
+    last_position : int
+        The last position at which a whole k-mer of the reference can begin.
+    period : int
+        The bases before a position by which to sort; the nearest counts most.
+    scratch : ndarray, dtype=uint32
+        Scratch memory, as long as the longest of these lists.
+    counts : ndarray, dtype=int64, shape=(DIGITS,)
+        Scratch memory.
+
+    Returns
+    -------
+    bool
+        False if a list is not inside `positions`, or a position not inside the reference.
+    """
+    for first in first_kmers:
+        for kmer in range(first, first + kmer_count):
+            begin = widened(table_offsets[kmer])
+            end = widened(table_offsets[kmer + 1])
+            if end - begin <= longest_ascending:
+                continue
+            if end > positions.size or end - begin > scratch.size:
+                return False
+            for place in range(begin, end):
+                if positions[place] > last_position:
+                    return False
+            # From the farthest bases to the nearest: a later pass keeps the order of equal digits.
+            for digit in range((period - 1) // DIGIT_BASES, -1, -1):
+                before = part_begin + MARGIN - digit * DIGIT_BASES
+                counts[:] = 0
+                for place in range(begin, end):
+                    counts[digit_before(reference, before + widened(positions[place]))] += 1
+                total = 0
+                for value in range(DIGITS):
+                    count = counts[value]
+                    counts[value] = total
+                    total += count
+                for place in range(begin, end):
+                    position = positions[place]
+                    value = digit_before(reference, before + widened(position))
+                    scratch[counts[value]] = position
+                    counts[value] += 1
+                for place in range(begin, end):
+                    positions[place] = scratch[place - begin]
+    return True
+
+
+@inline_without_refcounts
+def digit_before(reference: CodeArray, at: int) -> int:
+    """Return the bases before a position as a number, in which the nearest base counts most.
+
+    Parameters
+    ----------
+    reference : ndarray, dtype=uint8
+        A sequence with margins.
+    at : int
+        The index after the nearest base; bases before the sequence count as breaks.
+
+    Returns
+    -------
+    int
+        Less than `DIGITS`.
+    """
+    value = 0
+    for distance in range(1, DIGIT_BASES + 1):
+        code = BREAK
+        if at >= distance:
+            code = min(widened(reference[at - distance]), BREAK)
+        value = value * (BREAK + 1) + code
+    return value

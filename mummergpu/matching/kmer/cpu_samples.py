@@ -1,0 +1,244 @@
+"""The samples of the k-mer search on the processor: their lists, and their extension to MEMs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.index.kmer_table import PositionArray
+from mummergpu.input.queries import OffsetArray
+from mummergpu.matching.row_order import START_BITS, ColumnArray, sort_rows
+from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.extension import (
+    WORD_STEP,
+    extend_left,
+    extend_right,
+    extend_word_left,
+)
+
+PLACES_AHEAD: Final = 4
+"""The occurrences of a list that are prefetched before the first is compared."""
+
+ROWS_FULL_HERE: Final = -1
+DAMAGED_HERE: Final = -2
+"""Returned in place of a row number."""
+
+RowArrays = tuple[ColumnArray, ColumnArray, ColumnArray]
+
+
+@inline_without_refcounts
+def find_lists(
+    table_offsets: PositionArray,
+    positions: PositionArray,
+    part_begin: int,
+    reference: CodeArray,
+    batch: npt.NDArray[np.int64],
+    size: int,
+) -> bool:
+    """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
+
+    Parameters
+    ----------
+    table_offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
+        Where in `positions` the list of each k-mer begins, and where the last one ends.
+    positions : ndarray, dtype=uint32, shape=(n_kmers,)
+        Where the k-mers begin, counted from `part_begin`.
+    part_begin : int
+        Where in the reference the part begins, 0-based.
+    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
+        The samples. The start of its list replaces the k-mer of each sample; the end of the list
+        follows.
+    size : int
+        The number of samples in the batch.
+
+    Returns
+    -------
+    bool
+        False if a list is not inside `positions`: the table is damaged.
+    """
+    for sample in range(size):
+        kmer = unsigned(batch[sample, 2])
+        begin = widened(table_offsets[kmer])
+        end = widened(table_offsets[kmer + np.uint64(1)])
+        if begin > end or end > positions.size:
+            return False
+        batch[sample, 2] = begin
+        batch[sample, 3] = end
+        prefetch(positions, begin)
+    for sample in range(size):
+        begin = batch[sample, 2]
+        for place in range(begin, min(batch[sample, 3], begin + PLACES_AHEAD)):
+            prefetch(reference, MARGIN + part_begin + widened(positions[unsigned(place)]))
+    return True
+
+
+@inline_without_refcounts
+def extend_sample(
+    positions: PositionArray,
+    last_position: int,
+    kmer_length: int,
+    part_begin: int,
+    reference: CodeArray,
+    codes: CodeArray,
+    offsets: OffsetArray,
+    minimum_length: int,
+    period: int,
+    longest_whole: int,
+    batch: npt.NDArray[np.int64],
+    sample: int,
+    filled: int,
+    rows: RowArrays,
+) -> int:
+    """Write the MEMs for which this is the first sample; return where their rows end.
+
+    Parameters
+    ----------
+    positions : ndarray, dtype=uint32, shape=(n_kmers,)
+        Where the k-mers begin, counted from `part_begin`.
+    last_position : int
+        The last position at which a whole k-mer of the reference can begin.
+    kmer_length, part_begin : int
+        The bases of a k-mer, and where in the reference the part begins, 0-based.
+    reference, codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference and of the queries, both with margins.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where each query begins, and where the last one ends, not counting margins.
+    minimum_length, period : int
+        The fewest bases of a MEM, and the distance from one pair of a MEM to the next, in bases.
+    longest_whole : int
+        The most positions of a list of which nothing is skipped.
+    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
+        The samples, as `find_lists` leaves them.
+    sample : int
+        The number of the sample to extend.
+    filled : int
+        The number of rows filled before.
+    rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
+        Output: the query starts, reference starts and lengths of the MEMs.
+
+    Returns
+    -------
+    int
+        The number of filled rows; `ROWS_FULL_HERE` if not all MEMs of the sample fit;
+        `DAMAGED_HERE` if a position is larger than `last_position`.
+    """
+    query_starts, reference_starts, lengths = rows
+    at = batch[sample, 1]
+    query_begin = offsets[batch[sample, 0]]
+    query_end = offsets[batch[sample, 0] + 1]
+    list_end = batch[sample, 3]
+    row = filled
+    list_begin = batch[sample, 2]
+    is_sorted_by_bases = list_end - list_begin > longest_whole
+    skipped_begin = skipped_end = list_end
+    if is_sorted_by_bases and at - query_begin >= period:
+        skipped_begin = place_by_bases(
+            positions, last_position, part_begin, reference,
+            codes, at, period, list_begin, list_end, False,
+        )  # fmt: skip
+        skipped_end = place_by_bases(
+            positions, last_position, part_begin, reference,
+            codes, at, period, skipped_begin, list_end, True,
+        )  # fmt: skip
+    place, stop = list_begin, skipped_begin
+    while place < list_end:
+        for one in range(place, stop):
+            if one + PLACES_AHEAD < list_end:
+                coming = widened(positions[unsigned(one + PLACES_AHEAD)])
+                prefetch(reference, MARGIN + part_begin + coming)
+            position = widened(positions[unsigned(one)])
+            if position > last_position:
+                return DAMAGED_HERE
+            found = part_begin + position
+            most_left = min(period, at - query_begin)
+            if period <= WORD_STEP:
+                left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
+                left = min(left, most_left)
+            else:
+                left = extend_left(codes, MARGIN + at, reference, MARGIN + found, most_left)
+            if left == period:
+                continue
+            behind = at + kmer_length
+            length = left + kmer_length
+            length += extend_right(
+                codes, MARGIN + behind, reference, MARGIN + found + kmer_length, query_end - behind
+            )
+            if length < minimum_length:
+                continue
+            if row == lengths.size:
+                return ROWS_FULL_HERE
+            # The key sorts by query start, then by reference start; the last loop decodes it.
+            query_starts[row] = at - query_begin
+            reference_starts[row] = (period - 1 - left) << START_BITS | (found - left)
+            lengths[row] = length
+            row += 1
+        place, stop = (skipped_end, list_end) if stop < list_end else (list_end, list_end)
+    if row - filled > 1 and (period > 1 or is_sorted_by_bases):
+        sort_rows(reference_starts, lengths, filled, row)
+    for one in range(filled, row):
+        key = reference_starts[one]
+        query_starts[one] -= period - 1 - (key >> START_BITS)
+        reference_starts[one] = key & ((1 << START_BITS) - 1)
+    return row
+
+
+@inline_without_refcounts
+def place_by_bases(
+    positions: PositionArray,
+    last_position: int,
+    part_begin: int,
+    reference: CodeArray,
+    codes: CodeArray,
+    at: int,
+    period: int,
+    list_begin: int,
+    list_end: int,
+    behind_equal: bool,
+) -> int:
+    """Return the first place of a list that is sorted by bases whose bases come after a sample's.
+
+    Parameters
+    ----------
+    positions : ndarray, dtype=uint32, shape=(n_kmers,)
+        Where the k-mers begin, counted from `part_begin`.
+    last_position : int
+        The last position at which a whole k-mer of the reference can begin.
+    part_begin : int
+        Where in the reference the part begins, 0-based.
+    reference, codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference and of the queries, both with margins.
+    at : int
+        Where in `codes` the sample begins, without the margin.
+    period : int
+        The bases before the sample to compare.
+    list_begin, list_end : int
+        The list.
+    behind_equal : bool
+        Whether to return the first place after those with the same bases as the sample, instead of
+        the first of these places.
+
+    Returns
+    -------
+    int
+        A place from `list_begin` to `list_end`. If a break is among the sample's bases, no place
+        has the same bases, and the result does not depend on `behind_equal`.
+    """
+    low, high = list_begin, list_end
+    while low < high:
+        middle = (low + high) // 2
+        found = part_begin + min(widened(positions[unsigned(middle)]), last_position)
+        left = extend_left(codes, MARGIN + at, reference, MARGIN + found, period)
+        is_before = behind_equal
+        if left < period:
+            mine = codes[unsigned(MARGIN + at - 1 - left)]
+            is_before = reference[unsigned(MARGIN + found - 1 - left)] < mine
+        if is_before:
+            low = middle + 1
+        else:
+            high = middle
+    return low

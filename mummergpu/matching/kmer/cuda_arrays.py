@@ -1,0 +1,93 @@
+"""What a k-mer search on a GPU keeps on the device: tables, and blocks of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mummergpu.cuda.device import Argument, Buffer, Program
+
+
+@dataclass(frozen=True)
+class ResidentTable:
+    """The k-mer table of a part of the reference, on the device.
+
+    Attributes
+    ----------
+    offsets, positions : Buffer
+        The two arrays of the table.
+    part_begin, kmer_length : int
+        Where the part begins in the reference, and the bases of a k-mer.
+    longest_whole : int
+        The most positions of a list of which nothing is skipped (`KmerTable.longest_whole`).
+    """
+
+    offsets: Buffer
+    positions: Buffer
+    part_begin: int
+    kmer_length: int
+    longest_whole: int
+
+
+@dataclass(frozen=True)
+class KmerSearchContext:
+    """The data that all searches of a run share.
+
+    Attributes
+    ----------
+    program : Program
+        The kernels.
+    minimum_length, step, period : int
+        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
+        of a MEM to the next (`kmer_sampling`), in bases.
+    reference : int
+        The address of the joined reference, as bit planes.
+    tables : sequence of ResidentTable
+        The tables of the parts to search, in the order of the reference.
+    most_occurrences : int or None
+        Samples whose k-mers occur more often are skipped; None for none.
+    """
+
+    program: Program
+    minimum_length: int
+    step: int
+    period: int
+    reference: int
+    tables: Sequence[ResidentTable]
+    most_occurrences: int | None
+
+    def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
+        """Return the kernel arguments for a table and the reference."""
+        return (
+            table.offsets.address,
+            table.positions.address,
+            table.part_begin,
+            self.reference,
+            np.uint32(table.kmer_length),
+            np.uint32(table.longest_whole),
+        )
+
+
+@dataclass(frozen=True)
+class PackedQueries:
+    """A block of queries on the device, packed as bit planes.
+
+    Attributes
+    ----------
+    count, base_count : int
+        The number of queries, and the number of their bases together.
+    offsets : int
+        The address of the array that says where each query begins.
+    bit_planes : int
+        The address of their bases, as bit planes.
+    queries_of_words : int
+        The address of the array that names, for each word, the query of its first base.
+    """
+
+    count: int
+    base_count: int
+    offsets: int
+    bit_planes: int
+    queries_of_words: int
