@@ -36,7 +36,8 @@ QUERIES = ("reads.fq", "reads.fa", "copy.fa")
 """What a workload calls its queries."""
 
 LEAST_COPMEM_LENGTH = 50
-"""copMEM2 refuses shorter matches."""
+GENOME_COPY = "copy.fa"
+"""copMEM2 refuses shorter matches, and crashes on hundreds of thousands of reads."""
 
 STAGES = (
     *("ref_from_disk", "table_construction", "trees_to_device", "queries_from_disk"),
@@ -164,7 +165,7 @@ def workload_figures(
         peer = [options.mummer, *words, str(reference), str(queries)]
         jobs["mummer4"] = lambda: timed_into(peer, peer_output, named=False)
     copmem_output = folder / "copmem.txt"
-    if options.copmem and length >= LEAST_COPMEM_LENGTH:
+    if options.copmem and length >= LEAST_COPMEM_LENGTH and queries.name == GENOME_COPY:
         words = ["-l", str(length), "-t", str(options.threads), "-o", str(copmem_output)]
         words += ["-b"] if strands == "both" else []
         copmem = [options.copmem, *words, str(reference), str(queries)]
