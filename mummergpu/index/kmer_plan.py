@@ -36,6 +36,9 @@ QUERIES_OF_GENOMES: Final = 2
 """The bases of queries for each base of the reference that an index file for genomes is made for:
 another genome, on both strands."""
 
+SLOWDOWN_FOR_MEMORY: Final = 4.0
+"""How many times the least possible cost a table may cost because memory is short."""
+
 LONGEST_EXTENSION: Final = 100
 """The bases by which pairs are extended to the left at most, on average."""
 
@@ -268,7 +271,9 @@ def choose_sampling(
     job : KmerJob
         The work that the table is for.
     most_bytes : int
-        The most bytes that the table may take; if no table is so small, the smallest is returned.
+        The most bytes that the table may take. If no table is so small that costs at most
+        `SLOWDOWN_FOR_MEMORY` times as much as the cheapest of any size, the smallest that does is
+        returned: several pages are then better than one with a tiny table.
     costs : KmerCosts
         What each step costs.
     slowdown : float
@@ -283,12 +288,12 @@ def choose_sampling(
         sampling: sampling.table_bytes(job.bases)
         for sampling in _possible_samplings(job.minimum_length)
     }
-    most_bytes = max(most_bytes, min(sizes.values()))
-    seconds = {
-        sampling: expected_cost(job, sampling, costs).seconds
-        for sampling, size in sizes.items()
-        if size <= most_bytes
-    }
+    all_seconds = {sampling: expected_cost(job, sampling, costs).seconds for sampling in sizes}
+    worst = SLOWDOWN_FOR_MEMORY * min(all_seconds.values())
+    most_bytes = max(
+        most_bytes, min(sizes[one] for one, cost in all_seconds.items() if cost <= worst)
+    )
+    seconds = {one: cost for one, cost in all_seconds.items() if sizes[one] <= most_bytes}
     bound = slowdown * min(seconds.values())
     good = [sampling for sampling, cost in seconds.items() if cost <= bound]
     return min(good, key=lambda sampling: sizes[sampling])
