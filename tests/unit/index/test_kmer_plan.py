@@ -41,7 +41,7 @@ def test_a_choice_serves_the_length_and_fits_if_any_does(
     sampling = choose_sampling(job, most_bytes, costs)  # type: ignore[arg-type]
     assert 1 <= sampling.kmer_length <= MAXIMUM_KMER_LENGTH
     assert sampling.shortest_match <= job.minimum_length
-    smallest = choose_sampling(job, 0)
+    smallest = choose_sampling(job, 0, costs)  # type: ignore[arg-type]
     size = sampling.table_bytes(job.bases)
     assert size <= max(most_bytes, smallest.table_bytes(job.bases))
 
