@@ -100,6 +100,7 @@ class Job:
         self.stats = Stats()
         self.formatter = MummerFormatter(reference, TextStyle())
         pool = DevicePool(PycudaDevice)
+        KmerTextBackend.may_make_text = True
         self.backend = KmerTextBackend(pool.device(0), cache, self.stats, print, pool=pool)
         row_format = self.formatter.row_format()
         assert row_format is not None

@@ -170,8 +170,13 @@ def test_a_device_that_is_not_there_is_an_error(workloads: Path) -> None:
     assert "device 99" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_auto_takes_the_device(workloads: Path) -> None:
-    assert b"backend cuda" in run(*files(workloads, "LMONO"), "-v").stderr
+def test_auto_takes_the_device_for_trees(workloads: Path) -> None:
+    given = [*files(workloads, "LMONO"), "--search", "tree", "-v"]
+    assert b"backend cuda" in run(*given).stderr
+
+
+def test_auto_leaves_the_device_alone_where_it_would_only_cost_time(workloads: Path) -> None:
+    assert b"backend cpu" in run(*files(workloads, "LMONO"), "-v").stderr
 
 
 def test_the_doctor_finds_the_device() -> None:

@@ -106,9 +106,8 @@ class KmerTextBackend(KmerCudaBackend):
     kernels = (*KERNELS, *TEXT_KERNELS)
     searcher = KmerTextSearcher
 
-    may_make_text = False
-    """Whether text is made on the device. It has been compared with the text of the host by running
-    the kernels on the host alone; until a GPU has run them, only tests and benchmarks set this."""
+    may_make_text = True
+    """Whether text is made on the device; without it, the host makes the same text of columns."""
 
     _row_format: RowFormat | None = None
     _resident: ResidentFormat | None = None
