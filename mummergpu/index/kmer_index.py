@@ -44,6 +44,10 @@ is the most."""
 UNKNOWN_QUERY_BASES: Final = 10**9
 """The bases of queries that are expected where nothing is known of them."""
 
+POSITIONS_WORTH_A_QUERY_BASE: Final = 16
+"""Long lists are not sorted where a table has more positions than this for each base of the
+queries: to look for long lists would take longer than a search that skips nothing."""
+
 WORTH_A_WARNING: Final = 3.0
 SECONDS_OF_WARNING: Final = 5.0
 """How many times as long, and how many seconds of one thread longer, a search with an index file
@@ -244,16 +248,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         """Return pages with their tables (`reference_index.ReferenceIndex.load_pages`)."""
         if self.file is not None:
             self.file.bring_in(group)
-        loaded = []
-        for page in group:
-            with_table = replace(
-                self._load_page(page, work), most_occurrences=self.most_occurrences
-            )
-            period = with_table.period(self.search_length)
-            with work.stats.stage("table_construction"):
-                loaded.append(order_long_lists(with_table, period, work.executor.map))
-            work.page_is_ready()
-        return loaded
+        return [self._load_for_search(page, work) for page in group]
 
     def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
         """Build the tables one after the other, and write each as soon as it is ready."""
@@ -318,6 +313,15 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         positions = self.reference.base_count
         tables = sum(_table_bytes(page, positions, self.sampling) for page in group)
         return tables + self.scratch_bytes
+
+    def _load_for_search(self, page: Page, work: BuildWork) -> KmerPage:
+        loaded = replace(self._load_page(page, work), most_occurrences=self.most_occurrences)
+        if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
+            with work.stats.stage("table_construction"):
+                period = loaded.period(self.search_length)
+                loaded = order_long_lists(loaded, period, work.executor.map)
+        work.page_is_ready()
+        return loaded
 
     def _load_page(self, page: Page, work: BuildWork) -> KmerPage:
         if self.file is None:

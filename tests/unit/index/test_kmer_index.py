@@ -1,0 +1,51 @@
+"""The tables of an index, as they are loaded for a search."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.options import KmerOptions
+from mummergpu.index.reference_index import BuildWork
+from mummergpu.input.reference import read_reference
+from mummergpu.runtime.memory import MemoryBudget
+from mummergpu.runtime.stats import Stats
+
+MINIMUM_LENGTH = 20
+
+
+@pytest.fixture(scope="module")
+def satellite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("satellite") / "ref.fa"
+    path.write_text(f">satellite\n{'AC' * 40_000}\n")
+    return path
+
+
+def load(path: Path, query_bases: int) -> KmerPage:
+    index = KmerIndex.plan(
+        read_reference(str(path)),
+        KmerOptions(sampling=KmerSampling(10)),
+        MINIMUM_LENGTH,
+        MemoryBudget(1 << 30, None),
+        query_bases,
+    )
+    with ThreadPoolExecutor(1) as executor:
+        (page,) = index.load_pages(index.pages, BuildWork(executor, 1, Stats(), lambda: None))
+    return page
+
+
+def test_long_lists_are_sorted_only_for_enough_queries(satellite: Path) -> None:
+    few, many = load(satellite, 100), load(satellite, 10**6)
+    assert few.table.ordered_bases == 0 < many.table.ordered_bases
+    for page, ascends in ((few, True), (many, False)):
+        offsets = page.table.offsets.astype(np.int64)
+        longest = int(np.argmax(np.diff(offsets)))
+        positions = page.table.positions[offsets[longest] : offsets[longest + 1]]
+        assert positions.size > 10_000
+        assert bool(np.all(np.diff(positions.astype(np.int64)) > 0)) == ascends
