@@ -111,7 +111,7 @@ def process_store() -> CodeStore:
 
 
 class Companion(Protocol):
-    """Keeps the code of one function in another form (`native_function.NativeKeeper`)."""
+    """Keeps the code of one function in another form (`native.function.NativeKeeper`)."""
 
     def save_if_lacking(self, signature: Any, result: Any) -> None:
         """Keep the code for a signature, if that is possible and has not been done."""

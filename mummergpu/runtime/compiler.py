@@ -13,7 +13,7 @@ import numba
 
 from mummergpu.runtime import code_cache
 from mummergpu.runtime.argument_types import tell_types_of_plain_arrays
-from mummergpu.runtime.native_function import NativeKeeper
+from mummergpu.runtime.native.function import NativeKeeper
 
 _COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.runtime.llvm import intrinsic, ir, types
-from mummergpu.runtime.native_function import NativeFunction
+from mummergpu.runtime.native.function import NativeFunction
 from mummergpu.runtime.pending import Pending, before_numba_compiles, wait_for_numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])

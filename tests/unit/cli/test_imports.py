@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.native_store import native_store
+from mummergpu.runtime.native.store import native_store
 
 COMPILER = {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
 TREES = {

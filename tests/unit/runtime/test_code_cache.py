@@ -18,7 +18,7 @@ from mummergpu.runtime import code_cache, jit
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.code_cache import keep_code_in, on_cache_trouble
 from mummergpu.runtime.code_generation import PACKAGE
-from mummergpu.runtime.native_store import native_store
+from mummergpu.runtime.native.store import native_store
 from mummergpu.sequence.codes import write_reverse_complements
 
 DECORATORS = [jit.jit, jit.jit_without_refcounts]

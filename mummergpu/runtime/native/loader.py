@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from mummergpu.runtime.machine_image import MachineImage
-from mummergpu.runtime.native_values import BOOLEAN, INTEGER, NOTHING
+from mummergpu.runtime.native.image import MachineImage
+from mummergpu.runtime.native.values import BOOLEAN, INTEGER, NOTHING
 
 ALLOWED_SYMBOLS: Final = frozenset({"memset", "memcpy", "memmove", "memcmp"})
 """The functions of the C library that code may call: those that a compiler calls unasked."""
@@ -39,7 +39,7 @@ def pack_code(image: MachineImage, result: str) -> bytes:
     image : MachineImage
         The image.
     result : str
-        What the function returns (`native_values.text_of_result`).
+        What the function returns (`values.text_of_result`).
 
     Returns
     -------

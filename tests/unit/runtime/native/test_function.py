@@ -14,14 +14,16 @@ import numba
 import numpy as np
 import pytest
 
-from mummergpu.runtime import code_cache, native_code, native_function, native_store
+from mummergpu.runtime import code_cache
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.code_cache import keep_code_in
 from mummergpu.runtime.compiler import dispatcher_of
-from mummergpu.runtime.native_build import build_code
-from mummergpu.runtime.native_code import load_code
-from mummergpu.runtime.native_function import NativeFunction
-from mummergpu.runtime.native_values import UnsuitedValueError, flatten, text_of_types
+from mummergpu.runtime.native import loader
+from mummergpu.runtime.native import store as native_store
+from mummergpu.runtime.native.build import build_code
+from mummergpu.runtime.native.function import NativeFunction, NativeKeeper
+from mummergpu.runtime.native.loader import load_code
+from mummergpu.runtime.native.values import UnsuitedValueError, flatten, text_of_types
 from mummergpu.sequence.codes import write_reverse_complements
 
 pytestmark = pytest.mark.skipif(
@@ -140,7 +142,7 @@ def test_memory_that_cannot_be_executed_is_left_to_numba(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_numba(*fresh(), monkeypatch)
-    monkeypatch.setattr(native_code, "_READ_AND_EXECUTE", -1)
+    monkeypatch.setattr(loader, "_READ_AND_EXECUTE", -1)
     assert needs_numba(*fresh(), monkeypatch)
 
 
@@ -153,7 +155,7 @@ def test_a_version_that_differs_inside_is_tried_once(
         calls.append(result)
         raise AttributeError("another version")
 
-    monkeypatch.setattr("mummergpu.runtime.native_build.build_code", fail)
+    monkeypatch.setattr("mummergpu.runtime.native.build.build_code", fail)
     assert all(needs_numba(*fresh(), monkeypatch) for _ in range(3))
     assert len(calls) == 1
 
@@ -253,7 +255,7 @@ def test_code_of_other_settings_is_not_kept(
     dispatcher = dispatcher_of(PLAIN, False)
     with monkeypatch.context() as changed:
         changed.setattr(numba.config, setting, "generic")
-        keeper = native_function.NativeKeeper(PLAIN, False)
+        keeper = NativeKeeper(PLAIN, False)
         keeper.save_if_lacking((numba.int64[::1],), dispatcher)
     assert list(place.rglob("*.code")) == []
 
@@ -306,7 +308,7 @@ def test_errors_that_numba_finds_are_raised() -> None:
 
 
 def test_an_exception_that_cannot_be_read_is_an_error_all_the_same() -> None:
-    assert isinstance(native_code._exception(None), SystemError)
+    assert isinstance(loader._exception(None), SystemError)
 
 
 def both(numbers: np.ndarray, flag: bool, pair: tuple[int, np.ndarray]) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from mummergpu.runtime.native_code import load_code
-from mummergpu.runtime.native_store import key_of, native_store
-from mummergpu.runtime.native_values import UnsuitedValueError, flatten, text_of_types
+from mummergpu.runtime.native.loader import load_code
+from mummergpu.runtime.native.store import key_of, native_store
+from mummergpu.runtime.native.values import UnsuitedValueError, flatten, text_of_types
 from mummergpu.runtime.pending import Pending
 
 _LOCK: Final = threading.RLock()
@@ -95,13 +95,13 @@ class NativeKeeper:
         Parameters
         ----------
         types : str
-            The types of the arguments (`native_values.flatten`).
+            The types of the arguments (`values.flatten`).
 
         Returns
         -------
         bytes or None
-            What `native_code.load_code` takes; empty if it is known that numba is needed; None
-            if nothing is kept.
+            What `loader.load_code` takes; empty if it is known that numba is needed; None if
+            nothing is kept.
         """
         with _LOCK:
             store = native_store()
@@ -117,7 +117,7 @@ class NativeKeeper:
         result : CompileResult
             The code that numba has compiled in this process or in an earlier one.
         """
-        from mummergpu.runtime.native_build import build_code, has_usual_settings
+        from mummergpu.runtime.native.build import build_code, has_usual_settings
 
         with suppress(UnsuitedValueError), _LOCK:
             key = self._key(text_of_types(signature))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mummergpu.runtime.machine_image import MachineImage, UnsuitedCodeError, image_of
-from mummergpu.runtime.native_code import ALLOWED_SYMBOLS, pack_code
-from mummergpu.runtime.native_values import UnsuitedValueError, text_of_result
+from mummergpu.runtime.native.image import MachineImage, UnsuitedCodeError, image_of
+from mummergpu.runtime.native.loader import ALLOWED_SYMBOLS, pack_code
+from mummergpu.runtime.native.values import UnsuitedValueError, text_of_result
 
 _ENTRY: Final = "entry"
 _WORD_BYTES: Final = 8
@@ -39,7 +39,7 @@ def build_code(result: Any) -> bytes:
     Returns
     -------
     bytes
-        For `native_code.load_code`; empty if the code needs numba's help.
+        For `loader.load_code`; empty if the code needs numba's help.
     """
     try:
         told = text_of_result(result.signature.return_type)
