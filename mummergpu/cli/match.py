@@ -17,6 +17,7 @@ from mummergpu.cli.cache_folders import (
     folder_of_kernels,
     tell_cache_trouble,
 )
+from mummergpu.cli.format_options import output_files, output_targets
 from mummergpu.cli.option_rules import (
     Given,
     device_options,
@@ -47,7 +48,7 @@ def run_match(**given: Any) -> None:
     refuse_clashing_files(
         [given["reference"], *given["query"]],
         {
-            "--output": given["output"],
+            **output_files(given),
             "--stats": given["stats"],
             "--dot": given["dot"],
             "--dump-tree": given["dump_tree"],
@@ -58,9 +59,10 @@ def run_match(**given: Any) -> None:
     from mummergpu.pipeline import match as pipeline
     from mummergpu.runtime.stats import Stats
 
-    options = _match_options(given, index)
+    command = shlex.join([PROGRAM, *session.arguments])
+    options = _match_options(given, index, command)
     stats = Stats()
-    stats.set(version=__version__, command=shlex.join([PROGRAM, *session.arguments]))
+    stats.set(version=__version__, command=command)
     if not given["quiet"]:
         announce_compilation()
     with ExitStack() as stack:
@@ -92,7 +94,7 @@ def run_match(**given: Any) -> None:
             report.write(stats.as_json())
 
 
-def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
+def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOptions:
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
@@ -101,7 +103,8 @@ def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
         query_paths=given["query"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
-        output_path=given["output"],
+        outputs=output_targets(given),
+        command=command,
         threads=given["threads"],
         index=index,
         search=search_options(given),

@@ -12,9 +12,9 @@ import click
 
 from mummergpu import __version__
 from mummergpu.cli.endings import PROGRAM as PROGRAM
+from mummergpu.cli.format_options import format_options
 from mummergpu.cli.session import Session
 from mummergpu.index.tree.policy import LETTERS
-from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -189,9 +189,9 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["-o", "--output"],
             metavar="FILE",
             shell_complete=complete_files,
-            default=STANDARD_OUTPUT,
-            help="Write matches to FILE, which appears once it is complete.  "
-            "[default: standard output]",
+            help="Write matches to FILE, which appears once it is complete; it is compressed if "
+            "its name ends in .gz, .bgz or .zst.  [default: standard output, unless an option "
+            "below names a file]",
         ),
         _flag(
             "-c forward_coordinates",
@@ -204,6 +204,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         _flag("-L show_lengths", "Write the length of each query into its header."),
         _flag("-s show_sequences", "Write the bases of each match below its row."),
     ],
+    "Formats": format_options(complete_files),
     "Search": [
         click.Option(
             ["-t", "--threads"],

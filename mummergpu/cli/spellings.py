@@ -30,7 +30,6 @@ _REFUSED: Final = {
     "-skip": _DETAIL,
     "-kmer": _DETAIL,
     "-max-chunk": "queries are divided among the threads without it: leave it out",
-    "-format": "there is one format, that of MUMmer, and no option for another",
 }
 """Options of MUMmer 4 that this program lacks, and what to do instead. All take a value."""
 

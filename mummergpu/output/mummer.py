@@ -27,12 +27,12 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import RowFormat
 from mummergpu.matching.columns import MemColumns
+from mummergpu.output.block_format import BlockFormat
+from mummergpu.output.compression import Piece
 from mummergpu.output.mummer_rows import (
     HEADER_BYTES,
     NEXT_QUERY,
     NO_HEADER_YET,
-    BucketArray,
-    Int64Array,
     RowColumns,
     fill_text,
 )
@@ -41,11 +41,10 @@ from mummergpu.output.number_text import (
     OVERSHOOT,
     TextArray,
 )
+from mummergpu.output.record_lookup import record_lookup
 from mummergpu.sequence.codes import Strand
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-
-_MOST_BUCKETS: Final = 1 << 16
 
 _GAP_BYTES: Final = 2
 """The blanks before and after the name of a record."""
@@ -77,7 +76,7 @@ class TextStyle:
     show_sequences: bool = False
 
 
-class MummerFormatter:
+class MummerFormatter(BlockFormat):
     """Turns the matches of query blocks into text; several threads may share one.
 
     Parameters
@@ -103,8 +102,7 @@ class MummerFormatter:
         self._reference_width = _width_of(reference.codes.size + 1)
         codes = reference.codes if style.show_sequences else np.empty(0, dtype=np.uint8)
         self._records = (
-            _plain(reference.record_starts),
-            *_buckets_of(reference.record_starts, reference.codes.size),
+            *record_lookup(reference.record_starts, reference.codes.size),
             _text_of(b"".join(names) + bytes(OVERSHOOT)),
             np.concatenate(([0], np.cumsum([len(name) for name in names], dtype=np.int64))),
             _plain(codes),
@@ -174,7 +172,7 @@ class MummerFormatter:
             lambda size: self._room_for(size)[:size],
         )
 
-    def take_back(self, piece: TextArray) -> None:
+    def take_back(self, piece: Piece) -> None:
         """Reuse the memory of a piece of text; nothing may read the piece afterwards.
 
         The caller calls this once after writing the piece, from any thread. Without reuse, the
@@ -185,6 +183,8 @@ class MummerFormatter:
         piece : ndarray, dtype=uint8
             A piece that `format_block` yielded, or that a backend got from `row_format`.
         """
+        if isinstance(piece, bytes):
+            return
         if isinstance(piece.base, np.ndarray) and piece.base.size == self._spare_bytes:
             self._spare.append(piece.base)
 
@@ -214,19 +214,6 @@ class MummerFormatter:
 
 def _width_of(largest: int) -> int:
     return max(COLUMN, len(str(largest)))
-
-
-def _buckets_of(record_starts: Int64Array, size: int) -> tuple[BucketArray, int]:
-    """Return the last record that starts at or before each bucket of positions.
-
-    The size of a bucket is a power of two, whose exponent is returned too. Few buckets contain
-    the start of a record, so the record of a position is mostly found without a search.
-    """
-    count = record_starts.size
-    buckets = max(count, min(16 * count, _MOST_BUCKETS)) if count > 1 else 1
-    shift = (size // buckets).bit_length()
-    edges = np.arange((size >> shift) + 2, dtype=np.int64) << shift
-    return (np.searchsorted(record_starts, edges, side="right") - 1).astype(np.int32), shift
 
 
 def _text_of(text: bytes) -> TextArray:

@@ -18,11 +18,10 @@ from mummergpu.output.number_text import (
     write_digits,
     write_numbers,
 )
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.output.record_lookup import BucketArray, Int64Array, record_at
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
 from mummergpu.sequence.codes import BASES, CodeArray
 
-Int64Array = npt.NDArray[np.int64]
-BucketArray = npt.NDArray[np.int32]
 QueryColumns = tuple[Int64Array, TextArray, Int64Array]
 RecordColumns = tuple[Int64Array, BucketArray, int, TextArray, Int64Array, CodeArray]
 RowColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
@@ -87,38 +86,6 @@ def _write_header(
 
 
 @inline_without_refcounts
-def _record_at(records: RecordColumns, position: int) -> int:
-    """Return the last record that starts at or before a position.
-
-    Parameters
-    ----------
-    records : tuple
-        The columns of the records: starts (int64), the last record at or before each bucket
-        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
-        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
-        shown.
-    position : int
-        A 0-based position in the joined reference.
-
-    Returns
-    -------
-    int
-        The number of the record.
-    """
-    starts, buckets, bucket_shift = records[:3]
-    bucket = position >> bucket_shift
-    first = widened(buckets[unsigned(bucket)])
-    last = widened(buckets[unsigned(bucket + 1)])
-    while first < last:
-        middle = (first + last + 1) >> 1
-        if starts[unsigned(middle)] <= position:
-            first = middle
-        else:
-            last = middle - 1
-    return first
-
-
-@inline_without_refcounts
 def _write_row(
     text: TextArray,
     at: int,
@@ -155,8 +122,8 @@ def _write_row(
     int
         Where the row ends.
     """
-    starts, _, _, names, name_offsets, _ = records
-    record = unsigned(_record_at(records, reference_start))
+    starts, buckets, bucket_shift, names, name_offsets, _ = records
+    record = unsigned(record_at(starts, buckets, bucket_shift, reference_start))
     if name_width >= 0:
         numbers = at + name_width + 4
         store(text, at, GAP)

@@ -1,75 +1,165 @@
-"""The output of matches: any thread makes the text, one thread writes it."""
+"""What receives the matches of a run: any thread prepares them, one thread writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.block_text import BlockText
+from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
-from mummergpu.output.mummer import MummerFormatter
-from mummergpu.output.number_text import TextArray
+from mummergpu.output.block_format import BlockFormat
+from mummergpu.output.compression import Compressor, Piece
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
+Prepared = TypeVar("Prepared")
 
-class TextSink:
-    """Turns the matches of blocks into MUMmer's text, and writes it.
+BlockMems = Mapping[Strand, MemColumns]
 
-    Parameters
-    ----------
-    formatter : MummerFormatter
-        Makes the text.
-    output : OutputFile
-        Receives the text.
-    stats : Stats
-        Collects the number of matches, the bytes and the times.
-    most_rows : int
-        The text of a block with more matches than this is made only while it is written, so
-        that memory never holds all of it.
-    """
 
-    def __init__(
-        self, formatter: MummerFormatter, output: OutputFile, stats: Stats, most_rows: int
-    ) -> None:
-        self._formatter = formatter
-        self._output = output
-        self._stats = stats
-        self._most_rows = most_rows
+class MatchSink(ABC, Generic[Prepared]):
+    """Receives the matches of all blocks of queries, in the order of the blocks."""
 
-    def prepare(self, block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> Iterator[TextArray]:
-        """Return the text of a block's matches; any thread may call this.
+    @abstractmethod
+    def prepare(self, block: QueryBlock, mems: BlockMems) -> Prepared:
+        """Prepare the matches of a block for `write`; any thread may call this.
 
         Parameters
         ----------
         block : QueryBlock
             The queries.
         mems : mapping of Strand to MemColumns
-            The matches of the queries, on each strand that was searched.
+            Their matches, on each strand that was searched.
 
         Returns
         -------
-        iterator of ndarray, dtype=uint8
-            The pieces of text, for `write`.
+        Prepared
+            What `write` needs.
         """
-        matches = sum(columns.count for columns in mems.values())
-        self._stats.add(matches=matches)
-        text = self._formatter.format_block(block, mems)
-        if matches > self._most_rows:
-            return text
+
+    @abstractmethod
+    def write(self, prepared: Prepared) -> None:
+        """Write prepared matches; one thread calls this, block after block."""
+
+    def finish(self) -> None:
+        """Write what follows the matches of the last block; the thread that writes calls this."""
+
+    def row_format(self) -> RowFormat | None:
+        """Return the format of text that a backend may make in place of columns, None for none."""
+        return None
+
+    def prepare_text(self, text: BlockText) -> Prepared:
+        """Prepare text that a backend has made as `row_format` says; any thread may call this."""
+        raise TypeError("this sink takes no text")
+
+
+class ByteSink(MatchSink[Iterator[Piece]]):
+    """Turns matches into the bytes of a format, and writes them to a file.
+
+    Parameters
+    ----------
+    made : BlockFormat
+        Makes the bytes.
+    output : OutputFile
+        Receives them.
+    stats : Stats
+        Collects the bytes and the times.
+    most_rows : int
+        The bytes of a block with more matches than this are made only while they are written, so
+        that memory never holds all of them.
+    compressor : Compressor or None
+        Compresses the bytes; None to write them as they are.
+    """
+
+    def __init__(
+        self,
+        made: BlockFormat,
+        output: OutputFile,
+        stats: Stats,
+        most_rows: int,
+        compressor: Compressor | None = None,
+    ) -> None:
+        self._format = made
+        self._output = output
+        self._stats = stats
+        self._most_rows = most_rows
+        self._compressor = compressor
+        self._write(self._packed([made.head()]))
+
+    def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Piece]:
+        """Return the bytes of a block's matches in pieces (`MatchSink.prepare`)."""
+        pieces = self._packed(self._format.format_block(block, mems))
+        if sum(columns.count for columns in mems.values()) > self._most_rows:
+            return pieces
         with self._stats.stage("format"):
-            return iter(list(text))
+            return iter(list(pieces))
 
-    def prepare_text(self, text: BlockText) -> Iterator[TextArray]:
-        """Return text that a backend has made; any thread may call this."""
-        self._stats.add(matches=text.count)
-        return iter(text.pieces)
+    def write(self, prepared: Iterator[Piece]) -> None:
+        """Write the bytes of a block (`MatchSink.write`)."""
+        self._write(prepared)
 
-    def write(self, text: Iterator[TextArray]) -> None:
-        """Write the prepared text; one thread calls this, block after block."""
-        for piece in text:
+    def finish(self) -> None:
+        """Write the end of the format and of the compression."""
+        self._write(self._packed([self._format.tail()]))
+        if self._compressor is not None:
+            self._write([self._compressor.end()])
+
+    def row_format(self) -> RowFormat | None:
+        """Return the format of text that a backend may make in place of columns."""
+        return self._format.row_format()
+
+    def prepare_text(self, text: BlockText) -> Iterator[Piece]:
+        """Return text that a backend has made, compressed if the file is (`MatchSink`)."""
+        pieces = self._packed(text.pieces)
+        if self._compressor is None:
+            return pieces
+        with self._stats.stage("format"):
+            return iter(list(pieces))
+
+    def _packed(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        compressor = self._compressor
+        for piece in pieces:
+            if compressor is None:
+                yield piece
+            elif len(piece):
+                packed = compressor.compress(piece)
+                self._format.take_back(piece)
+                yield packed
+
+    def _write(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
             with self._stats.stage("results_to_disk"):
                 self._output.write(piece)
-            self._stats.add_bytes(output=piece.size)
-            self._formatter.take_back(piece)
+            self._stats.add_bytes(output=len(piece))
+            if self._compressor is None:
+                self._format.take_back(piece)
+
+
+class SeveralSinks(MatchSink[list[Any]]):
+    """Passes all matches to several sinks.
+
+    Parameters
+    ----------
+    sinks : sequence of MatchSink
+        The sinks.
+    """
+
+    def __init__(self, sinks: Sequence[MatchSink[Any]]) -> None:
+        self._sinks = sinks
+
+    def prepare(self, block: QueryBlock, mems: BlockMems) -> list[Any]:
+        """Return what each sink has prepared (`MatchSink.prepare`)."""
+        return [sink.prepare(block, mems) for sink in self._sinks]
+
+    def write(self, prepared: list[Any]) -> None:
+        """Let each sink write (`MatchSink.write`)."""
+        for sink, own in zip(self._sinks, prepared, strict=True):
+            sink.write(own)
+
+    def finish(self) -> None:
+        """Let each sink finish."""
+        for sink in self._sinks:
+            sink.finish()

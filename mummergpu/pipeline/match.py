@@ -25,13 +25,13 @@ from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.open_backend import likely_block_bases, open_backend
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.search import BlockMems, BlockSearch
-from mummergpu.output.mummer import MummerFormatter
 from mummergpu.output.number_text import TextArray
-from mummergpu.output.sink import TextSink
+from mummergpu.output.open_sink import RunFacts, open_sink
 from mummergpu.pipeline.backend_choice import choose_backend
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.passes import GroupPasses
@@ -76,9 +76,9 @@ def run(
     kind, device = options.index.kind, options.device
     with (
         stats.stage("end_to_end"),
-        OutputFile(options.output_path) as output,
         ExitStack() as stack,
     ):
+        outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         executor = ThreadPoolExecutor(threads, thread_name_prefix="match")
         backend_name = choose_backend(options, is_index(options.reference_path))
         if backend_name != device.backend:
@@ -108,7 +108,11 @@ def run(
         if warning := index.slow_search_warning():
             warn(warning)
         loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
-        formatter = MummerFormatter(reference, options.style)
+        most_rows = backend.sizes.most_rows
+        facts = RunFacts(
+            reference, options.query_paths, options.style, most_rows, threads, options.command
+        )
+        sink = open_sink(options.outputs, outputs, facts, stats)
         # Filters need columns, and so does a merge of the matches on several groups.
         needs_columns = search.uniqueness is not Uniqueness.ALL or len(index.groups) > 1
         block_search = BlockSearch(
@@ -117,12 +121,17 @@ def run(
             search.strands,
             search.minimum_length,
             index.search_length,
-            None if needs_columns else formatter.row_format(),
+            None if needs_columns else sink.row_format(),
         )
-        sink = TextSink(formatter, output, stats, backend.sizes.most_rows)
 
-        def prepare(block: QueryBlock, mems: BlockMems) -> Iterator[TextArray]:
-            return sink.prepare(block, _filter(mems, search.uniqueness, stats))
+        def prepare(block: QueryBlock, mems: BlockMems) -> Any:
+            filtered = _filter(mems, search.uniqueness, stats)
+            stats.add(matches=sum(columns.count for columns in filtered.values()))
+            return sink.prepare(block, filtered)
+
+        def prepare_text(text: BlockText) -> Any:
+            stats.add(matches=text.count)
+            return sink.prepare_text(text)
 
         GroupPasses(block_search, executor, threads, stats).run(
             len(index.groups),
@@ -130,8 +139,9 @@ def run(
             queries.blocks(search.block_size or backend.sizes.block_bases),
             prepare,
             sink.write,
-            sink.prepare_text,
+            prepare_text,
         )
+        sink.finish()
 
 
 class PageLoader:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from mummergpu.index.options import IndexOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.output.mummer import TextStyle
+from mummergpu.output.targets import OutputTarget
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class MatchOptions:
         FASTA file or index file of the reference.
     query_paths : tuple of str
         Files of queries; "-" is standard input.
-    output_path : str
-        The file for the matches; "-" is standard output.
+    outputs : tuple of OutputTarget
+        The files for the matches, each in its format.
     threads : int
         Number of working threads.
     index : IndexOptions
@@ -39,11 +40,13 @@ class MatchOptions:
         Whether to accept records that are not DNA or RNA, such as proteins.
     no_empty : bool
         Whether a query file without a record is an error.
+    command : str
+        The command line, for formats that keep it; empty if there is none.
     """
 
     reference_path: str
     query_paths: tuple[str, ...]
-    output_path: str = "-"
+    outputs: tuple[OutputTarget, ...] = (OutputTarget(),)
     threads: int = 1
     index: IndexOptions = field(default_factory=IndexOptions)
     search: SearchOptions = field(default_factory=SearchOptions)
@@ -54,6 +57,7 @@ class MatchOptions:
     dump_tree_path: str | None = None
     any_letters: bool = False
     no_empty: bool = False
+    command: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

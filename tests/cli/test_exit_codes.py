@@ -78,7 +78,7 @@ def error_of(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> 
         ("-k 2 r.fa q.fq", "-k: there are no sparse suffix arrays here"),
         ("-save x r.fa q.fq", "-save: 'mummergpu index REFERENCE -o FILE' makes an index"),
         ("-load x r.fa q.fq", "-load: 'mummergpu index REFERENCE -o FILE' makes an index"),
-        ("--format sam r.fa q.fq", "--format: there is one format, that of MUMmer"),
+        ("--format sax r.fa q.fq", "Invalid value for '--format': 'sax' is not one of"),
         ("-b index r.fa -o x", "No such option"),
         ("index -info r.fa", "No such option '-info'; did you mean --info?"),
         ("--page-size 8Q r.fa q.fq", "'8Q' is not a size"),

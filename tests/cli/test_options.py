@@ -15,6 +15,7 @@ from mummergpu.index.options import PAPER_PAGE_BASES, TreeOptions
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.options import Uniqueness
+from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.codes import Strand
@@ -92,8 +93,8 @@ def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
         ("-mumcand -mumreference", "uniqueness", Uniqueness.IN_REFERENCE),
         ("-mum", "uniqueness", Uniqueness.IN_BOTH),
         ("--mum", "uniqueness", Uniqueness.IN_BOTH),
-        ("-o out", "output_path", "out"),
-        ("--output out", "output_path", "out"),
+        ("-o out", "outputs", (OutputTarget("out"),)),
+        ("--output out", "outputs", (OutputTarget("out"),)),
         ("-t 3", "threads", 3),
         ("--threads 3", "threads", 3),
         ("--backend cuda", "backend", "cuda"),
@@ -239,7 +240,7 @@ def test_a_file_may_be_named_like_a_verb(told: list[MatchOptions]) -> None:
         options = options_of(told, words)
         assert (options.reference_path, options.query_paths) == (words.split()[-2], ("reads.fq",))
     assert options_of(told, "r.fa index doctor").query_paths == ("index", "doctor")
-    assert options_of(told, "-o index r.fa q.fa").output_path == "index"
+    assert options_of(told, "-o index r.fa q.fa").outputs == (OutputTarget("index"),)
     assert options_of(told, "-b match index q.fa").reference_path == "index"
 
 

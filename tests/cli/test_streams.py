@@ -177,7 +177,7 @@ def run(options, *others):
     flag[0] = 0
     if sys.argv[1] == "named":
         os.O_TMPFILE = os.O_DIRECTORY  # No file system has files without a name then.
-    with OutputFile(options.output_path) as output:
+    with OutputFile(options.outputs[0].path) as output:
         output.write(b"half")
         assert len(os.listdir()) == (3 if sys.argv[1] == "named" else 2)
         print("busy", flush=True)

@@ -8,6 +8,7 @@ from typing import Any
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.output.mummer import TextStyle
+from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import BuildOptions, MatchOptions
 
 KINDS: dict[str, type[KmerOptions] | type[TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
@@ -50,7 +51,7 @@ def match_options(
     return MatchOptions(
         reference,
         queries,
-        output,
+        (OutputTarget(output),),
         index=index_options(**told),
         search=search,
         device=device,

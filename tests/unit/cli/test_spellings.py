@@ -131,7 +131,6 @@ def test_words_of_mummer_4(words: str, expected: str) -> None:
         ("-skip 10", "-skip: "),
         ("-kmer 1", "-kmer: "),
         ("-max-chunk 5", "-max-chunk: "),
-        ("--format sam", "--format: there is one format"),
     ],
 )
 def test_what_has_no_counterpart_is_refused_with_a_word(words: str, message: str) -> None:

@@ -1,0 +1,71 @@
+"""Matches go to one file or several, compressed if the name says so."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from mummergpu.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = random.Random(3)
+    text = "".join(made.choices("ACGT", k=3000))
+    (tmp_path / "r.fa").write_text(f">r\n{text}\n")
+    reads = [text[at : at + 60] for at in range(0, 2900, 50)]
+    (tmp_path / "q.fa").write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))
+    monkeypatch.chdir(tmp_path)
+
+
+def run(words: str) -> int:
+    return main(["r.fa", "q.fa", "-b", "-C", "-q", *words.split()])
+
+
+@pytest.mark.parametrize("block", ["", " --block-size 100"])
+def test_compressed_text_is_the_text(block: str) -> None:
+    assert run("-o plain.txt") == 0
+    plain = Path("plain.txt").read_bytes()
+    assert run(f"-o x.txt.gz{block}") == 0 and run(f"-o x.txt.bgz{block}") == 0
+    assert gzip.decompress(Path("x.txt.gz").read_bytes()) == plain
+    assert gzip.decompress(Path("x.txt.bgz").read_bytes()) == plain
+
+
+def test_several_files_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("") == 0
+    plain = capfdbinary.readouterr().out
+    assert plain.startswith(b"> 0\n")
+    assert run("-o one.txt --mummer two.gz") == 0
+    assert capfdbinary.readouterr().out == b""
+    assert Path("one.txt").read_bytes() == plain
+    assert gzip.decompress(Path("two.gz").read_bytes()) == plain
+
+
+def test_a_file_that_an_option_names_takes_the_place_of_standard_output(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert run("--mummer one.txt") == 0
+    assert capfdbinary.readouterr().out == b"" and Path("one.txt").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--mummer x --format mummer", "--format is the format of -o"),
+        ("-o x.txt --mummer x.txt", "'x.txt' is also another output"),
+        ("--mummer r.fa", "'r.fa' is also an input"),
+        ("-o x.bam.gz", "would compress bam once more"),
+    ],
+)
+def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_failed_run_leaves_none_of_its_files() -> None:
+    Path("q.fa").write_text(">a\nACGT\n!\n")
+    assert run("-o one.txt --mummer two.gz") == 1
+    assert not Path("one.txt").exists() and not Path("two.gz").exists()
