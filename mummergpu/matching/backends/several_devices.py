@@ -119,29 +119,7 @@ class SeveralDevices(Generic[PageType]):
     def find_mems(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs between the loaded pages and a block of queries.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows to return, on all strands together.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            The MEMs, as for `streaming.StreamingBackend.find_mems`. They do not depend on the
-            device that found them.
-
-        Raises
-        ------
-        BackendError
-            If the MEMs of a single query do not fit the memory of a device, or a device fails
-            or has failed.
-        """
+        """Return the MEMs of a block (`interface.Backend.find_mems`), found on a free device."""
         with self._free_device() as number:
             return self._backends[number].find_mems(block, strands, max_rows)
 
@@ -160,27 +138,7 @@ class SeveralDevices(Generic[PageType]):
     def find_text(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> BlockText | None:
-        """Return the text of the MEMs of a block, as `find_mems` returns their columns.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows of the text, on all strands together.
-
-        Returns
-        -------
-        BlockText or None
-            The text, as for `interface.TextBackend.find_text`.
-
-        Raises
-        ------
-        BackendError
-            If a device fails or has failed.
-        """
+        """Return the text of a block (`interface.TextBackend.find_text`), made on a free device."""
         with self._free_device() as number:
             backend = self._backends[number]
             assert isinstance(backend, TextBackend)
