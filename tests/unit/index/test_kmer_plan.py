@@ -12,8 +12,11 @@ from mummergpu.index.kmer_plan import (
     BYTES_PER_BASE,
     DEVICE_COSTS,
     LEAST_TABLE_BYTES,
+    MAXIMUM_REFERENCE_STEP,
     PROCESSOR_COSTS,
+    SLOWDOWN_FOR_MEMORY,
     SMALLER_IF_WITHIN,
+    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,
@@ -44,6 +47,33 @@ def test_a_choice_serves_the_length_and_fits_if_any_does(
     smallest = choose_sampling(job, 0, costs)  # type: ignore[arg-type]
     size = sampling.table_bytes(job.bases)
     assert size <= max(most_bytes, smallest.table_bytes(job.bases))
+
+
+def choice_among_all(
+    job: KmerJob, most_bytes: int, costs: KmerCosts, slowdown: float
+) -> KmerSampling:
+    """The choice if the cost of every table is looked at."""
+    every = [
+        KmerSampling(length, step)
+        for length in range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
+        for step in range(1, min(job.minimum_length - length + 1, MAXIMUM_REFERENCE_STEP) + 1)
+    ]
+    seconds = {one: expected_cost(job, one, costs).seconds for one in every}
+    sizes = {one: one.table_bytes(job.bases) for one in every}
+    worst = SLOWDOWN_FOR_MEMORY * min(seconds.values())
+    most = max(most_bytes, min(sizes[one] for one in every if seconds[one] <= worst))
+    fitting = [one for one in every if sizes[one] <= most]
+    bound = slowdown * min(seconds[one] for one in fitting)
+    return min((one for one in fitting if seconds[one] <= bound), key=sizes.__getitem__)
+
+
+@settings(deadline=None, max_examples=100)
+@given(job=jobs, costs=some_costs, most_bytes=st.integers(0, 1 << 36), slowdown=st.floats(1, 10))
+def test_tables_that_are_left_out_would_not_be_chosen(
+    job: KmerJob, costs: KmerCosts, most_bytes: int, slowdown: float
+) -> None:
+    expected = choice_among_all(job, most_bytes, costs, slowdown)
+    assert choose_sampling(job, most_bytes, costs, slowdown) == expected
 
 
 @settings(deadline=None, max_examples=40)
