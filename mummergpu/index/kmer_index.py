@@ -10,7 +10,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.kmer_order import order_long_lists
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page, query_step_of
+from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,
@@ -100,6 +100,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         self._costs = costs
         self.scratch_bytes = scratch_bytes
         self.most_occurrences = most_occurrences
+        self.query_step = sampling.query_step(search_length, job.looks_up_all)
 
     @classmethod
     def plan(
@@ -145,9 +146,11 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         if budget.device is not None:
             costs = DEVICE_COSTS
 
-        job = KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases)
-
         most_occurrences = options.most_occurrences
+        job = replace(
+            KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases),
+            looks_up_all=most_occurrences is not None,
+        )
 
         def choose(page_bases: int) -> KmerSampling:
             if most_occurrences is not None and options.sampling is None:
@@ -233,7 +236,13 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             header.page_size,
             minimum_length,
             sampling,
-            KmerJob(header.bases, minimum_length, query_bases, is_kept=True),
+            KmerJob(
+                header.bases,
+                minimum_length,
+                query_bases,
+                is_kept=True,
+                looks_up_all=most_occurrences is not None,
+            ),
             PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS,
             0,
             file,
@@ -272,7 +281,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         """Return the facts that the report gives about the index."""
         expected = self.expected_cost()
         return asdict(self.sampling) | {
-            "query_step": self._query_step,
+            "query_step": self.query_step,
             "max_occurrences": self.most_occurrences,
             "expected_query_bases": self._job.query_bases,
             "expected_table_seconds": expected.table,
@@ -284,12 +293,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         sampling = self.sampling
         return (
             f"k-mer search of {sampling.kmer_length}-mers at every {sampling.reference_step} bases "
-            f"of the reference and every {self._query_step} of a query"
+            f"of the reference and every {self.query_step} of a query"
         )
-
-    @property
-    def _query_step(self) -> int:
-        return query_step_of(self.sampling, self.search_length, self.most_occurrences)
 
     def expected_cost(self) -> KmerCost:
         """Return what the model expects the tables and the search to cost."""
@@ -300,7 +305,9 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         if self.file is None:
             return None
         job = self._job
-        best = choose_sampling(job, most_table_bytes(job.bases), self._costs)
+        # An index file is made for searches that skip no k-mers.
+        all_found = replace(job, looks_up_all=False)
+        best = choose_sampling(all_found, most_table_bytes(job.bases), self._costs)
         expected, possible = self.expected_cost(), expected_cost(job, best, self._costs)
         slowdown = expected.seconds / possible.seconds
         if slowdown < WORTH_A_WARNING or expected.seconds - possible.seconds < SECONDS_OF_WARNING:

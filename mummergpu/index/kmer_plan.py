@@ -157,12 +157,15 @@ class KmerJob:
         The bases of all queries, on all strands that are searched.
     is_kept : bool
         Whether the table is in a file; else it is built for this work alone.
+    looks_up_all : bool
+        Whether all k-mers of the queries are looked up (`KmerSampling.query_step`).
     """
 
     bases: int
     minimum_length: int
     query_bases: int
     is_kept: bool = False
+    looks_up_all: bool = False
 
     @classmethod
     def of_purpose(
@@ -256,7 +259,7 @@ class _CostsOfLength:
     def of(self, sampling: KmerSampling) -> KmerCost:
         """Return what the job is expected to cost with one of these tables (`expected_cost`)."""
         job, costs, kmers = self._job, self._costs, self._kmers
-        step = sampling.query_step(job.minimum_length)
+        step = sampling.query_step(job.minimum_length, job.looks_up_all)
         period = sampling.reference_step * step
         positions = job.bases / sampling.reference_step
         if job.is_kept:
