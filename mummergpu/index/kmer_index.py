@@ -137,44 +137,24 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         page_size = min(options.page_size or bases, MAXIMUM_TABLE_BASES)
         room = max(0, budget.host - reference.padded_codes.nbytes)
         most_scratch = most_scratch_bytes(min(page_size, most_positions))
-        scratch = min(max(room // 4, LEAST_SCRATCH_BYTES), most_scratch)
-        most = max(0, room - scratch)
+        scratch_bytes = min(max(room // 4, LEAST_SCRATCH_BYTES), most_scratch)
+        most_bytes = max(0, room - scratch_bytes)
         if budget.device is not None:
-            most = min(most, budget.device)
-
-        costs = PROCESSOR_COSTS
-        if budget.device is not None:
-            costs = DEVICE_COSTS
-
-        most_occurrences = options.most_occurrences
+            most_bytes = min(most_bytes, budget.device)
+        costs = _costs_within(budget)
         job = replace(
             KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases),
-            looks_up_all=most_occurrences is not None,
+            looks_up_all=options.most_occurrences is not None,
         )
-
-        def choose(page_bases: int) -> KmerSampling:
-            if most_occurrences is not None and options.sampling is None:
-                return sampling_to_count(most_positions, minimum_length)
-            positions = min(page_bases, most_positions)
-            slowdown = SMALL_INDEX_SLOWDOWN if options.purpose == "memory" else SMALLER_IF_WITHIN
-            return options.sampling or choose_sampling(
-                replace(job, bases=positions),
-                min(most, most_table_bytes(positions)),
-                costs,
-                slowdown,
-            )
-
-        # How often a k-mer occurs in a page must not depend on the memory.
-        if options.page_size is None and most_occurrences is None:
-            while page_size > LEAST_PAGE_BASES:
-                positions = min(page_size, most_positions)
-                if choose(page_size).table_bytes(positions) <= most:
-                    break
-                page_size = -(-page_size // 2)
-        sampling = choose(min(page_size, bases))
-        pages = plan_pages(bases, page_size, 0)
+        if options.most_occurrences is None:
+            page_size, sampling = _choose_tables(options, job, costs, page_size, most_bytes)
+        else:
+            # How often a k-mer occurs in a page must not depend on the memory.
+            sampling = options.sampling or sampling_to_count(most_positions, minimum_length)
         groups = groups_within(
-            pages, most, lambda page: _table_bytes(page, most_positions, sampling)
+            plan_pages(bases, page_size, 0),
+            most_bytes,
+            lambda page: _table_bytes(page, most_positions, sampling),
         )
         return cls(
             reference,
@@ -184,8 +164,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             sampling,
             job,
             costs,
-            scratch,
-            most_occurrences=most_occurrences,
+            scratch_bytes,
+            most_occurrences=options.most_occurrences,
         )
 
     @classmethod
@@ -243,7 +223,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
                 is_kept=True,
                 looks_up_all=most_occurrences is not None,
             ),
-            PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS,
+            _costs_within(budget),
             0,
             file,
             most_occurrences,
@@ -342,6 +322,33 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             )
         work.stats.add_bytes(tables=loaded.table.byte_count)
         return loaded
+
+
+def _costs_within(budget: MemoryBudget) -> KmerCosts:
+    """Return what the steps cost where the tables are searched: on a device if there is one."""
+    return PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS
+
+
+def _choose_tables(
+    options: KmerOptions, job: KmerJob, costs: KmerCosts, page_size: int, most_bytes: int
+) -> tuple[int, KmerSampling]:
+    """Return the bases of a page, and the k-mers that its table lists.
+
+    Unless the user asks for a page size, pages are made smaller until a table fits the memory.
+    """
+    slowdown = SMALL_INDEX_SLOWDOWN if options.purpose == "memory" else SMALLER_IF_WITHIN
+    while True:
+        positions = min(page_size, job.bases)
+        sampling = options.sampling or choose_sampling(
+            replace(job, bases=positions),
+            min(most_bytes, most_table_bytes(positions)),
+            costs,
+            slowdown,
+        )
+        fits = sampling.table_bytes(positions) <= most_bytes
+        if fits or options.page_size is not None or page_size <= LEAST_PAGE_BASES:
+            return page_size, sampling
+        page_size = -(-page_size // 2)
 
 
 def _table_bytes(page: Page, most_positions: int, sampling: KmerSampling) -> int:
