@@ -105,7 +105,8 @@ def run(
         backend = opening.result()
         if query_bases is None:
             query_bases = len(search.strands) * UNKNOWN_QUERY_BASES
-        index = plan_index(source, options.index, threads, backend.page_memory, query_bases)
+        device_memory = backend.memory_for_pages(reference.codes.size)
+        index = plan_index(source, options.index, threads, device_memory, query_bases)
         describe_plan(index, search.minimum_length, threads, backend.name, stats, notice)
         if warning := index.slow_search_warning():
             warn(warning)

@@ -50,8 +50,6 @@ class SeveralDevices(Generic[PageType]):
     ----------
     sizes : WorkSizes
         The amounts of work that suit every device.
-    page_memory : int
-        The most bytes of trees or k-mer tables that fit the smallest device.
 
     Notes
     -----
@@ -83,8 +81,12 @@ class SeveralDevices(Generic[PageType]):
                 for field in fields(WorkSizes)
             }
         )
-        self.page_memory = min(backend.page_memory for backend in every)
         self._record_devices()
+
+    def memory_for_pages(self, reference_bases: int) -> int:
+        """Return the most bytes of pages that fit the smallest device (`interface.Backend`)."""
+        every = self._backends.values()
+        return min(backend.memory_for_pages(reference_bases) for backend in every)
 
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
         """Copy a group of pages to all devices at the same time, in place of the last group.

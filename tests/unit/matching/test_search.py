@@ -29,7 +29,9 @@ class Columns:
 
     name = "played"
     sizes = WorkSizes(100, 10, LONG_QUERY, 50, MOST_ROWS)
-    page_memory = None
+
+    def memory_for_pages(self, reference_bases: int) -> None:
+        raise NotImplementedError
 
     def load_pages(self, pages: Sequence[Any], minimum_length: int) -> None:
         raise NotImplementedError

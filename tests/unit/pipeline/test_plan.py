@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.host_device import HostDevice
 from helpers.options import index_options
 
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import OptionError
 from mummergpu.index import kmer_index
 from mummergpu.index.kmer_index import (
@@ -35,6 +37,7 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import DEFAULT_POLICY
 from mummergpu.index.tree_index import TreeIndex, search_length
 from mummergpu.input.reference import Reference
+from mummergpu.matching.kmer.cuda import KmerCudaBackend, bit_planes_bytes
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.runtime import memory as runtime_memory
 from mummergpu.runtime.memory import MemoryBudget
@@ -291,6 +294,39 @@ def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> Non
     assert 2 <= len(plan.pages) <= 16 * share
     sizes = sizes_of(plan)
     assert sizes[:-1] == [plan.page_size] * (len(sizes) - 1)
+
+
+def opened_on(memory_bytes: int) -> KmerCudaBackend:
+    """The k-mer search on a device with so much free memory."""
+    pool = DevicePool(lambda number: HostDevice(memory_bytes))
+    no_kernels: Any = None
+    return KmerCudaBackend(pool.device(0), no_kernels, Stats(), lambda line: None, pool=pool)
+
+
+@pytest.mark.parametrize("gibibytes", [5, 6, 8])
+def test_tables_leave_a_small_device_the_memory_of_the_packed_reference(gibibytes: int) -> None:
+    bases = 3_100_000_000
+    backend = opened_on(gibibytes << 30)
+    packed = bit_planes_bytes(bases)
+    assert packed > bases // 2
+    small = tables_of(bases, backend.memory_for_pages(bases), memory=1 << 40)
+    tables = max(table_bytes_of(small))
+    assert 0 < tables <= backend.page_memory - packed
+    # Without the reference the device could hold larger tables.
+    alone = tables_of(bases, backend.page_memory, memory=1 << 40)
+    assert max(table_bytes_of(alone)) > backend.page_memory - packed
+    more_pages = len(small.pages) > len(alone.pages)
+    assert more_pages or small.sampling.reference_step > alone.sampling.reference_step
+    backend.close()
+
+
+def test_a_larger_device_has_the_tables_that_are_fastest() -> None:
+    bases = 3_100_000_000
+    backend = opened_on(12 << 30)
+    left = backend.memory_for_pages(bases)
+    plan, plenty = (tables_of(bases, most, memory=1 << 40) for most in (left, 1 << 50))
+    assert plan.sampling == plenty.sampling and sizes_of(plan) == [bases]
+    backend.close()
 
 
 def test_unknown_bases_need_no_memory_but_their_own() -> None:
