@@ -68,11 +68,3 @@ def alone() -> Iterator[None]:
     with open(Path(tempfile.gettempdir()) / f"mummergpu-gpu-tests-{os.getuid()}", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-@pytest.fixture(autouse=True)
-def text_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the device make text, which it does not do by default."""
-    from mummergpu.matching.kmer.cuda_text import KmerTextBackend
-
-    monkeypatch.setattr(KmerTextBackend, "may_make_text", True)

@@ -28,7 +28,6 @@ from mummergpu.matching import open_cuda as opening
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
@@ -95,12 +94,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
     monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
     return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
-
-
-@pytest.fixture(autouse=True)
-def text_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the device make text, which it does not do by default."""
-    monkeypatch.setattr(KmerTextBackend, "may_make_text", True)
 
 
 @pytest.fixture

@@ -33,6 +33,17 @@ def test_what_is_planned_is_told(opened_tables: OpenTables, small_blocks: int) -
     assert given.backend.page_memory == small_blocks // 2
 
 
+def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -> None:
+    given = opened_tables()
+    pages = tables_of(GENOME, KmerSampling(3))
+    bases = pages[0].joined_reference.size
+    given.backend.load_pages(pages, GENOME.minimum_length)
+    tables = sum(page.table.byte_count for page in pages)
+    left = given.backend.memory_for_pages(bases)
+    assert len(pages) > 1 and given.device.used == tables + given.backend.page_memory - left
+    assert given.backend.memory_for_pages(1 << 50) == 0
+
+
 @pytest.mark.parametrize("who", ["the plan", "the device"])
 def test_blocks_that_do_not_fit_are_halved(
     opened_tables: OpenTables, small_blocks: int, who: str

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from helpers.host_device import HostDevice
 from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
 
+from mummergpu.cuda.pool import DevicePool
 from mummergpu.index import kmer_index
 from mummergpu.index.kmer_index import (
     LEAST_PAGE_BASES,
@@ -24,6 +26,7 @@ from mummergpu.index.kmer_plan import (
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, MOST_SCRATCH_BYTES, most_scratch_bytes
 from mummergpu.index.options import KmerOptions
+from mummergpu.matching.kmer.cuda import KmerCudaBackend, bit_planes_bytes
 from mummergpu.pipeline.plan import describe_plan
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
@@ -94,6 +97,39 @@ def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> Non
     assert 2 <= len(plan.pages) <= 16 * share
     sizes = sizes_of(plan)
     assert sizes[:-1] == [plan.page_size] * (len(sizes) - 1)
+
+
+def opened_on(memory_bytes: int) -> KmerCudaBackend:
+    """The k-mer search on a device with so much free memory."""
+    pool = DevicePool(lambda number: HostDevice(memory_bytes))
+    no_kernels: Any = None
+    return KmerCudaBackend(pool.device(0), no_kernels, Stats(), lambda line: None, pool=pool)
+
+
+@pytest.mark.parametrize("gibibytes", [5, 6, 8])
+def test_tables_leave_a_small_device_the_memory_of_the_packed_reference(gibibytes: int) -> None:
+    bases = 3_100_000_000
+    backend = opened_on(gibibytes << 30)
+    packed = bit_planes_bytes(bases)
+    assert packed > bases // 2
+    small = tables_of(bases, backend.memory_for_pages(bases), memory=1 << 40)
+    tables = max(table_bytes_of(small))
+    assert 0 < tables <= backend.page_memory - packed
+    # Without the reference the device could hold larger tables.
+    alone = tables_of(bases, backend.page_memory, memory=1 << 40)
+    assert max(table_bytes_of(alone)) > backend.page_memory - packed
+    more_pages = len(small.pages) > len(alone.pages)
+    assert more_pages or small.sampling.reference_step > alone.sampling.reference_step
+    backend.close()
+
+
+def test_a_larger_device_has_the_tables_that_are_fastest() -> None:
+    bases = 3_100_000_000
+    backend = opened_on(12 << 30)
+    left = backend.memory_for_pages(bases)
+    plan, plenty = (tables_of(bases, most, memory=1 << 40) for most in (left, 1 << 50))
+    assert plan.sampling == plenty.sampling and sizes_of(plan) == [bases]
+    backend.close()
 
 
 def test_unknown_bases_need_no_memory_but_their_own() -> None:
