@@ -9,7 +9,6 @@ that errors do not depend on how a file is cut.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -112,11 +111,8 @@ def read_fasta_in_parallel(
         joined.append(parsed[0])
         buffers.put(parsed[1])
 
-    def pieces() -> Iterator[int]:
-        yield from range(0, size, PIECE_BYTES)
-
     try:
-        ordered_map(executor, window, pieces(), parse, append)
+        ordered_map(executor, window, range(0, size, PIECE_BYTES), parse, append)
         return joined.finish()
     except UnusualTextError:
         return None
