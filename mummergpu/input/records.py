@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from mummergpu.input import parser_state
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.fastq import parse_fastq
-from mummergpu.input.files import Input
+from mummergpu.input.source import Readable
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
 CHUNK_SIZE: Final = 1 << 20
@@ -68,13 +68,33 @@ class Limits(NamedTuple):
         return cls(block_size, block_size // 8 + 1, 4 * block_size)
 
 
+class CountedBytes(Protocol):
+    """Where the bytes of a file come from."""
+
+    @property
+    def bytes_read(self) -> int: ...  # noqa: D102
+
+
+class ParsedFile(Protocol):
+    """What a parser needs of a file: `files.Input` has it."""
+
+    @property
+    def path(self) -> str: ...  # noqa: D102
+
+    @property
+    def text(self) -> Readable: ...  # noqa: D102
+
+    @property
+    def source(self) -> CountedBytes: ...  # noqa: D102
+
+
 class RecordReader:
     """Reads FASTA or FASTQ, block by block.
 
     Parameters
     ----------
-    file : Input
-        The open file; the caller closes it.
+    file : ParsedFile
+        The open file, such as an `Input`; the caller closes it.
     is_fastq : bool
         Whether the file is FASTQ rather than FASTA.
     limits : Limits
@@ -91,7 +111,7 @@ class RecordReader:
 
     def __init__(
         self,
-        file: Input,
+        file: ParsedFile,
         is_fastq: bool,
         limits: Limits,
         gap: bool = False,
@@ -201,7 +221,7 @@ class RecordReader:
         text = self._text
         left = self._end - self._at
         text[:left] = text[self._at : self._end]
-        count = self._file.text.readinto(text[left : left + self._chunk_size].data)
+        count = self._file.text.readinto(text[left : left + self._chunk_size].data) or 0
         self._at = 0
         self._end = left + count
         text[self._end] = ord("\n")

@@ -6,7 +6,7 @@ on each group, and temporary files keep the matches on all groups but the last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
-from mummergpu.runtime.ordered_map import ordered_map
+from mummergpu.runtime.ordered_map import ordered_map, ordered_results
 from mummergpu.runtime.stats import Stats
 
 TASKS_AHEAD: Final = 2
@@ -70,16 +70,15 @@ class GroupPasses:
         self._window = threads + TASKS_AHEAD
         self._stats = stats
 
-    def run(
+    def results(
         self,
         group_count: int,
         load_group: Callable[[int], None],
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        write: Callable[[Result], None],
         prepare_text: Callable[[BlockText], Result],
-    ) -> None:
-        """Search all blocks on all groups of pages.
+    ) -> Generator[Result]:
+        """Search all blocks on all groups of pages, and yield what is prepared of each block.
 
         Parameters
         ----------
@@ -91,12 +90,14 @@ class GroupPasses:
             The queries; the iterator is read once.
         prepare : callable
             Receives a block and all its matches; a thread of the pool calls it.
-        write : callable
-            Receives the result of `prepare` or `prepare_text`, in the order of the blocks; the
-            calling thread calls it.
         prepare_text : callable
             Receives the text of a block if the backend makes it, in place of `prepare`; a thread of
             the pool calls it.
+
+        Yields
+        ------
+        Result
+            What `prepare` or `prepare_text` returns, in the order of the blocks.
         """
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
@@ -105,7 +106,7 @@ class GroupPasses:
                 load_group(number)
                 read = blocks if queries is None else queries.read_blocks()
                 if number == group_count - 1:
-                    self._search_last(read, spilled, prepare, write, prepare_text)
+                    yield from self._search_last(read, spilled, prepare, prepare_text)
                     return
                 if queries is None:
                     queries = stack.enter_context(SpilledQueries())
@@ -159,9 +160,8 @@ class GroupPasses:
         blocks: Iterator[QueryBlock],
         spilled: Sequence[SpilledMems],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        write: Callable[[Result], None],
         prepare_text: Callable[[BlockText], Result],
-    ) -> None:
+    ) -> Generator[Result]:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
 
         def search(task: Task) -> Result | None:
@@ -185,7 +185,7 @@ class GroupPasses:
             return [Task(half, []) for half in task.block.halves()]
 
         tasks = self._tasks(blocks, spilled)
-        ordered_map(self._executor, self._window, tasks, search, write, halves)
+        return ordered_results(self._executor, self._window, tasks, search, halves)
 
     def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
         with self._stats.stage("coords_to_buffers"):
