@@ -14,6 +14,7 @@ from mummergpu.input.block_arrays import BlockArrays
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.fastq import parse_fastq
+from mummergpu.input.file_part import FilePart
 from mummergpu.input.files import Input
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -75,8 +76,8 @@ class RecordReader:
 
     Parameters
     ----------
-    file : Input
-        The open file; the caller closes it.
+    file : Input or FilePart
+        The open file, or a part of it; the caller closes it.
     is_fastq : bool
         Whether the file is FASTQ rather than FASTA.
     limits : Limits
@@ -95,7 +96,7 @@ class RecordReader:
 
     def __init__(
         self,
-        file: Input,
+        file: Input | FilePart,
         is_fastq: bool,
         limits: Limits,
         gap: bool = False,
@@ -104,8 +105,6 @@ class RecordReader:
         chunk_size: int = CHUNK_SIZE,
         new_arrays: Callable[[], BlockArrays] | None = None,
     ) -> None:
-        self._file = file
-        self._path = file.path
         self._is_fastq = is_fastq
         self._limits = limits
         self._gap = int(gap)
@@ -113,12 +112,10 @@ class RecordReader:
         self._chunk_size = chunk_size
         self._text: Text = np.empty(chunk_size + 1 + STEP, dtype=np.uint8)
         self._text[:] = ord("\n")
-        self._at = self._end = 0
-        self._at_end_of_file = False
         self._new_arrays = new_arrays
         self._arrays = BlockArrays(0, 0, 0)
         self._state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
-        self._state[parser_state.LINE] = 1
+        self.begin_file(file)
         self._state[parser_state.GAP] = self._gap
         self._state[parser_state.ANY_LETTERS] = int(any_letters)
         self._state[parser_state.BASE_LIMIT] = limits.bases
@@ -129,6 +126,34 @@ class RecordReader:
     def bytes_read(self) -> int:
         """The number of bytes read from the file, counted before decompression."""
         return self._file.source.bytes_read
+
+    @property
+    def line(self) -> int:
+        """The line on which the text goes on, counted from 1."""
+        return int(self._state[parser_state.LINE])
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all text has been read and parsed; it is not known before a block is read."""
+        return self._at_end_of_file and self._at == self._end
+
+    def begin_file(self, file: Input | FilePart, line: int = 1) -> None:
+        """Read another file next, from its beginning.
+
+        Parameters
+        ----------
+        file : Input or FilePart
+            The open file, or a part of it that begins with a record; the caller closes it.
+        line : int, default 1
+            The number of its first line, for errors.
+        """
+        self._file = file
+        self._path = file.path
+        self._at = self._end = 0
+        self._at_end_of_file = False
+        self._state[parser_state.MODE] = parser_state.LINE_START
+        self._state[parser_state.LINE] = line
+        self._state[parser_state.STARTED] = self._state[parser_state.FOREIGN] = 0
 
     def close(self) -> None:
         """Release the arrays of the last block."""
