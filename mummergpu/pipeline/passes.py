@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
+from mummergpu.pipeline.block_parts import BlockParts
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
 from mummergpu.runtime.stats import Stats
@@ -110,6 +111,9 @@ class GroupPasses:
                     return
                 if queries is None:
                     queries = stack.enter_context(SpilledQueries())
+                    # All matches of a block are in memory together.
+                    parts = BlockParts(self._search.sizes)
+                    read = (part for block in read for part in parts.parts(block))
                     read = _keep_copies(read, queries)
                 earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
                 file = stack.enter_context(SpilledMems())
@@ -163,6 +167,7 @@ class GroupPasses:
         prepare_text: Callable[[BlockText], Result],
     ) -> Generator[Result]:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
+        parts = BlockParts(self._search.sizes)
 
         def search(task: Task) -> Result | None:
             if task.searched:
@@ -179,13 +184,23 @@ class GroupPasses:
             mems = self._search.find_mems(task.block, max_rows)
             if mems is None:
                 return None
+            parts.add(task.block.base_count, sum(columns.count for columns in mems.values()))
             return prepare(task.block, self._merge([*task.groups, mems]))
 
         def halves(task: Task) -> list[Task]:
             return [Task(half, []) for half in task.block.halves()]
 
+        if not spilled:
+            blocks = (part for block in blocks for part in self._parts(block, parts))
         tasks = self._tasks(blocks, spilled)
         return ordered_results(self._executor, self._window, tasks, search, halves)
+
+    def _parts(self, block: QueryBlock, parts: BlockParts) -> Iterator[QueryBlock]:
+        """Yield a block in parts, unless all threads will search it together."""
+        if self._search.needs_all_threads(block):
+            yield block
+        else:
+            yield from parts.parts(block)
 
     def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
         with self._stats.stage("coords_to_buffers"):
