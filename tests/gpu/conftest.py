@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.cuda.device import Device
 from mummergpu.cuda.driver import driver_facts
+from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 
 REQUIRE_GPU = "MUMMERGPU_REQUIRE_GPU"
@@ -41,6 +43,23 @@ def device_numbers(cuda_device: None) -> tuple[int, ...]:
     if os.environ.get(REQUIRE_TWO_GPUS) == "1":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def device(cuda_device: None) -> Iterator[Device]:
+    """The first device."""
+    from mummergpu.cuda.pycuda_device import PycudaDevice
+
+    found = PycudaDevice(0)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
+    """Kernels that are compiled anew for each module."""
+    folder: Path = tmp_path_factory.mktemp("kernels")
+    return KernelCache(folder, print)
 
 
 @pytest.fixture(autouse=True)
