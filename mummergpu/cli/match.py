@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,14 +27,14 @@ from mummergpu.cli.option_rules import (
     text_style,
 )
 from mummergpu.cli.option_types import PROGRAM
+from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
-from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.options import MatchOptions
-    from mummergpu.runtime.progress import NullProgress
 
 
 def run_match(**given: Any) -> None:
@@ -65,7 +64,8 @@ def run_match(**given: Any) -> None:
         announce_compilation()
     with ExitStack() as stack:
         report = stack.enter_context(OutputFile(given["stats"])) if given["stats"] else None
-        progress = stack.enter_context(_progress(given["quiet"] or given["no_progress"]))
+        hidden = given["quiet"] or given["no_progress"] or _shows_matches(given["output"])
+        progress = stack.enter_context(progress_shown(hidden, session.verbose))
 
         def notice(text: str) -> None:
             if session.verbose:
@@ -92,6 +92,11 @@ def run_match(**given: Any) -> None:
             report.write(stats.as_json())
 
 
+def _shows_matches(output: str) -> bool:
+    """Return whether the matches go to a terminal, where a line of progress would be among them."""
+    return output == STANDARD_OUTPUT and sys.stdout.isatty()
+
+
 def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
     from mummergpu.pipeline.options import MatchOptions
 
@@ -111,15 +116,3 @@ def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
     )
-
-
-@contextmanager
-def _progress(hidden: bool) -> Iterator[NullProgress]:
-    from mummergpu.runtime.progress import NullProgress, Progress
-
-    stream = sys.stderr
-    progress = NullProgress(stream) if hidden or not stream.isatty() else Progress(stream)
-    try:
-        yield progress
-    finally:
-        progress.close()

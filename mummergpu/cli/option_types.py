@@ -319,10 +319,11 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["-v", "--verbose", "verbose"],
             is_flag=True,
             callback=_verbose,
-            help="Write more about the run to standard error.",
+            help="Write more about the run to standard error, and how far it is every 30 seconds "
+            "where that is no terminal.",
         ),
         _flag("-q --quiet quiet", "Write nothing but errors to standard error."),
-        _flag("--no-progress", "Show no progress on a terminal."),
+        _flag("--no-progress", "Show no progress."),
     ],
     "Information": [
         click.Option(

@@ -41,12 +41,16 @@ class BuildWork:
         Collects the times, and the numbers of nodes and bytes.
     page_is_ready : callable
         Called after each page.
+    share_of_next : callable
+        Receives the share of the next page that is built, 0 to 1, if pages are built one after the
+        other; any thread calls it.
     """
 
     executor: ThreadPoolExecutor
     threads: int
     stats: Stats
     page_is_ready: Callable[[], None]
+    share_of_next: Callable[[float], None] = lambda share: None
 
 
 class ReferenceIndex(ABC, Generic[PageType]):

@@ -23,12 +23,19 @@ from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.options import BuildOptions
+from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.plan import describe_plan, plan_index
 from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
 
 
-def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None]) -> None:
+def make_index(
+    options: BuildOptions,
+    stats: Stats,
+    notice: Callable[[str], None],
+    tell: Callable[[Work], None] = lambda work: None,
+) -> None:
     """Write the index of a reference.
 
     Parameters
@@ -39,6 +46,8 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         Collects times and numbers.
     notice : callable
         Receives progress messages, shown with -v.
+    tell : callable
+        Receives how much of the index is built; any thread calls it.
 
     Raises
     ------
@@ -52,6 +61,7 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         if is_index(options.reference_path):
             raise InputError("is an index already", options.reference_path)
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))
+        tell(Work(Phase.READING_REFERENCE))
         with stats.stage("ref_from_disk"):
             path = options.reference_path
             with ReadingThreads(options.threads) as reading:
@@ -63,7 +73,9 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         # The first table is built meanwhile.
         writer.write_beside(executor, _reference_sections(reference))
         entries = []
-        work = BuildWork(executor, options.threads, stats, _do_nothing)
+        done = PageProgress(tell, index.pages, writes=True)
+        done.begin()
+        work = BuildWork(executor, options.threads, stats, done.page_is_ready, done.share_of_next)
         for entry in index.write_pages(writer, work):
             entries.append(entry)
             notice(f"page {len(entries):,} of {len(index.pages):,} is written")
@@ -72,6 +84,7 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         program = f"mummergpu {__version__}"
         pages, sections = tuple(entries), tuple(writer.sections)
         writer.finish(index.header(BuildFacts(program, digest, length, pages, sections)))
+        done.end()
 
 
 def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any]]]:
@@ -83,7 +96,3 @@ def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any
         ("name_offsets", np.cumsum([0, *lengths], dtype=np.int64)),
         ("reference", reference.padded_codes),
     ]
-
-
-def _do_nothing() -> None:
-    """Report nothing when a page is built; `make_index` reports it when it is written."""

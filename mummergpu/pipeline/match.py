@@ -34,11 +34,13 @@ from mummergpu.output.number_text import TextArray
 from mummergpu.output.sink import TextSink
 from mummergpu.pipeline.backend_choice import choose_backend
 from mummergpu.pipeline.options import MatchOptions
+from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
+from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.output_file import OutputFile
-from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
 
 TreeText = Callable[[Iterable[TreePage]], Iterator[bytes | TextArray]]
@@ -93,9 +95,11 @@ def run(
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
         rules = QueryRules(options.any_letters, options.no_empty, warn)
         reading = stack.enter_context(ReadingThreads(threads))
+        done = QueryProgress(progress.tell, len(search.strands))
         queries = stack.enter_context(
-            QueryStream(options.query_paths, block_size, stats, progress.reads, rules, reading)
+            QueryStream(options.query_paths, block_size, stats, done.read, rules, reading)
         )
+        progress.tell(Work(Phase.READING_REFERENCE))
         with stats.stage("ref_from_disk"):
             source = _open_source(options, executor, reading)
         reference = source.reference if isinstance(source, IndexFile) else source
@@ -118,13 +122,14 @@ def run(
             search.minimum_length,
             index.search_length,
             None if needs_columns else formatter.row_format(),
+            done.searched,
         )
         sink = TextSink(formatter, output, stats, backend.sizes.most_rows)
 
         def prepare(block: QueryBlock, mems: BlockMems) -> Iterator[TextArray]:
             return sink.prepare(block, _filter(mems, search.uniqueness, stats))
 
-        GroupPasses(block_search, executor, threads, stats).run(
+        GroupPasses(block_search, executor, threads, stats, done).run(
             len(index.groups),
             loader.load_group,
             queries.blocks(search.block_size or backend.sizes.block_bases),
@@ -171,24 +176,21 @@ class PageLoader:
         self._executor = executor
         self._threads = threads
         self._stats = stats
-        self._progress = progress
-        self._ready_count = 0
+        self._progress = PageProgress(progress.tell, index.pages)
+        self._progress.begin()
 
     def load_group(self, number: int) -> None:
         """Build or read the pages of a group, and load them into the backend."""
         # Two groups together would not fit into memory.
         self._backend.release_pages()
         # Not kept: a circle of references would hold the index until a garbage collection.
-        work = BuildWork(self._executor, self._threads, self._stats, self._count_page)
+        told = self._progress.page_is_ready, self._progress.share_of_next
+        work = BuildWork(self._executor, self._threads, self._stats, *told)
         pages = self._index.load_pages(self._index.groups[number], work)
         for file, text in self._tree_files:
             for piece in text(pages):
                 file.write(piece)
         self._backend.load_pages(pages, self._index.search_length)
-
-    def _count_page(self) -> None:
-        self._ready_count += 1
-        self._progress.pages(self._ready_count, len(self._index.pages))
 
 
 def _close(opening: Future[Backend[Any]]) -> None:

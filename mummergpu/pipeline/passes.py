@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
+from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.runtime.stats import Stats
@@ -60,15 +61,23 @@ class GroupPasses:
         The number of its threads.
     stats : Stats
         Collects the time of merging.
+    progress : QueryProgress
+        Learns which blocks are done.
     """
 
     def __init__(
-        self, search: BlockSearch, executor: ThreadPoolExecutor, threads: int, stats: Stats
+        self,
+        search: BlockSearch,
+        executor: ThreadPoolExecutor,
+        threads: int,
+        stats: Stats,
+        progress: QueryProgress,
     ) -> None:
         self._search = search
         self._executor = executor
         self._window = threads + TASKS_AHEAD
         self._stats = stats
+        self._progress = progress
 
     def run(
         self,
@@ -103,6 +112,7 @@ class GroupPasses:
         with ExitStack() as stack:
             for number in range(group_count):
                 load_group(number)
+                self._progress.begin_group(number, group_count)
                 read = blocks if queries is None else queries.read_blocks()
                 if number == group_count - 1:
                     self._search_last(read, spilled, prepare, write, prepare_text)
@@ -141,15 +151,17 @@ class GroupPasses:
     ) -> None:
         """Search all blocks on one group of pages, and write the matches to a spill file."""
 
-        def search(task: Task) -> BlockMems | None:
+        def search(task: Task) -> tuple[QueryBlock, BlockMems] | None:
             if task.searched:
-                return self._merge(task.groups)
+                return task.block, self._merge(task.groups)
             mems = self._search.find_mems(task.block)
-            return None if mems is None else self._merge([*task.groups, mems])
+            return None if mems is None else (task.block, self._merge([*task.groups, mems]))
 
-        def keep(mems: BlockMems) -> None:
+        def keep(found: tuple[QueryBlock, BlockMems]) -> None:
+            block, mems = found
             for strand in self._search.strands:
                 file.write_columns(mems[strand])
+            self._progress.done(block)
 
         ordered_map(self._executor, self._window, self._tasks(blocks, spilled), search, keep)
         file.rewind()
@@ -164,28 +176,34 @@ class GroupPasses:
     ) -> None:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
 
-        def search(task: Task) -> Result | None:
+        def search(task: Task) -> tuple[QueryBlock, Result] | None:
+            block = task.block
             if task.searched:
-                return prepare(task.block, self._merge(task.groups))
+                return block, prepare(block, self._merge(task.groups))
             # A block cannot be halved if a spill file holds matches of the whole block.
-            whole = bool(task.groups) or task.block.query_count == 1
-            if not task.groups and self._search.makes_text(task.block):
-                text = self._search.find_text(task.block)
+            whole = bool(task.groups) or block.query_count == 1
+            if not task.groups and self._search.makes_text(block):
+                text = self._search.find_text(block)
                 if text is not None:
-                    return prepare_text(text)
+                    return block, prepare_text(text)
                 if not whole:
                     return None
             max_rows = UNBOUNDED if whole else self._search.sizes.most_rows
-            mems = self._search.find_mems(task.block, max_rows)
+            mems = self._search.find_mems(block, max_rows)
             if mems is None:
                 return None
-            return prepare(task.block, self._merge([*task.groups, mems]))
+            return block, prepare(block, self._merge([*task.groups, mems]))
+
+        def take(found: tuple[QueryBlock, Result]) -> None:
+            block, result = found
+            write(result)
+            self._progress.done(block)
 
         def halves(task: Task) -> list[Task]:
             return [Task(half, []) for half in task.block.halves()]
 
         tasks = self._tasks(blocks, spilled)
-        ordered_map(self._executor, self._window, tasks, search, write, halves)
+        ordered_map(self._executor, self._window, tasks, search, take, halves)
 
     def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
         with self._stats.stage("coords_to_buffers"):

@@ -271,14 +271,16 @@ def test_progress_appears_on_a_terminal(inside: Path) -> None:
     ) as process:
         os.close(follower)
         shown = b""
-        while b"pages built" not in shown:
+        while b"reads done" not in shown:
             shown += os.read(leader, 1000)
         assert process.stdin is not None
         process.stdin.write(b">q\n" + READ + b"\n")
         process.stdin.close()
         assert process.wait(timeout=60) == 0
-    shown += os.read(leader, 1000)
+    while not shown.endswith(b"in all\r\n"):
+        shown += os.read(leader, 1000)
     os.close(leader)
-    assert b"\r\x1b[Kmummergpu: 1 of 1 pages built" in shown
-    assert shown.endswith(b"\r\x1b[K")
+    assert b"\x1b[Kmummergpu: 0 reads done" in shown
+    last = shown.rpartition(b"\x1b[K")[2]
+    assert last.startswith(b"mummergpu: 1 reads done, 28 bp, ")
     assert (inside / "out").read_bytes() == b"> q\n" + ROW
