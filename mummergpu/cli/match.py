@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,13 @@ def run_match(**given: Any) -> None:
 
     options = _match_options(given, index)
     stats = Stats()
-    stats.set(version=__version__, command=shlex.join([PROGRAM, *session.arguments]))
+    stats.set(
+        version=__version__,
+        command=shlex.join([PROGRAM, *session.arguments]),
+        date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        host=os.uname().nodename,
+        mode=options.search.uniqueness.value,
+    )
     if not given["quiet"]:
         announce_compilation()
     with ExitStack() as stack:
@@ -115,4 +122,5 @@ def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
         verify=given["verify"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
+        summary=given["stats"] is not None,
     )

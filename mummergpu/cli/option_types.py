@@ -300,7 +300,8 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--stats"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write counts, bytes, seconds and memory of each stage to FILE, as JSON.",
+            help="Write what was found, counts, bytes, seconds and memory of each stage to FILE, "
+            "as JSON.",
         ),
         _flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
         click.Option(

@@ -8,11 +8,11 @@ themselves. The main thread writes the text of the blocks in the order in which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
@@ -25,6 +25,8 @@ from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.block_text import BlockText
+from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.open_backend import likely_block_bases, open_backend
 from mummergpu.matching.options import Uniqueness
@@ -42,6 +44,10 @@ from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+if TYPE_CHECKING:
+    from mummergpu.matching.summary import MatchSummary
 
 TreeText = Callable[[Iterable[TreePage]], Iterator[bytes | TextArray]]
 """A function that yields the text of the trees of some pages."""
@@ -107,7 +113,10 @@ def run(
         backend = opening.result()
         bases = estimate_query_bases(options.query_paths)
         query_bases = len(search.strands) * (UNKNOWN_QUERY_BASES if bases is None else bases)
-        index = plan_index(source, options.index, threads, backend.page_memory, query_bases)
+        other_bytes = _summary_bytes(options, reference)
+        index = plan_index(
+            source, options.index, threads, backend.page_memory, query_bases, other_bytes
+        )
         describe_plan(index, search.minimum_length, threads, backend.name, stats, notice)
         if warning := index.slow_search_warning():
             warn(warning)
@@ -121,13 +130,21 @@ def run(
             search.strands,
             search.minimum_length,
             index.search_length,
-            None if needs_columns else formatter.row_format(),
+            None if needs_columns else formatter.row_format(with_columns=options.summary),
             done.searched,
         )
         sink = TextSink(formatter, output, stats, backend.sizes.most_rows)
 
+        summary = _new_summary(options, reference, stats)
+
         def prepare(block: QueryBlock, mems: BlockMems) -> Iterator[TextArray]:
-            return sink.prepare(block, _filter(mems, search.uniqueness, stats))
+            mems = _filter(mems, search.uniqueness, stats)
+            _count(summary, block, mems)
+            return sink.prepare(block, mems)
+
+        def prepare_text(block: QueryBlock, text: BlockText) -> Iterator[TextArray]:
+            _count(summary, block, text.mems)
+            return sink.prepare_text(text)
 
         GroupPasses(block_search, executor, threads, stats, done).run(
             len(index.groups),
@@ -135,8 +152,10 @@ def run(
             queries.blocks(search.block_size or backend.sizes.block_bases),
             prepare,
             sink.write,
-            sink.prepare_text,
+            prepare_text,
         )
+        if summary is not None:
+            summary.report()
 
 
 class PageLoader:
@@ -210,6 +229,32 @@ def _open_source(
     if index is not None:
         return index
     return read_reference(path, any_letters=options.any_letters, threads=reading)
+
+
+def _summary_bytes(options: MatchOptions, reference: Reference) -> int:
+    """Return the memory of the summary of the matches, if the options ask for one."""
+    if not options.summary:
+        return 0
+    from mummergpu.matching.summary import summary_bytes
+
+    return summary_bytes(reference.codes.size)
+
+
+def _new_summary(options: MatchOptions, reference: Reference, stats: Stats) -> MatchSummary | None:
+    if not options.summary:
+        return None
+    from mummergpu.matching.summary import MatchSummary
+
+    strands = options.search.strands
+    return MatchSummary(reference.codes.size, options.query_paths, strands, stats)
+
+
+def _count(
+    summary: MatchSummary | None, block: QueryBlock, mems: Mapping[Strand, MemColumns]
+) -> None:
+    """Count the matches of a block for the summary, if there is one."""
+    if summary is not None:
+        summary.add(block, mems)
 
 
 def _open_tree_files(

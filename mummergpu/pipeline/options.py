@@ -39,6 +39,8 @@ class MatchOptions:
         Whether to accept records that are not DNA or RNA, such as proteins.
     no_empty : bool
         Whether a query file without a record is an error.
+    summary : bool
+        Whether to count what the matches cover, how long they are, and which queries have one.
     """
 
     reference_path: str
@@ -54,6 +56,7 @@ class MatchOptions:
     dump_tree_path: str | None = None
     any_letters: bool = False
     no_empty: bool = False
+    summary: bool = False
 
 
 @dataclass(frozen=True)

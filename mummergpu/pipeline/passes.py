@@ -86,7 +86,7 @@ class GroupPasses:
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
         write: Callable[[Result], None],
-        prepare_text: Callable[[BlockText], Result],
+        prepare_text: Callable[[QueryBlock, BlockText], Result],
     ) -> None:
         """Search all blocks on all groups of pages.
 
@@ -104,8 +104,8 @@ class GroupPasses:
             Receives the result of `prepare` or `prepare_text`, in the order of the blocks; the
             calling thread calls it.
         prepare_text : callable
-            Receives the text of a block if the backend makes it, in place of `prepare`; a thread of
-            the pool calls it.
+            Receives a block and its text if the backend makes it, in place of `prepare`; a thread
+            of the pool calls it.
         """
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
@@ -172,7 +172,7 @@ class GroupPasses:
         spilled: Sequence[SpilledMems],
         prepare: Callable[[QueryBlock, BlockMems], Result],
         write: Callable[[Result], None],
-        prepare_text: Callable[[BlockText], Result],
+        prepare_text: Callable[[QueryBlock, BlockText], Result],
     ) -> None:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
 
@@ -185,7 +185,7 @@ class GroupPasses:
             if not task.groups and self._search.makes_text(block):
                 text = self._search.find_text(block)
                 if text is not None:
-                    return block, prepare_text(text)
+                    return block, prepare_text(block, text)
                 if not whole:
                     return None
             max_rows = UNBOUNDED if whole else self._search.sizes.most_rows

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.options import match_options
 
+from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline import passes
+from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -144,3 +148,79 @@ def test_progress_goes_on_within_a_long_query(
     assert steps(files[1]) == []
     found = steps(str(tmp_path / "long.fa"))
     assert len(found) > 20 and found == sorted(found) and found[-1] == len(genome)
+
+
+@pytest.mark.parametrize("uniqueness", Uniqueness)
+@pytest.mark.parametrize("search", ["kmer", "tree"])
+def test_the_summary_is_that_of_the_rows(
+    files: tuple[str, str], tmp_path: Path, uniqueness: Uniqueness, search: str
+) -> None:
+    """However the reference is cut into pages, and the queries into blocks and files."""
+    genome = "".join(Path(files[0]).read_text().split("\n")[1::2])
+    (tmp_path / "long.fa").write_text(f">long\n{genome[300:3000]}\n>none\nACACACACACACACACACACAC\n")
+    queries = (files[1], str(tmp_path / "long.fa"))
+    found = []
+    for given in (
+        {},
+        {"threads": 3, "block_size": 100},
+        {"page_size": 600, "threads": 2},
+        {"page_size": 600, "memory": 1},
+    ):
+        stats = Stats()
+        path = tmp_path / "out"
+        told: dict[str, object] = {"strands": BOTH, "backend": "cpu", "minimum_length": 12, **given}
+        options = match_options(
+            files[0], queries, str(path), summary=True, uniqueness=uniqueness, search=search, **told
+        )
+        pipeline.run(options, stats, NullProgress(_Nowhere()), _ignore, _ignore)  # type: ignore[arg-type]
+        expected = _counts_of(path.read_text(), Path(files[0]), queries)
+        assert stats.match_counts == expected
+        assert stats.counts["bases_covered"] == expected.bases_covered
+        assert stats.counts["matches"] == sum(file.matches for file in expected.files) > 10
+        found.append(stats.match_counts)
+    assert found == found[:1] * 4
+    assert [file.queries for file in found[0].files] == [36, 2]
+
+
+def _counts_of(text: str, reference: Path, paths: tuple[str, ...]) -> MatchCounts:
+    """The counts of matches as the text of the output has them."""
+    records = reference.read_text().split(">")[1:]
+    lengths_of = {record.split("\n")[0]: len(record.split("\n")[1]) for record in records}
+    covered = {name: np.zeros(length, dtype=bool) for name, length in lengths_of.items()}
+    matches: Counter[tuple[str, str]] = Counter()
+    lengths: Counter[int] = Counter()
+    query = strand = ""
+    for line in text.splitlines():
+        if line.startswith("> "):
+            query, _, word = line[2:].partition(" ")
+            strand = "reverse" if word else "forward"
+            continue
+        name, start, _, length = line.split()
+        covered[name][int(start) - 1 : int(start) - 1 + int(length)] = True
+        matches[query, strand] += 1
+        lengths[int(length)] += 1
+    files = []
+    for path in paths:
+        pairs = [one.split("\n")[:2] for one in Path(path).read_text().split(">")[1:]]
+        counts = [matches[name, "forward"] + matches[name, "reverse"] for name, _ in pairs]
+        bases = sum(len(text) for _, text in pairs)
+        files.append(FileCounts(path, len(pairs), bases, np.count_nonzero(counts), sum(counts)))
+    strands = tuple(
+        StrandCounts(
+            name,
+            len([1 for _, strand in matches if strand == name]),
+            sum(count for (_, strand), count in matches.items() if strand == name),
+        )
+        for name in ("forward", "reverse")
+    )
+    binned: Counter[tuple[int, int]] = Counter()
+    for length, count in lengths.items():
+        width = 1 if length < 1024 else 32 << (length.bit_length() - 11)
+        first = length // width * width
+        binned[first, first + width - 1] += count
+    return MatchCounts(
+        sum(int(np.count_nonzero(one)) for one in covered.values()),
+        tuple(LengthCount(*bounds, count) for bounds, count in sorted(binned.items())),
+        tuple(files),
+        strands,
+    )

@@ -418,3 +418,25 @@ def test_no_part_is_larger_than_a_table_can_be(
     monkeypatch.setattr(kmer_index, "MAXIMUM_TABLE_BASES", 100)
     plan = plan_of(250, search="kmer", page_size=page_size)
     assert [(page.begin, page.end) for page in plan.pages] == [(0, 100), (100, 200), (200, 250)]
+
+
+@pytest.mark.parametrize("kind", ["kmer", "tree"])
+def test_what_else_needs_memory_is_taken_from_the_limit(kind: str) -> None:
+    reference = reference_of_size(300_000_000)
+    other = 200 << 20
+
+    def plan(memory: int, other_bytes: int) -> Any:
+        options = index_options(search=kind, page_size=None, memory=memory)
+        return plan_index(reference, options, 1, None, UNKNOWN_QUERY_BASES, other_bytes)
+
+    enough = {"kmer": 700 << 20, "tree": 12 << 30}[kind]
+    alone, beside = plan(enough, 0), plan(enough + other, other)
+    assert (sizes_of(alone), alone.settings()) == (sizes_of(beside), beside.settings())
+    least = []
+    for other_bytes in (0, other):
+        with pytest.raises(
+            OptionError, match="--max-memory: this reference needs at least"
+        ) as found:
+            plan(100 << 20, other_bytes)
+        least.append(int(found.value.message.split("at least ")[1].split("M")[0]))
+    assert abs(least[1] - least[0] - (other >> 20)) <= 1
