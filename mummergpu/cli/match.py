@@ -29,10 +29,11 @@ from mummergpu.cli.option_rules import (
 )
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.progress_line import progress_shown
+from mummergpu.cli.run_reports import RunReports
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
-from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
+from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.options import MatchOptions
@@ -44,11 +45,12 @@ def run_match(**given: Any) -> None:
     assert session is not None
     refuse_combinations(given)
     index = index_options(given)
+    reports = RunReports(given)
     refuse_clashing_files(
         [given["reference"], *given["query"]],
         {
             "--output": given["output"],
-            "--stats": given["stats"],
+            **reports.paths,
             "--dot": given["dot"],
             "--dump-tree": given["dump_tree"],
         },
@@ -58,7 +60,7 @@ def run_match(**given: Any) -> None:
     from mummergpu.pipeline import match as pipeline
     from mummergpu.runtime.stats import Stats
 
-    options = _match_options(given, index)
+    options = _match_options(given, index, reports.are_wanted)
     stats = Stats()
     stats.set(
         version=__version__,
@@ -70,7 +72,7 @@ def run_match(**given: Any) -> None:
     if not given["quiet"]:
         announce_compilation()
     with ExitStack() as stack:
-        report = stack.enter_context(OutputFile(given["stats"])) if given["stats"] else None
+        reports.open(stack)
         hidden = given["quiet"] or given["no_progress"] or _shows_matches(given["output"])
         progress = stack.enter_context(progress_shown(hidden, session.verbose))
 
@@ -95,8 +97,7 @@ def run_match(**given: Any) -> None:
             )
         for line in stats.summary():
             notice(line)
-        if report:
-            report.write(stats.as_json())
+        reports.write(stats)
 
 
 def _shows_matches(output: str) -> bool:
@@ -104,7 +105,7 @@ def _shows_matches(output: str) -> bool:
     return output == STANDARD_OUTPUT and sys.stdout.isatty()
 
 
-def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
+def _match_options(given: Given, index: IndexOptions, summary: bool) -> MatchOptions:
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
@@ -122,5 +123,5 @@ def _match_options(given: Given, index: IndexOptions) -> MatchOptions:
         verify=given["verify"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
-        summary=given["stats"] is not None,
+        summary=summary,
     )

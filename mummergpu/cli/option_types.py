@@ -303,6 +303,13 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Write what was found, counts, bytes, seconds and memory of each stage to FILE, "
             "as JSON.",
         ),
+        click.Option(
+            ["--multiqc"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and a plot of the "
+            "lengths of matches to SAMPLE_lengths_mqc.yaml beside it.",
+        ),
         _flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
         click.Option(
             ["--dot"],

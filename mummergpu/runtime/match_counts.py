@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -89,3 +90,24 @@ class MatchCounts:
     def queries_with_match(self) -> int:
         """The number of queries that have a match on any strand."""
         return sum(file.queries_with_match for file in self.files)
+
+
+def with_gaps(lengths: Sequence[LengthCount]) -> Iterator[LengthCount]:
+    """Yield ranges of lengths, and between them the ranges that no match has.
+
+    Parameters
+    ----------
+    lengths : sequence of LengthCount
+        Ranges in ascending order.
+
+    Yields
+    ------
+    LengthCount
+        Ranges that follow each other without a gap.
+    """
+    behind = lengths[0].first if lengths else 0
+    for one in lengths:
+        if one.first > behind:
+            yield LengthCount(behind, one.first - 1, 0)
+        yield one
+        behind = one.last + 1

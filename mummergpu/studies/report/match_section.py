@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mummergpu.runtime.match_counts import LengthCount
+from mummergpu.runtime.match_counts import LengthCount, with_gaps
 from mummergpu.studies.analysis.run_stats import RunStats
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Table
 from mummergpu.studies.report.style import BLUE, drawn, new_figure
@@ -70,13 +70,9 @@ def _lengths_drawing(lengths: tuple[LengthCount, ...], name: str) -> Drawing:
 
 
 def _draw(lengths: tuple[LengthCount, ...]) -> Figure:
-    edges, heights = [lengths[0].first], list[float]()
-    for one in lengths:
-        if one.first > edges[-1]:
-            edges.append(one.first)
-            heights.append(0.0)
-        edges.append(one.last + 1)
-        heights.append(one.matches / (one.last + 1 - one.first))
+    ranges = list(with_gaps(lengths))
+    edges = [ranges[0].first, *(one.last + 1 for one in ranges)]
+    heights = [one.matches / (one.last + 1 - one.first) for one in ranges]
     figure = new_figure(2.6)
     axes = figure.subplots()
     lowest = min(height for height in heights if height)
