@@ -154,8 +154,19 @@ class MummerFormatter(BlockFormat):
             total -= filled
             yield text[:filled]
 
-    def row_format(self) -> RowFormat | None:
-        """Return what a backend must know to make the same text; None if it cannot."""
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
+        """Return what a backend must know to make the same text; None if it cannot.
+
+        Parameters
+        ----------
+        with_columns : bool
+            Whether the matches are also needed as columns.
+
+        Returns
+        -------
+        RowFormat or None
+            The format of the text.
+        """
         if self._style.show_sequences:
             return None
         starts, buckets, bucket_shift, names, name_offsets, _ = self._records
@@ -170,6 +181,7 @@ class MummerFormatter(BlockFormat):
             self._style.show_query_lengths,
             self._piece_bytes,
             lambda size: self._room_for(size)[:size],
+            with_columns,
         )
 
     def take_back(self, piece: Piece) -> None:
