@@ -22,7 +22,6 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu import __version__
 from mummergpu.errors import BackendError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.tree.layout import Layout
@@ -38,6 +37,7 @@ from mummergpu.studies.policy_choice import TunedPolicy
 from mummergpu.studies.records import SweepRun
 from mummergpu.studies.searcher import StudySearcher
 from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
+from mummergpu.version import __version__
 
 FINALISTS: Final = 4
 """The combinations that are left for the last round."""
@@ -117,7 +117,8 @@ def tune(
     """
     codes = differing_policies(searcher.backend.name)
     with ThreadPoolExecutor(threads) as executor:
-        budget = MemoryBudget.of(None, searcher.backend.page_memory)
+        device_memory = searcher.backend.memory_for_pages(data.reference.codes.size)
+        budget = MemoryBudget.of(None, device_memory)
         index = TreeIndex.plan(data.reference, trees, data.minimum_length, budget, threads)
         searcher.compile_programs(codes, index.layout.wide, profile=False)
         progress.write_line(f"mummergpu: {data.name}: building trees for {len(codes)} layouts")

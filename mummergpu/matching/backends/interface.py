@@ -30,6 +30,9 @@ class WorkSizes:
         About how many bases of pieces one thread searches together.
     most_rows : int
         A block with more matches than this is cut in two, to limit the memory.
+    trial_bases : int
+        About how many bases of a block are searched together before it is known how many matches
+        the queries have.
     """
 
     block_bases: int
@@ -37,6 +40,7 @@ class WorkSizes:
     long_query: int
     part_bases: int
     most_rows: int
+    trial_bases: int
 
 
 class Backend(Protocol[IndexedPart]):
@@ -50,9 +54,6 @@ class Backend(Protocol[IndexedPart]):
         The name in ``--backend``.
     sizes : WorkSizes
         The amounts of work that suit it.
-    page_memory : int or None
-        The most bytes of trees or k-mer tables that fit the device's memory together; None for
-        a backend that uses the host's memory.
     """
 
     @property
@@ -61,8 +62,20 @@ class Backend(Protocol[IndexedPart]):
     @property
     def sizes(self) -> WorkSizes: ...  # noqa: D102
 
-    @property
-    def page_memory(self) -> int | None: ...  # noqa: D102
+    def memory_for_pages(self, reference_bases: int) -> int | None:
+        """Return the most bytes of trees or k-mer tables that fit the device's memory together.
+
+        Parameters
+        ----------
+        reference_bases : int
+            The bases of the reference, which may need memory besides.
+
+        Returns
+        -------
+        int or None
+            0 if not even the reference fits; None for a backend that uses the host's memory.
+        """
+        ...
 
     def load_pages(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
         """Load the pages to search, in place of earlier ones; no search may be running.
