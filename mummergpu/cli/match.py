@@ -95,6 +95,7 @@ def run_match(**given: Any) -> None:
 
 
 def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOptions:
+    from mummergpu.cli.picture_options import picture_style
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
@@ -113,6 +114,7 @@ def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOpti
         verify=given["verify"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
+        picture=picture_style(given),
     )
 
 

@@ -20,9 +20,11 @@ SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 ROOMS = (
     "__main__",
     "cli",
+    "plot",
     "studies",
     "pipeline",
     "output",
+    "drawing",
     "matching",
     "workload",
     "index",
