@@ -4,14 +4,16 @@ The command line is in `mummergpu.cli`. Start reading at `mummergpu.pipeline.mat
 follows a block of queries through all steps of a search.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False
+"""What type checkers take for true; the module `typing` would have to be imported."""
 
-def __getattr__(name: str) -> Any:
+if TYPE_CHECKING:
+    from mummergpu import plot as plot
+
+
+def __getattr__(name: str) -> object:
     """Import `mummergpu.plot` when it is first used."""
     if name == "plot":
         from importlib import import_module

@@ -63,10 +63,5 @@ PICTURE_OPTIONS: Final = [
 
 def picture_style(given: Mapping[str, Any]) -> PictureStyle:
     """Return what pictures show: as the options say, or a dot plot if there are no such options."""
-    what = f"matches of at least {given['min_length']} bp"
-    if given["mum"]:
-        what = f"MUMs of at least {given['min_length']} bp"
-    elif given["mumreference"]:
-        what += ", unique in the reference"
     own = {name: given[name] for name in ("kind", "order", "size", "title") if name in given}
-    return PictureStyle(**own, what=what)
+    return PictureStyle(**own)

@@ -75,6 +75,7 @@ def _optional_length(
             ["-maxmatch", "--maxmatch", "maxmatch"], is_flag=True, help="Draw all matches."
         ),
         _OF_THE_MAIN_JOB["mumreference"],
+        click.Option(["-b", "both"], is_flag=True, help="Search both strands.  [always on]"),
         *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
     ],
 )

@@ -15,6 +15,8 @@ Float64Array = npt.NDArray[np.float64]
 _MOST_STEPS: Final = 1 << 20
 """So many steps of matches are computed at once: they take little memory."""
 
+_SHADES: Final = 16
+
 _FAINTEST: Final = 0.35
 """The opacity of a single short match in an empty picture."""
 
@@ -47,14 +49,15 @@ def density_image(
     bases = np.stack([_spread(bases_in_pixels(segments, width, height, way)) for way in (0, 1)])
     total = bases.sum(axis=0)
     image = np.empty((height, width, 4), dtype=np.float32)
-    mixed = np.tensordot(bases, np.array(colours), axes=(0, 0))
-    image[..., :3] = mixed / np.maximum(total, 1e-300)[..., np.newaxis]
+    share = _in_steps(bases[1] / np.maximum(total, 1e-300))[..., np.newaxis]
+    rising, falling = np.array(colours)
+    image[..., :3] = rising * (1 - share) + falling * share
     full = max(segments.references.base_count / width, segments.queries.base_count / height, 1.0)
     is_hit = total > 0
     # In a full picture single matches are but a haze, and must not hide the lines.
     faintest = _FAINTEST * (1 - float(is_hit.mean()))
     strength = np.sqrt(np.minimum(1.0, total / full))
-    image[..., 3] = np.where(is_hit, faintest + (1 - faintest) * strength, 0.0)
+    image[..., 3] = np.where(is_hit, faintest + (1 - faintest) * _in_steps(strength), 0.0)
     return image
 
 
@@ -123,6 +126,11 @@ def _add_bases(
     weights = np.repeat(lengths / steps, steps)
     flat = np.bincount(rows * width + columns, weights=weights, minlength=bases.size)
     bases += flat.reshape(height, width)
+
+
+def _in_steps(shades: Float64Array) -> Float64Array:
+    """Return shades from 0 to 1 as a few ones: files become much smaller, and look the same."""
+    return np.round(shades * _SHADES) / _SHADES
 
 
 def _spread(bases: Float64Array) -> Float64Array:

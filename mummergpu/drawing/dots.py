@@ -24,8 +24,8 @@ _MOST_LINES: Final = 100_000
 """More matches than this are drawn as an image."""
 _MOST_VECTORS: Final = 1_000
 """More lines than this are pixels in a file of vectors, which would become large and slow."""
-_PIXELS: Final = 1000
-"""The breadth and the height of an image of matches."""
+_MOST_PIXELS: Final = 3000
+"""The most pixels of an image in breadth and in height."""
 
 
 def draw_dots(
@@ -52,12 +52,12 @@ def draw_dots(
     """
     label_axis(axes, "x", segments.references)
     label_axis(axes, "y", segments.queries)
+    add_strand_legend(axes)
+    add_head(axes, title, remarks(segments, what))
     if segments.count > _MOST_LINES:
         _draw_image(axes, segments)
     else:
         _draw_lines(axes, segments, line_width)
-    add_strand_legend(axes)
-    add_head(axes, title, remarks(segments, what))
 
 
 def remarks(segments: Segments, what: str = "matches") -> list[str]:
@@ -103,6 +103,11 @@ def _end_points(segments: Segments, is_reverse: bool) -> npt.NDArray[np.float64]
 def _draw_image(axes: Axes, segments: Segments) -> None:
     from matplotlib.colors import to_rgb
 
-    image = density_image(segments, _PIXELS, _PIXELS, (to_rgb(FORWARD), to_rgb(REVERSE)))
+    # With the pixels of the axes as they are now, the image is not scaled, which would blur it.
+    box = axes.get_window_extent()
+    width, height = (min(_MOST_PIXELS, max(1, round(side))) for side in (box.width, box.height))
+    image = density_image(segments, width, height, (to_rgb(FORWARD), to_rgb(REVERSE)))
     extent = (0, segments.references.base_count, 0, segments.queries.base_count)
-    axes.imshow(image, extent=extent, origin="lower", aspect="auto", zorder=2)
+    axes.imshow(
+        image, extent=extent, origin="lower", aspect="auto", interpolation="nearest", zorder=2
+    )

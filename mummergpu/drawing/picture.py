@@ -112,11 +112,12 @@ def lengths_file(counter: LengthCounter, style: PictureStyle, file_format: str) 
 
 
 def _file(style: PictureStyle, file_format: str, draw: Callable[[Axes], None]) -> bytes:
-    from mummergpu.drawing.style import plain_settings, saved
+    from mummergpu.drawing.style import DOTS_PER_INCH, plain_settings, saved
 
     with plain_settings():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=style.size or default_size(style.kind), layout="constrained")
+        size = style.size or default_size(style.kind)
+        figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
         draw(figure.add_subplot())
         return saved(figure, file_format)

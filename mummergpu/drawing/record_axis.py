@@ -32,6 +32,9 @@ _GAP_POINTS: Final = 10.0
 """The distance of names from numbers in points, with the ticks."""
 _LABEL_POINTS: Final = 6.0
 _LONGEST_NAME: Final = 24
+_SHORTEST_NAME: Final = 6
+_NAME_SHARE: Final = 0.4
+"""Names have about so many letters for the breadth of the axes in heights of the font."""
 _MOST_NAMES: Final = 2000
 """Only so many of the largest records are candidates for a name."""
 _MOSTLY: Final = 0.8
@@ -55,7 +58,7 @@ def label_axis(axes: Axes, which: str, records: Records) -> None:
     """
     horizontal = which == "x"
     axis: Axis = axes.xaxis if horizontal else axes.yaxis
-    points = points_of(axes)[0 if horizontal else 1]
+    points, breadth = points_of(axes)[:: 1 if horizontal else -1]
     total = max(1, records.base_count)
     (axes.set_xlim if horizontal else axes.set_ylim)(0, total)
     unit, unit_name = unit_of(int(records.lengths.max(initial=0)))
@@ -64,13 +67,15 @@ def label_axis(axes: Axes, which: str, records: Records) -> None:
     places, numbers = record_ticks(records, step)
     axis.set_ticks(places.tolist(), [f"{number / unit:g}" for number in numbers.tolist()])
     scale = f"({unit_name})" if places.size else f"({length_text(total)})"
-    if records.count == 1:
-        what = short_name(records.label(0), 2 * _LONGEST_NAME) or records.title
-    else:
+    if records.count != 1:
         scale = f"{records.count:,} records {scale}"
-        what = short_title(records.title, max(10, int(points / size / _LETTER) - len(scale))) + ","
-    if records.count > 1:
-        _name_records(axes, horizontal, records, points, size)
+    letters = max(10, int(points / size / _LETTER) - len(scale) - 2)
+    if records.count == 1:
+        what = short_name(records.label(0), letters) or records.title
+    else:
+        what = short_title(records.title, letters) + ","
+        longest = min(_LONGEST_NAME, max(_SHORTEST_NAME, int(_NAME_SHARE * breadth / size)))
+        _name_records(axes, horizontal, records, points, size, longest)
     axis.set_label_text(f"{what} {scale}")
     axis.labelpad = _LABEL_POINTS
     if 1 < records.count <= _MOST_BORDERS:
@@ -140,19 +145,20 @@ def _label_size(axis: Axis) -> float:
 
 
 def _name_records(
-    axes: Axes, horizontal: bool, records: Records, points: float, size: float
+    axes: Axes, horizontal: bool, records: Records, points: float, size: float, longest: int
 ) -> None:
     """Write the names of records beyond the numbers, as far as there is room for them.
 
-    `points` is the length of the axis, and `size` the height of the font, both in points.
+    `points` is the length of the axis, and `size` the height of the font, both in points; `longest`
+    is the most letters of a name.
     """
     largest = np.argsort(-records.lengths, kind="stable")[:_MOST_NAMES]
-    names = {number: short_name(records.label(number)) for number in largest.tolist()}
+    names = {number: short_name(records.label(number), longest) for number in largest.tolist()}
     scale = points / max(1, records.base_count)
     # A name needs about as much room as a line is high, if it has but one letter.
     chosen = [
         number
-        for number, name in names.items()
+        for number, name in sorted(names.items())
         if size <= (there := float(records.lengths[number]) * scale)
         and text_points(name, size) + size / 2 <= there
     ]

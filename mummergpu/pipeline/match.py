@@ -112,9 +112,10 @@ def run(
             warn(warning)
         loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
         most_rows = backend.sizes.most_rows
+        picture = replace(options.picture, what=search.in_words)
         facts = RunFacts(
             *(reference, options.query_paths, options.style, most_rows, threads),
-            *(options.command, options.picture),
+            *(options.command, picture),
         )
         sink = open_sink(options.outputs, outputs, facts, stats)
         # Filters need columns, and so does a merge of the matches on several groups.
