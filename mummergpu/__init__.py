@@ -1,22 +1,55 @@
 """Find every maximal exact match of sequencing reads in a reference genome.
 
+>>> import mummergpu
+>>> index = mummergpu.Index.build([("chr", "ACGTACGGTTCAGTTGACCA")], min_length=8)
+>>> m = index.match("TTGACCAACC", strands="forward", min_length=7)
+>>> m.reference_start.tolist(), m.length.tolist()
+([13], [7])
+
 The command line is in `mummergpu.cli`. Start reading at `mummergpu.pipeline.match`, which
 follows a block of queries through all steps of a search.
 """
 
-__version__ = "0.1.0"
+from mummergpu.version import __version__ as __version__
 
+# As in `typing`, whose import would come before the handlers of signals.
 TYPE_CHECKING = False
-"""What type checkers take for true; the module `typing` would have to be imported."""
 
 if TYPE_CHECKING:
     from mummergpu import plot as plot
+    from mummergpu.api.index import Index as Index
+    from mummergpu.api.matches import Match as Match
+    from mummergpu.api.matches import Matches as Matches
+    from mummergpu.api.run import RunStats as RunStats
+    from mummergpu.api.run import match as match
+    from mummergpu.errors import MummergpuError as MummergpuError
+
+
+_PLACES = {
+    "Index": "mummergpu.api.index",
+    "Match": "mummergpu.api.matches",
+    "Matches": "mummergpu.api.matches",
+    "MummergpuError": "mummergpu.errors",
+    "RunStats": "mummergpu.api.run",
+    "match": "mummergpu.api.run",
+}
+"""The module of each public name: it is imported when the name is used (PEP 562)."""
+
+_MODULES = ("plot",)
+"""Public modules, which are imported when they are used, too."""
 
 
 def __getattr__(name: str) -> object:
-    """Import `mummergpu.plot` when it is first used."""
-    if name == "plot":
-        from importlib import import_module
+    if name not in _PLACES and name not in _MODULES:
+        raise AttributeError(f"module 'mummergpu' has no attribute {name!r}")
+    from importlib import import_module
 
-        return import_module("mummergpu.plot")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _MODULES:
+        return import_module(f"mummergpu.{name}")
+    value = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PLACES, *_MODULES])

@@ -80,7 +80,7 @@ def _longest_first(segments: Segments, most_bytes: int) -> Segments:
         (segments.queries, segments.query_positions),
     ):
         found, first = np.unique(records.numbers_of(positions[order]), return_index=True)
-        names = [len(records.names[number].encode()) for number in found.tolist()]
+        names = [len(records.names[number].encode(errors="replace")) for number in found.tolist()]
         costs[first] += np.array(names, dtype=np.int64) + _RECORD_BYTES
     kept = order[: int(np.searchsorted(np.cumsum(costs), most_bytes, side="right"))]
     return replace(

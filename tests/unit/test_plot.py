@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,20 @@ def test_plots_are_axes(matches: MadeMatches, tmp_path: Path) -> None:
     for number, axes in enumerate((dots, bars, histogram)):
         axes.figure.savefig(tmp_path / f"{number}.png")
     assert len({axes.figure for axes in (dots, bars, histogram)}) == 3
+
+
+def test_matches_of_an_index_can_be_drawn(tmp_path: Path) -> None:
+    text = "".join(random.Random(1).choices("ACGT", k=400))
+    turned = text[200:300][::-1].translate(str.maketrans("ACGT", "TGCA"))
+    index = mummergpu.Index.build([("whole", text)], min_length=20)
+    found = index.match([("turned", turned), ("same", text[:150])], min_length=20)
+    axes = plot.dotplot(found)
+    names = [label.get_text() for label in axes.yaxis.get_ticklabels(minor=True)]
+    assert names == ["same", "*turned"]
+    assert plot.coverage(found).get_title("left") == "2 matches"
+    assert "*turned" in plot.page(found)
+    found.write(str(tmp_path / "x.svg"))
+    assert (tmp_path / "x.svg").read_text().startswith("<?xml")
 
 
 def test_plots_take_the_axes_of_the_caller(matches: MadeMatches, tmp_path: Path) -> None:

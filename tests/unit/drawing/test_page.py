@@ -93,7 +93,9 @@ def named(name: str) -> MadeMatches:
     return matches
 
 
-@pytest.mark.parametrize("name", ["</script><b>", "{{script}}", "<!--<script>", 'a"b\\', "β"])
+@pytest.mark.parametrize(
+    "name", ["</script><b>", "{{script}}", "<!--<script>", 'a"b\\', "β", "\udcff"]
+)
 def test_names_do_no_harm(name: str) -> None:
     page = page_of(segments_of(named(name)), name)
     plain = page_of(segments_of(named("x")), "x")
