@@ -27,6 +27,7 @@ _DESCRIPTIONS: Final = {
     "parquet": "Parquet",
     "arrow": "Arrow's file format",
     "delta": "nucmer's .delta",
+    "plot": "a dot plot, whose name ends in .png, .svg, .pdf or .html",
 }
 
 

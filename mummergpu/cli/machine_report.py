@@ -34,7 +34,7 @@ REQUIRED: Final = {
 
 OPTIONAL: Final = {
     "pydivsufsort": ("pydivsufsort", "sa"),
-    "matplotlib": ("matplotlib.figure", "report"),
+    "matplotlib": ("matplotlib.figure", "plot"),
     "jinja2": ("jinja2", "report"),
     "scipy": ("scipy.special", "report"),
 }

@@ -33,6 +33,7 @@ MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
   mummergpu index       make an index file to use in place of a reference
   mummergpu workload    make a reference and reads to try mummergpu on
+  mummergpu plot        draw the matches of two genomes
   mummergpu report      show what sweeps of the policies found, on one page
   mummergpu doctor      show what this machine has for mummergpu
   mummergpu completion  print a completion script for bash, zsh or fish

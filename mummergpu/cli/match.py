@@ -110,6 +110,7 @@ def _shows_matches(outputs: Sequence[OutputTarget]) -> bool:
 
 
 def _match_options(given: Given, index: IndexOptions, command: str, summary: bool) -> MatchOptions:
+    from mummergpu.cli.picture_options import picture_style
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
@@ -130,4 +131,5 @@ def _match_options(given: Given, index: IndexOptions, command: str, summary: boo
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
         summary=summary,
+        picture=picture_style(given),
     )

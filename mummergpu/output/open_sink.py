@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mummergpu.drawing.picture import PictureStyle
 from mummergpu.input.reference import Reference
 from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compression import compressor_of
@@ -37,6 +38,8 @@ class RunFacts:
         The command line of the run; empty if there is none.
     sam : SamOptions
         The options of SAM, BAM and CRAM.
+    picture : PictureStyle
+        What pictures show, and how.
     """
 
     reference: Reference
@@ -46,6 +49,7 @@ class RunFacts:
     threads: int
     command: str = ""
     sam: SamOptions = field(default_factory=SamOptions)
+    picture: PictureStyle = field(default_factory=PictureStyle)
 
 
 def open_sink(
@@ -84,6 +88,13 @@ def _open_one(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
     """Return the sink of one target. A format of bytes is a `BlockFormat`."""
+    if target.format == "plot":
+        from mummergpu.output.picture_sink import PictureSink
+
+        return PictureSink(
+            *(target, file, facts.reference, facts.query_paths),
+            *(facts.picture, stats, facts.most_rows),
+        )
     made = _block_format(target.format, facts)
     return ByteSink(made, file, stats, facts.most_rows, compressor_of(target.compression))
 

@@ -112,14 +112,10 @@ def run(
             warn(warning)
         loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
         most_rows = backend.sizes.most_rows
+        picture = replace(options.picture, what=search.in_words)
         facts = RunFacts(
-            reference,
-            options.query_paths,
-            options.style,
-            most_rows,
-            threads,
-            options.command,
-            options.sam,
+            *(reference, options.query_paths, options.style, most_rows, threads),
+            *(options.command, options.sam, picture),
         )
         sink = open_sink(options.outputs, outputs, facts, stats)
         found = FoundMatches(options, reference, sink, stats)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mummergpu.drawing.picture import PictureStyle
 from mummergpu.index.options import IndexOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.output.mummer import TextStyle
@@ -43,6 +44,8 @@ class MatchOptions:
         Whether to accept records that are not DNA or RNA, such as proteins.
     no_empty : bool
         Whether a query file without a record is an error.
+    picture : PictureStyle
+        What pictures of the matches show, and how.
     command : str
         The command line, for formats that keep it; empty if there is none.
     summary : bool
@@ -63,6 +66,7 @@ class MatchOptions:
     dump_tree_path: str | None = None
     any_letters: bool = False
     no_empty: bool = False
+    picture: PictureStyle = field(default_factory=PictureStyle)
     command: str = field(default="", compare=False)
     summary: bool = False
 

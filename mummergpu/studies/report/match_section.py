@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mummergpu.drawing.colours import BLUE
 from mummergpu.runtime.match_counts import LengthCount, with_gaps
 from mummergpu.studies.analysis.run_stats import RunStats
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Table
-from mummergpu.studies.report.style import BLUE, drawn, new_figure
+from mummergpu.studies.report.style import drawn, new_figure
 from mummergpu.studies.report.words import ABSENT, counted
 
 if TYPE_CHECKING:
