@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from mummergpu.drawing.picture import PictureStyle
 from mummergpu.input.reference import Reference
 from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compression import compressor_of
 from mummergpu.output.mummer import MummerFormatter, TextStyle
+from mummergpu.output.sam_options import SamOptions
 from mummergpu.output.sink import ByteSink, MatchSink, SeveralSinks
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
@@ -34,6 +36,10 @@ class RunFacts:
         The number of working threads.
     command : str
         The command line of the run; empty if there is none.
+    sam : SamOptions
+        The options of SAM, BAM and CRAM.
+    picture : PictureStyle
+        What pictures show, and how.
     """
 
     reference: Reference
@@ -42,6 +48,8 @@ class RunFacts:
     most_rows: int
     threads: int
     command: str = ""
+    sam: SamOptions = field(default_factory=SamOptions)
+    picture: PictureStyle = field(default_factory=PictureStyle)
 
 
 def open_sink(
@@ -80,6 +88,13 @@ def _open_one(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
     """Return the sink of one target. A format of bytes is a `BlockFormat`."""
+    if target.format == "plot":
+        from mummergpu.output.picture_sink import PictureSink
+
+        return PictureSink(
+            *(target, file, facts.reference, facts.query_paths),
+            *(facts.picture, stats, facts.most_rows),
+        )
     made = _block_format(target.format, facts)
     return ByteSink(made, file, stats, facts.most_rows, compressor_of(target.compression))
 
@@ -87,4 +102,25 @@ def _open_one(
 def _block_format(name: str, facts: RunFacts) -> BlockFormat:
     if name == "mummer":
         return MummerFormatter(facts.reference, facts.style)
+    if name == "paf":
+        from mummergpu.output.paf import PafFormat
+
+        return PafFormat(facts.reference)
+    if name == "bed":
+        from mummergpu.output.bed import BedFormat
+
+        return BedFormat(facts.reference)
+    if name == "tsv":
+        from mummergpu.output.tsv import TsvFormat
+
+        return TsvFormat(facts.reference)
+    if name == "sam":
+        from mummergpu.output.sam import SamFormat
+
+        paths = ", ".join(facts.query_paths)
+        return SamFormat(facts.reference, facts.sam, facts.command, paths)
+    if name == "delta":
+        from mummergpu.output.delta import DeltaFormat
+
+        return DeltaFormat(facts.reference, facts.query_paths)
     raise NotImplementedError(name)
