@@ -6,7 +6,7 @@ BIN := .venv/bin
 FUZZ_TARGETS := records detection index_header
 FUZZ_SECONDS ?= 300
 
-.PHONY: dev test test-all fuzz lint format bench wheel clean
+.PHONY: dev test test-all fuzz lint format bench docs man wheel clean
 
 dev: $(BIN)/ruff
 
@@ -25,6 +25,14 @@ fuzz: dev
 	$(BIN)/pip install --quiet --editable ".[dev,fuzz]"
 	cd tests && for target in $(FUZZ_TARGETS); do \
 		../$(BIN)/python -m fuzz.run $$target --seconds $(FUZZ_SECONDS) || exit 1; done
+
+docs: dev
+	$(BIN)/pip install --quiet --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+man: dev
+	mkdir -p build
+	cd docs && ../$(BIN)/python -m generate.manual_page > ../build/mummergpu.1
 
 lint: dev
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +25,9 @@ REQUIRE_BEDTOOLS = "MUMMERGPU_REQUIRE_BEDTOOLS"
 
 REQUIRE_BROWSER = "MUMMERGPU_REQUIRE_BROWSER"
 """Set to 1 where a missing browser must fail the tests that open a page in one."""
+
+REQUIRE_DOCS = "MUMMERGPU_REQUIRE_DOCS"
+"""Set to 1 where tests that build the documentation must not be skipped."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -165,6 +169,22 @@ def nvrtc() -> None:
         nvrtc_version()
     except BackendError as error:
         _do_without(error.message, REQUIRE_NVRTC)
+
+
+@pytest.fixture(scope="session")
+def mkdocs() -> None:
+    """For tests that build the site of the documentation.
+
+    Without mkdocs, its theme or mkdocstrings the test is skipped, or fails where `REQUIRE_DOCS` is
+    set to 1.
+    """
+    for name in ("mkdocs", "material", "mkdocstrings_handlers.python"):
+        try:
+            found = find_spec(name)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            _do_without(f"{name} is not installed (pip install '.[docs]')", REQUIRE_DOCS)
 
 
 def _do_without(reason: str, variable: str) -> NoReturn:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mummergpu.cli.main_group import MAIN_VERB
-
 from generate.verbs import OptionText, Verb, all_verbs, keeps_lines, paragraphs
+
+from mummergpu.cli.main_group import MAIN_VERB
 
 HEAD = """# Command line
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from generate.verbs import OptionText, Verb, all_verbs, keeps_lines, paragraphs
+
 from mummergpu.cli.endings import PROGRAM
 from mummergpu.cli.main_group import MAIN_VERB
 from mummergpu.version import __version__
-
-from generate.verbs import OptionText, Verb, all_verbs, keeps_lines, paragraphs
 
 REFERENCE_PAGES = Path(__file__).resolve().parent.parent / "reference"
 

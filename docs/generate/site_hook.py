@@ -12,11 +12,13 @@ DOCS = str(Path(__file__).resolve().parent.parent)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page of the command line to the files of the site."""
+    """Add the pages of the reference that are made from the program to the files of the site."""
     if DOCS not in sys.path:
         sys.path.insert(0, DOCS)
+    from generate.api_page import api_page
     from generate.command_page import command_page
 
-    page = File.generated(config, "reference/command-line.md", content=command_page())
-    files.append(page)
+    pages = {"command-line": command_page(), "python": api_page()}
+    for name, text in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
     return files

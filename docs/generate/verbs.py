@@ -46,8 +46,7 @@ class Verb:
     summary : str
         Its purpose in one line, without a full stop.
     description : str
-        Its help: paragraphs between empty lines; a paragraph that is indented or begins with ``\\b``
-        keeps its lines.
+        Its help: paragraphs between empty lines (`paragraphs`).
     sections : mapping of str to tuple of OptionText
         Its options below their titles.
     notes : str

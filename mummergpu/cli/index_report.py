@@ -80,9 +80,9 @@ def described_as_json(path: str) -> str:
     Returns
     -------
     str
-        One line of ASCII. It always has all the keys that the README names; a fact that this
-        kind of index does not have is null. Bytes of names that are not UTF-8 become lone
-        surrogates (Python's ``surrogateescape``).
+        One line of ASCII. It always has all the keys that ``docs/reference/index-files.md`` names;
+        a fact that this kind of index does not have is null. Bytes of names that are not UTF-8
+        become lone surrogates (Python's ``surrogateescape``).
 
     Raises
     ------
