@@ -106,5 +106,7 @@ def _sections(
 
 
 def _texts(parameters: list[click.Parameter], context: click.Context) -> tuple[OptionText, ...]:
-    records = [parameter.get_help_record(context) for parameter in parameters]
+    # Some versions of click have records of arguments, too, which only repeat their names.
+    options = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
+    records = [option.get_help_record(context) for option in options]
     return tuple(OptionText(names, " ".join(text.split())) for names, text in filter(None, records))
