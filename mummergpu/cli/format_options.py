@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mummergpu.output.targets import FORMATS, OutputTarget, target_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from mummergpu.output.sam_options import SamOptions
+
+_ALIGNMENT_FORMATS: Final = frozenset({"sam", "bam", "cram"})
+_READ_GROUP, _PRIMARY_ONLY, _MOST_HITS = "--read-group", "--primary-only", "--max-hits"
 
 _DESCRIPTIONS: Final = {
     "mummer": "MUMmer's text",
@@ -24,8 +30,21 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def format_options(complete: Any) -> list[click.Option]:
-    """Return the options; `complete` lets the shell complete the name of a file."""
+def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Option]:
+    """Return the options.
+
+    Parameters
+    ----------
+    complete : callable
+        Lets the shell complete the name of a file.
+    integer : callable
+        The callback of an option that takes a positive number.
+
+    Returns
+    -------
+    list of click.Option
+        The options.
+    """
     by_name = [
         click.Option(
             [f"--{name}", f"{name}_path"],
@@ -40,7 +59,64 @@ def format_options(complete: Any) -> list[click.Option]:
         type=click.Choice(FORMATS),
         help="The format of the output.  [default: as -o ends, such as .paf or .bam, else mummer]",
     )
-    return [chosen, *by_name]
+    of_alignments = [
+        click.Option(
+            [_READ_GROUP],
+            metavar="LINE",
+            help=r"Put all queries into the read group '@RG\tID:x\tSM:y'; for SAM, BAM and CRAM.",
+        ),
+        click.Option(
+            [_PRIMARY_ONLY],
+            is_flag=True,
+            help="Write only the longest match of each query; for SAM, BAM and CRAM.",
+        ),
+        click.Option(
+            [_MOST_HITS],
+            callback=integer,
+            metavar="N",
+            help="Write at most the N longest matches of each query; for SAM, BAM and CRAM.",
+        ),
+    ]
+    return [chosen, *by_name, *of_alignments]
+
+
+def alignment_options(given: Mapping[str, Any]) -> SamOptions:
+    """Return the options of SAM, BAM and CRAM.
+
+    Parameters
+    ----------
+    given : mapping
+        The options by their parameter names.
+
+    Returns
+    -------
+    SamOptions
+        The options.
+
+    Raises
+    ------
+    click.UsageError
+        If two options exclude each other, or no output is in one of these formats.
+    OptionError
+        If the read group makes no sense.
+    """
+    from mummergpu.output.sam_options import SamOptions, read_group_of
+
+    text, primary_only = given["read_group"], given["primary_only"]
+    most_hits: int | None = given["max_hits"]
+    if primary_only and most_hits is not None:
+        raise click.UsageError(f"{_PRIMARY_ONLY} and {_MOST_HITS} exclude each other")
+    wanted = {
+        _READ_GROUP: text is not None,
+        _PRIMARY_ONLY: primary_only,
+        _MOST_HITS: most_hits is not None,
+    }
+    option = next((name for name, is_given in wanted.items() if is_given), None)
+    formats = {target.format for target in output_targets(given)}
+    if option is not None and not formats & _ALIGNMENT_FORMATS:
+        raise click.UsageError(f"{option} is for SAM, BAM and CRAM, and no output is one of them")
+    read_group = None if text is None else read_group_of(text)
+    return SamOptions(read_group, 1 if primary_only else most_hits)
 
 
 def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:

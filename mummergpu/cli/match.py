@@ -17,7 +17,7 @@ from mummergpu.cli.cache_folders import (
     folder_of_kernels,
     tell_cache_trouble,
 )
-from mummergpu.cli.format_options import output_files, output_targets
+from mummergpu.cli.format_options import alignment_options, output_files, output_targets
 from mummergpu.cli.option_rules import (
     Given,
     device_options,
@@ -110,6 +110,7 @@ def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOpti
         search=search_options(given),
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         style=text_style(given),
+        sam=alignment_options(given),
         verify=given["verify"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],

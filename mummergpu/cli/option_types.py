@@ -204,7 +204,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         _flag("-L show_lengths", "Write the length of each query into its header."),
         _flag("-s show_sequences", "Write the bases of each match below its row."),
     ],
-    "Formats": format_options(complete_files),
+    "Formats": format_options(complete_files, _optional_integer),
     "Search": [
         click.Option(
             ["-t", "--threads"],

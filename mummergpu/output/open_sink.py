@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compression import compressor_of
 from mummergpu.output.mummer import MummerFormatter, TextStyle
+from mummergpu.output.sam_options import SamOptions
 from mummergpu.output.sink import ByteSink, MatchSink, SeveralSinks
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
@@ -34,6 +35,8 @@ class RunFacts:
         The number of working threads.
     command : str
         The command line of the run; empty if there is none.
+    sam : SamOptions
+        The options of SAM, BAM and CRAM.
     """
 
     reference: Reference
@@ -42,6 +45,7 @@ class RunFacts:
     most_rows: int
     threads: int
     command: str = ""
+    sam: SamOptions = field(default_factory=SamOptions)
 
 
 def open_sink(

@@ -113,7 +113,13 @@ def run(
         loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
         most_rows = backend.sizes.most_rows
         facts = RunFacts(
-            reference, options.query_paths, options.style, most_rows, threads, options.command
+            reference,
+            options.query_paths,
+            options.style,
+            most_rows,
+            threads,
+            options.command,
+            options.sam,
         )
         sink = open_sink(options.outputs, outputs, facts, stats)
         # Filters need columns, and so does a merge of the matches on several groups.

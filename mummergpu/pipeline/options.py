@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from mummergpu.index.options import IndexOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.output.mummer import TextStyle
+from mummergpu.output.sam_options import SamOptions
 from mummergpu.output.targets import OutputTarget
 
 
@@ -31,7 +32,9 @@ class MatchOptions:
     device : DeviceOptions
         The backend and the device of the search.
     style : TextStyle
-        The format of the matches.
+        The options of MUMmer's text.
+    sam : SamOptions
+        The options of SAM, BAM and CRAM.
     verify : bool
         Whether to compare an index file with its checksums before the search.
     dot_path, dump_tree_path : str or None
@@ -52,6 +55,7 @@ class MatchOptions:
     search: SearchOptions = field(default_factory=SearchOptions)
     device: DeviceOptions = field(default_factory=DeviceOptions)
     style: TextStyle = field(default_factory=TextStyle)
+    sam: SamOptions = field(default_factory=SamOptions)
     verify: bool = False
     dot_path: str | None = None
     dump_tree_path: str | None = None
