@@ -85,10 +85,16 @@ def _open_one(
 ) -> MatchSink[Any]:
     """Return the sink of one target. A format of bytes is a `BlockFormat`."""
     made = _block_format(target.format, facts)
-    return ByteSink(made, file, stats, facts.most_rows, compressor_of(target.compression))
+    compression = "bgzf" if target.format == "bam" else target.compression
+    return ByteSink(made, file, stats, facts.most_rows, compressor_of(compression))
 
 
 def _block_format(name: str, facts: RunFacts) -> BlockFormat:
     if name == "mummer":
         return MummerFormatter(facts.reference, facts.style)
+    if name == "bam":
+        from mummergpu.output.bam import BamFormat
+
+        paths = ", ".join(facts.query_paths)
+        return BamFormat(facts.reference, paths, facts.sam, facts.command)
     raise NotImplementedError(name)
