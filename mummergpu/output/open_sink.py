@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.block_format import BlockFormat
@@ -15,6 +16,9 @@ from mummergpu.output.sink import ByteSink, MatchSink, SeveralSinks
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+
+if TYPE_CHECKING:
+    from mummergpu.output.bam import BamFormat
 
 
 @dataclass(frozen=True)
@@ -67,16 +71,19 @@ def open_sink(
     Returns
     -------
     MatchSink
-        The sink; it has written what comes before the first match.
+        The sink; it has written what comes before the first match. The caller closes it.
 
     Raises
     ------
     MummergpuError
         If a format cannot be made of this input, or its library is missing.
     """
-    sinks = [
-        _open_one(target, file, facts, stats) for target, file in zip(targets, files, strict=True)
-    ]
+    sinks: list[MatchSink[Any]] = []
+    with ExitStack() as failure:
+        for target, file in zip(targets, files, strict=True):
+            sinks.append(_open_one(target, file, facts, stats))
+            failure.callback(sinks[-1].close)
+        failure.pop_all()
     return sinks[0] if len(sinks) == 1 else SeveralSinks(sinks)
 
 
@@ -84,6 +91,10 @@ def _open_one(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
     """Return the sink of one target. A format of bytes is a `BlockFormat`."""
+    if target.format == "cram":
+        from mummergpu.output.cram import CramSink
+
+        return CramSink(_bam_format(facts), file, stats, facts.most_rows, facts.threads)
     made = _block_format(target.format, facts)
     compression = "bgzf" if target.format == "bam" else target.compression
     return ByteSink(made, file, stats, facts.most_rows, compressor_of(compression))
@@ -93,8 +104,11 @@ def _block_format(name: str, facts: RunFacts) -> BlockFormat:
     if name == "mummer":
         return MummerFormatter(facts.reference, facts.style)
     if name == "bam":
-        from mummergpu.output.bam import BamFormat
-
-        paths = ", ".join(facts.query_paths)
-        return BamFormat(facts.reference, paths, facts.sam, facts.command)
+        return _bam_format(facts)
     raise NotImplementedError(name)
+
+
+def _bam_format(facts: RunFacts) -> BamFormat:
+    from mummergpu.output.bam import BamFormat
+
+    return BamFormat(facts.reference, ", ".join(facts.query_paths), facts.sam, facts.command)

@@ -122,6 +122,7 @@ def run(
             options.sam,
         )
         sink = open_sink(options.outputs, outputs, facts, stats)
+        stack.callback(sink.close)
         # Filters need columns, and so does a merge of the matches on several groups.
         needs_columns = search.uniqueness is not Uniqueness.ALL or len(index.groups) > 1
         block_search = BlockSearch(
