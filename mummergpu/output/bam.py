@@ -18,11 +18,12 @@ from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bam_rows import FIXED_BYTES, NEXT_ROW, QueryColumns, fill_records
 from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compression import BGZF_BLOCK_BYTES
+from mummergpu.output.match_table import MOST_ROWS
 from mummergpu.output.number_text import OVERSHOOT, TextArray
 from mummergpu.output.record_lookup import record_lookup
 from mummergpu.output.sam_header import SamHeader, check_queries, sam_header
 from mummergpu.output.sam_options import ReadGroup, SamOptions
-from mummergpu.output.sam_rows import MOST_ROWS, AlignmentTable, alignment_tables
+from mummergpu.output.sam_rows import AlignmentTable, alignment_tables
 from mummergpu.sequence.codes import Strand
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)

@@ -11,7 +11,7 @@ from mummergpu.output.bam_bases import pack_bases
 from mummergpu.output.number_text import OVERSHOOT, TextArray, copy_text, store
 from mummergpu.output.record_lookup import Int64Array
 from mummergpu.output.sam_rows import REVERSE, SECONDARY, UNMAPPED
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 NumberArray = npt.NDArray[np.uint32]
@@ -184,9 +184,10 @@ def _write_bases(
     begin = offsets[unsigned(query)]
     length = offsets[unsigned(query + 1)] - begin
     at = pack_bases(text, at, padded_codes, MARGIN + begin, length, is_reverse)
-    for place in range(at, at + length, 8):
+    end: int = at + length
+    for place in range(at, end, 8):
         store(text, place, _NO_QUALITIES)
-    return at + length
+    return end
 
 
 @jit_without_refcounts
@@ -239,8 +240,8 @@ def fill_records(
     at = 0
     row = state[NEXT_ROW]
     while row < flags.size:
-        query = np.int64(row_queries[unsigned(row)])
-        flag = np.int64(flags[unsigned(row)])
+        query = widened(row_queries[unsigned(row)])
+        flag = widened(flags[unsigned(row)])
         length = offsets[unsigned(query + 1)] - offsets[unsigned(query)]
         bases = 0 if flag & SECONDARY else length
         name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
@@ -253,7 +254,7 @@ def fill_records(
         if flag & UNMAPPED:
             record, position, quality, bin_number = -1, -1, 0, _UNPLACED_BIN
         else:
-            record = np.int64(record_ids[records[unsigned(row)]])
+            record = widened(record_ids[records[unsigned(row)]])
             position, size = positions[unsigned(row)], lengths[unsigned(row)]
             clip = clips[unsigned(row)]
             quality, bin_number = _MAPPED, _bin_of(position, position + size) & 0xFFFF
@@ -266,8 +267,8 @@ def fill_records(
         if flag & UNMAPPED == 0:
             end = _write_tag(text, end, _NM, 0)
             end = _write_tag(text, end, _AS, lengths[unsigned(row)])
-            end = _write_tag(text, end, _NH, np.int64(hit_counts[unsigned(row)]))
-            end = _write_tag(text, end, _HI, np.int64(hit_numbers[unsigned(row)]))
+            end = _write_tag(text, end, _NH, widened(hit_counts[unsigned(row)]))
+            end = _write_tag(text, end, _HI, widened(hit_numbers[unsigned(row)]))
         end = copy_text(text, end, read_group, 0, read_group.size)
         store(text, at, np.uint32(end - at - 4))
         store(text, at + 4, np.uint32(record))

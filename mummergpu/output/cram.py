@@ -11,7 +11,7 @@ import errno
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 from mummergpu.output.bam import BamFormat
 from mummergpu.output.compression import BgzfCompressor, Piece
@@ -97,7 +97,7 @@ class CramSink(ByteSink):
         """Keep pieces of BAM."""
         for piece in pieces:
             with self._stats.stage("results_to_disk"), temporary_data():
-                self._bam.write(piece)
+                self._bam.write(cast(bytes, piece))
 
 
 def _encode(bam: BinaryIO, cram: BinaryIO, threads: int) -> None:

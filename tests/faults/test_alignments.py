@@ -15,7 +15,6 @@ CRAM = Task((*MATCH, "--format", "cram"))
 CASES = [
     pytest.param(errno.EIO, False),
     pytest.param(errno.EIO, True, marks=pytest.mark.slow),
-
 ]
 
 
