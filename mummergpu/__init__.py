@@ -1,7 +1,50 @@
 """Find every maximal exact match of sequencing reads in a reference genome.
 
+>>> import mummergpu
+>>> index = mummergpu.Index.build([("chr", "ACGTACGGTTCAGTTGACCA")], min_length=8)
+>>> m = index.match("TTGACCAACC", strands="forward", min_length=7)
+>>> m.reference_start.tolist(), m.length.tolist()
+([13], [7])
+
 The command line is in `mummergpu.cli`. Start reading at `mummergpu.pipeline.match`, which
 follows a block of queries through all steps of a search.
 """
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mummergpu.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from mummergpu.api.index import Index as Index
+    from mummergpu.api.matches import Match as Match
+    from mummergpu.api.matches import Matches as Matches
+    from mummergpu.api.run import RunStats as RunStats
+    from mummergpu.api.run import match as match
+    from mummergpu.errors import MummergpuError as MummergpuError
+
+
+_PLACES = {
+    "Index": "mummergpu.api.index",
+    "Match": "mummergpu.api.matches",
+    "Matches": "mummergpu.api.matches",
+    "MummergpuError": "mummergpu.errors",
+    "RunStats": "mummergpu.api.run",
+    "match": "mummergpu.api.run",
+}
+"""The module of each public name: it is imported when the name is used (PEP 562)."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'mummergpu' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PLACES])

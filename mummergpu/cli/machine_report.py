@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mummergpu import __version__
 from mummergpu.runtime.libraries import Library, in_one_line, look_for
+from mummergpu.version import __version__
 
 if TYPE_CHECKING:
     from mummergpu.cuda.driver import DeviceFacts

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mummergpu import __version__
 from mummergpu.cli.cache_folders import (
     announce_compilation,
     folder_of_kernels,
@@ -33,6 +32,7 @@ from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
 from mummergpu.runtime.output_file import OutputFile
+from mummergpu.version import __version__
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.options import MatchOptions

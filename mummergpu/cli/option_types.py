@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu import __version__
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
 from mummergpu.cli.session import Session
 from mummergpu.index.tree.policy import LETTERS
+from mummergpu.version import __version__
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

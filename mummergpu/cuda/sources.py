@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import mummergpu
 from mummergpu.errors import BackendError
 
 
@@ -21,7 +20,7 @@ def source_folder() -> Path:
     Path
         Inside the installed package, or beside it in a checkout.
     """
-    package = Path(mummergpu.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     installed = package / "kernels"
     return installed if installed.is_dir() else package.parent / "kernels"
 

@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input import parser_state
+from mummergpu.input.block_arrays import lengthen
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.parser_state import Offsets
-from mummergpu.input.records import UNLIMITED, Records, lengthen
+from mummergpu.input.records import UNLIMITED, Records
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 

@@ -15,7 +15,7 @@ from mummergpu.input.files import Input, reading
 from mummergpu.input.formats import Format
 from mummergpu.input.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
+from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader, Records
 from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 
 _COUNT_STEP: Final = 1 << 18
@@ -112,6 +112,29 @@ def read_reference(
             limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
             reader = RecordReader(file, False, limits, True, expected, any_letters, chunk_size)
             records = reader.next_block()
+    return reference_of_records(records, path)
+
+
+def reference_of_records(records: Records | None, path: str) -> Reference:
+    """Return parsed records as a reference.
+
+    Parameters
+    ----------
+    records : Records or None
+        All records, with one break between two; None if there are none.
+    path : str
+        The file as the user named it.
+
+    Returns
+    -------
+    Reference
+        The reference; its arrays are those of the records.
+
+    Raises
+    ------
+    InputError
+        If there is no base that can match.
+    """
     no_base = InputError("the reference holds no A, C, G or T", path)
     if records is None:
         raise no_base

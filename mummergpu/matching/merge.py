@@ -105,3 +105,26 @@ def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
         np.concatenate((one.reference_starts, other.reference_starts)),
         np.concatenate((one.lengths, other.lengths)),
     )
+
+
+def join_all(parts: Sequence[MemColumns]) -> MemColumns:
+    """Join the matches of consecutive blocks of queries, as `join_blocks` does with two.
+
+    Parameters
+    ----------
+    parts : sequence of MemColumns
+        The matches of each block, in the order of the blocks; at least one.
+
+    Returns
+    -------
+    MemColumns
+        The matches of all queries.
+    """
+    begins = np.cumsum([0, *(part.count for part in parts)], dtype=np.int64).tolist()
+    offsets = [part.offsets[1:] + begin for part, begin in zip(parts, begins, strict=False)]
+    return MemColumns(
+        np.concatenate([np.zeros(1, dtype=np.int64), *offsets]),
+        np.concatenate([part.query_starts for part in parts]),
+        np.concatenate([part.reference_starts for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+    )

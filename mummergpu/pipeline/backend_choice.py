@@ -54,13 +54,42 @@ def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | No
         bases = os.stat(options.reference_path).st_size // 4
     if bases == 0 or query_bases is None:
         return asked
-    job = KmerJob(bases, options.index.minimum_length, query_bases, is_kept=has_index)
+    faster = processor_is_faster(
+        bases, options.index.minimum_length, query_bases, options.threads, has_index
+    )
+    return "cpu" if faster else asked
+
+
+def processor_is_faster(
+    bases: int, minimum_length: int, query_bases: int, threads: int, has_index: bool
+) -> bool:
+    """Return whether the processor would be done before a GPU has started and searched.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the reference, at least 1.
+    minimum_length : int
+        The fewest bases of a match.
+    query_bases : int
+        About how many bases the queries have, on all strands that are searched.
+    threads : int
+        The number of working threads.
+    has_index : bool
+        Whether the tables exist already.
+
+    Returns
+    -------
+    bool
+        What the model of the k-mer search's costs says (`kmer_plan`).
+    """
+    job = KmerJob(bases, minimum_length, query_bases, is_kept=has_index)
     most_bytes = most_table_bytes(bases)
     by_processor = expected_cost(job, choose_sampling(job, most_bytes))
     job = replace(job, is_kept=False)
     by_device = expected_cost(job, choose_sampling(job, most_bytes, DEVICE_COSTS), DEVICE_COSTS)
-    processor_seconds = by_processor.seconds / options.threads
+    processor_seconds = by_processor.seconds / threads
     device_seconds = DEVICE_START_SECONDS + by_device.search / THREADS_BESIDE_DEVICE
     if not has_index:
-        device_seconds += by_device.table / options.threads
-    return "cpu" if processor_seconds < device_seconds else asked
+        device_seconds += by_device.table / threads
+    return processor_seconds < device_seconds

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu import __version__
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import digest_of
 from mummergpu.index.format import is_index
-from mummergpu.index.reference_index import BuildFacts, BuildWork
+from mummergpu.index.reference_index import BuildFacts, BuildWork, ReferenceIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
@@ -26,6 +25,7 @@ from mummergpu.pipeline.options import BuildOptions
 from mummergpu.pipeline.plan import describe_plan, plan_index
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.version import __version__
 
 
 def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None]) -> None:
@@ -46,9 +46,7 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         If the input, the options or the machine are at fault.
     """
     with stats.stage("end_to_end"), ExitStack() as stack:
-        output = stack.enter_context(OutputFile(options.output_path, durable=True))
-        if not output.is_file:
-            raise OptionError("--output", "an index goes to a file, not to a pipe or a device")
+        output = stack.enter_context(open_index_file(options.output_path))
         if is_index(options.reference_path):
             raise InputError("is an index already", options.reference_path)
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))
@@ -59,19 +57,62 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         index = plan_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, options.threads, "none", stats, notice)
-        writer = SectionWriter(output)
-        # The first table is built meanwhile.
-        writer.write_beside(executor, _reference_sections(reference))
-        entries = []
         work = BuildWork(executor, options.threads, stats, _do_nothing)
-        for entry in index.write_pages(writer, work):
-            entries.append(entry)
-            notice(f"page {len(entries):,} of {len(index.pages):,} is written")
-        writer.wait()
-        digest = digest_of(reference, executor.map)
-        program = f"mummergpu {__version__}"
-        pages, sections = tuple(entries), tuple(writer.sections)
-        writer.finish(index.header(BuildFacts(program, digest, length, pages, sections)))
+        write_index(index, length, output, work, notice)
+
+
+def open_index_file(path: str) -> OutputFile:
+    """Return an output file for an index, which must be a regular file.
+
+    Raises
+    ------
+    OptionError
+        If it is a pipe or a device.
+    OutputError
+        If it cannot be opened.
+    """
+    output = OutputFile(path, durable=True)
+    if not output.is_file:
+        output.abandon()
+        raise OptionError("--output", "an index goes to a file, not to a pipe or a device")
+    return output
+
+
+def write_index(
+    index: ReferenceIndex[Any],
+    minimum_length: int,
+    output: OutputFile,
+    work: BuildWork,
+    notice: Callable[[str], None],
+) -> None:
+    """Build the pages of an index one after the other, and write them with their reference.
+
+    Parameters
+    ----------
+    index : KmerIndex or TreeIndex
+        The plan of the index.
+    minimum_length : int
+        The length, in bases, of the shortest matches that the index is meant for.
+    output : OutputFile
+        The file, which the caller completes.
+    work : BuildWork
+        The resources to use.
+    notice : callable
+        Receives a line for each page.
+    """
+    reference = index.reference
+    writer = SectionWriter(output)
+    # The first table is built meanwhile.
+    writer.write_beside(work.executor, _reference_sections(reference))
+    entries = []
+    for entry in index.write_pages(writer, work):
+        entries.append(entry)
+        notice(f"page {len(entries):,} of {len(index.pages):,} is written")
+    writer.wait()
+    digest = digest_of(reference, work.executor.map)
+    program = f"mummergpu {__version__}"
+    pages, sections = tuple(entries), tuple(writer.sections)
+    writer.finish(index.header(BuildFacts(program, digest, minimum_length, pages, sections)))
 
 
 def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any]]]:

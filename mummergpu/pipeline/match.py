@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
 
@@ -135,7 +135,7 @@ def run(
         )
 
         def prepare(block: QueryBlock, mems: BlockMems) -> Any:
-            filtered = _filter(mems, search.uniqueness, stats)
+            filtered = filter_mems(mems, search.uniqueness, stats)
             stats.add(matches=sum(columns.count for columns in filtered.values()))
             return sink.prepare(block, filtered)
 
@@ -143,14 +143,17 @@ def run(
             stats.add(matches=text.count)
             return sink.prepare_text(text)
 
-        GroupPasses(block_search, executor, threads, stats).run(
+        results = GroupPasses(block_search, executor, threads, stats).results(
             len(index.groups),
             loader.load_group,
             queries.blocks(search.block_size or backend.sizes.block_bases),
             prepare,
-            sink.write,
             prepare_text,
         )
+        with closing(results):
+            for prepared in results:
+                sink.write(prepared)
+                del prepared
         sink.finish()
 
 
@@ -252,7 +255,7 @@ def _open_tree_files(
     ]
 
 
-def _filter(mems: BlockMems, uniqueness: Uniqueness, stats: Stats) -> BlockMems:
+def filter_mems(mems: BlockMems, uniqueness: Uniqueness, stats: Stats) -> BlockMems:
     """Return the matches that are as unique as the user asks."""
     if uniqueness is Uniqueness.ALL:
         return mems

@@ -6,7 +6,7 @@ on each group, and temporary files keep the matches on all groups but the last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ from typing import Final, TypeVar
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
+from mummergpu.pipeline.block_parts import BlockParts
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
-from mummergpu.runtime.ordered_map import ordered_map
+from mummergpu.runtime.ordered_map import ordered_map, ordered_results
 from mummergpu.runtime.stats import Stats
 
 TASKS_AHEAD: Final = 2
@@ -70,16 +71,15 @@ class GroupPasses:
         self._window = threads + TASKS_AHEAD
         self._stats = stats
 
-    def run(
+    def results(
         self,
         group_count: int,
         load_group: Callable[[int], None],
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        write: Callable[[Result], None],
         prepare_text: Callable[[BlockText], Result],
-    ) -> None:
-        """Search all blocks on all groups of pages.
+    ) -> Generator[Result]:
+        """Search all blocks on all groups of pages, and yield what is prepared of each block.
 
         Parameters
         ----------
@@ -91,12 +91,14 @@ class GroupPasses:
             The queries; the iterator is read once.
         prepare : callable
             Receives a block and all its matches; a thread of the pool calls it.
-        write : callable
-            Receives the result of `prepare` or `prepare_text`, in the order of the blocks; the
-            calling thread calls it.
         prepare_text : callable
             Receives the text of a block if the backend makes it, in place of `prepare`; a thread of
             the pool calls it.
+
+        Yields
+        ------
+        Result
+            What `prepare` or `prepare_text` returns, in the order of the blocks.
         """
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
@@ -105,10 +107,13 @@ class GroupPasses:
                 load_group(number)
                 read = blocks if queries is None else queries.read_blocks()
                 if number == group_count - 1:
-                    self._search_last(read, spilled, prepare, write, prepare_text)
+                    yield from self._search_last(read, spilled, prepare, prepare_text)
                     return
                 if queries is None:
                     queries = stack.enter_context(SpilledQueries())
+                    # All matches of a block are in memory together.
+                    parts = BlockParts(self._search.sizes)
+                    read = (part for block in read for part in parts.parts(block))
                     read = _keep_copies(read, queries)
                 earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
                 file = stack.enter_context(SpilledMems())
@@ -159,10 +164,10 @@ class GroupPasses:
         blocks: Iterator[QueryBlock],
         spilled: Sequence[SpilledMems],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        write: Callable[[Result], None],
         prepare_text: Callable[[BlockText], Result],
-    ) -> None:
+    ) -> Generator[Result]:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
+        parts = BlockParts(self._search.sizes)
 
         def search(task: Task) -> Result | None:
             if task.searched:
@@ -179,13 +184,23 @@ class GroupPasses:
             mems = self._search.find_mems(task.block, max_rows)
             if mems is None:
                 return None
+            parts.add(task.block.base_count, sum(columns.count for columns in mems.values()))
             return prepare(task.block, self._merge([*task.groups, mems]))
 
         def halves(task: Task) -> list[Task]:
             return [Task(half, []) for half in task.block.halves()]
 
+        if not spilled:
+            blocks = (part for block in blocks for part in self._parts(block, parts))
         tasks = self._tasks(blocks, spilled)
-        ordered_map(self._executor, self._window, tasks, search, write, halves)
+        return ordered_results(self._executor, self._window, tasks, search, halves)
+
+    def _parts(self, block: QueryBlock, parts: BlockParts) -> Iterator[QueryBlock]:
+        """Yield a block in parts, unless all threads will search it together."""
+        if self._search.needs_all_threads(block):
+            yield block
+        else:
+            yield from parts.parts(block)
 
     def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
         with self._stats.stage("coords_to_buffers"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
+from contextlib import closing
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
@@ -14,6 +15,70 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _END: Final = object()
+
+
+def ordered_results(
+    executor: Executor,
+    window: int,
+    items: Iterable[Item],
+    work: Callable[[Item], Result | None],
+    cut: Callable[[Item], Iterable[Item]] | None = None,
+) -> Generator[Result]:
+    """Apply `work` to all items in a pool of threads, and yield the results in order.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+        Runs `work`.
+    window : int
+        The most items that are in work, or done but not yet yielded.
+    items : iterable
+        The items; the calling thread draws the next one when the window has space.
+    work : callable
+        Returns a result, or None if the item must be split into smaller ones.
+    cut : callable, optional
+        Returns the smaller items that replace an item whose result was None.
+
+    Yields
+    ------
+    Result
+        The results in the order of the items.
+
+    Raises
+    ------
+    Exception
+        The first exception that `items` or `work` raises; no further work starts, and none if the
+        iterator is closed.
+    """
+    under_way: deque[tuple[Item, Future[Result | None]]] = deque()
+
+    def submit(item: Item) -> tuple[Item, Future[Result | None]]:
+        return item, executor.submit(work, item)
+
+    def finish_first() -> Result | None:
+        item, future = under_way.popleft()
+        try:
+            result = future.result()
+        finally:
+            # The future holds its exception, which holds this frame: a circle, and with it all
+            # memory of the run, until a garbage collection.
+            del future
+        if result is None and cut is not None:
+            under_way.extendleft(submit(part) for part in reversed(list(cut(item))))
+        return result
+
+    try:
+        for item in items:
+            under_way.append(submit(item))
+            while len(under_way) >= window:
+                if (result := finish_first()) is not None:
+                    yield result
+        while under_way:
+            if (result := finish_first()) is not None:
+                yield result
+    finally:
+        for _, future in under_way:
+            future.cancel()
 
 
 def ordered_map(
@@ -28,52 +93,21 @@ def ordered_map(
 
     Parameters
     ----------
-    executor : concurrent.futures.Executor
-        Runs `work`.
-    window : int
-        The most items that are in work, or done but not yet passed to `take`.
-    items : iterable
-        The items; the calling thread draws the next one when the window has space.
-    work : callable
-        Returns a result, or None if the item must be split into smaller ones.
+    executor, window, items, work, cut
+        As for `ordered_results`.
     take : callable
         Receives the results in the calling thread, in the order of the items.
-    cut : callable, optional
-        Returns the smaller items that replace an item whose result was None.
 
     Raises
     ------
     Exception
         The first exception that `items`, `work` or `take` raises; no further work starts.
     """
-    under_way: deque[tuple[Item, Future[Result | None]]] = deque()
-
-    def submit(item: Item) -> tuple[Item, Future[Result | None]]:
-        return item, executor.submit(work, item)
-
-    def take_first() -> None:
-        item, future = under_way.popleft()
-        try:
-            result = future.result()
-        finally:
-            # The future holds its exception, which holds this frame: a circle, and with it all
-            # memory of the run, until a garbage collection.
-            del future
-        if result is not None:
+    results = ordered_results(executor, window, items, work, cut)
+    with closing(results):
+        for result in results:
             take(result)
-        elif cut is not None:
-            under_way.extendleft(submit(part) for part in reversed(list(cut(item))))
-
-    try:
-        for item in items:
-            under_way.append(submit(item))
-            while len(under_way) >= window:
-                take_first()
-        while under_way:
-            take_first()
-    finally:
-        for _, future in under_way:
-            future.cancel()
+            del result
 
 
 class Prefetcher(Generic[Item]):

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from mummergpu import __version__
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page
@@ -31,6 +30,7 @@ from mummergpu.studies.records import SweepInput, SweepSetup
 from mummergpu.studies.searcher import StudySearcher
 from mummergpu.studies.sweep_folder import SweepFolder
 from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
+from mummergpu.version import __version__
 
 DEVICE_ROUNDS: Final = 2
 """How often each combination is visited on a GPU. A visit copies the trees to the device, which

@@ -22,7 +22,6 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu import __version__
 from mummergpu.errors import BackendError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.tree.layout import Layout
@@ -38,6 +37,7 @@ from mummergpu.studies.policy_choice import TunedPolicy
 from mummergpu.studies.records import SweepRun
 from mummergpu.studies.searcher import StudySearcher
 from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
+from mummergpu.version import __version__
 
 FINALISTS: Final = 4
 """The combinations that are left for the last round."""

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu import __version__
 from mummergpu.cli import machine_report as doctor
 from mummergpu.cli.main import main
 from mummergpu.cuda import requirements
@@ -21,6 +20,7 @@ from mummergpu.cuda.nvrtc import INSTALL
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
 from mummergpu.runtime.libraries import Library
+from mummergpu.version import __version__
 
 PACKAGE_FOLDER = Path(doctor.__file__).parent.parent
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 150_000_000_000, 149_000_000_000, None)

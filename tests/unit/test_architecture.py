@@ -20,6 +20,7 @@ SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 ROOMS = (
     "__main__",
     "cli",
+    "api",
     "studies",
     "pipeline",
     "output",
@@ -31,6 +32,7 @@ ROOMS = (
     "sequence",
     "runtime",
     "errors",
+    "version",
 )
 """A module imports only from its own room and from the rooms below it."""
 

@@ -30,6 +30,9 @@ class WorkSizes:
         About how many bases of pieces one thread searches together.
     most_rows : int
         A block with more matches than this is cut in two, to limit the memory.
+    trial_bases : int
+        About how many bases of a block are searched together before it is known how many matches
+        the queries have.
     """
 
     block_bases: int
@@ -37,6 +40,7 @@ class WorkSizes:
     long_query: int
     part_bases: int
     most_rows: int
+    trial_bases: int
 
 
 class Backend(Protocol[IndexedPart]):

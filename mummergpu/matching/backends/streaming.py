@@ -120,6 +120,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             self.long_query,
             min(PART_BASES, plan.block_bases),
             MOST_ROWS,
+            plan.block_bases,
         )
         self.page_memory = plan.tree_bytes
         stats.set(device=device.name, architecture=device.architecture, device_memory=total)

@@ -50,14 +50,15 @@ BATCH_NUMBERS: Final = 4
 assert MAXIMUM_PERIOD <= 1 << LEFT_BITS
 
 SIZES: Final = WorkSizes(
-    block_bases=1 << 19,
+    block_bases=1 << 22,
     piece_bases=1 << 16,
     long_query=1 << 17,
     part_bases=1 << 20,
     most_rows=1 << 21,
+    trial_bases=1 << 19,
 )
-"""A block is so large that its start-up cost does not matter, and so small that its matches
-stay in the caches."""
+"""A block is so large that many threads seldom wait for the lock of the interpreter. One with many
+matches is cut into parts that are about as large as `trial_bases` or larger."""
 
 LEAST_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mummergpu import __version__
 from mummergpu.studies.report.blocks import Report
 from mummergpu.studies.report.inputs import ReportInputs
 from mummergpu.studies.report.machine_sections import (
@@ -21,6 +20,7 @@ from mummergpu.studies.report.study_sections import (
     stages_section,
 )
 from mummergpu.studies.report.summary import summary_section
+from mummergpu.version import __version__
 
 
 def make_report(inputs: ReportInputs) -> Report:

@@ -26,7 +26,7 @@ def test_a_checkout_reads_the_sources_beside_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mummergpu").mkdir()
-    monkeypatch.setattr(sources.mummergpu, "__file__", str(tmp_path / "mummergpu" / "x.py"))
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mummergpu" / "cuda" / "x.py"))
     assert source_folder() == tmp_path / "kernels"
 
 
@@ -42,7 +42,7 @@ def test_an_installed_package_reads_its_own_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mummergpu" / "kernels").mkdir(parents=True)
-    monkeypatch.setattr(sources.mummergpu, "__file__", str(tmp_path / "mummergpu" / "x.py"))
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mummergpu" / "cuda" / "x.py"))
     assert source_folder() == tmp_path / "mummergpu" / "kernels"
 
 

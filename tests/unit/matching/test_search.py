@@ -27,7 +27,7 @@ LONG_QUERY = 20
 class Columns:
     """A backend that finds nothing."""
 
-    sizes = WorkSizes(100, 10, LONG_QUERY, 50, MOST_ROWS)
+    sizes = WorkSizes(100, 10, LONG_QUERY, 50, MOST_ROWS, 100)
 
 
 class Texts(Columns):

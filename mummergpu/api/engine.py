@@ -1,0 +1,297 @@
+"""An index that stays in memory, and the backends that search it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from mummergpu.errors import BackendError, OptionError
+from mummergpu.index.file import IndexFile
+from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.index.options import IndexOptions, KmerOptions
+from mummergpu.index.reference_index import BuildWork, ReferenceIndex
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.block_text import BlockText
+from mummergpu.matching.open_backend import open_backend
+from mummergpu.matching.options import DeviceOptions, SearchOptions
+from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.pipeline.backend_choice import processor_is_faster
+from mummergpu.pipeline.match import filter_mems
+from mummergpu.pipeline.passes import GroupPasses
+from mummergpu.pipeline.plan import plan_index
+from mummergpu.runtime.stats import Stats
+
+LOG: Final = logging.getLogger("mummergpu")
+
+FoundBlock = tuple[QueryBlock, BlockMems]
+
+
+@dataclass
+class KeptIndex:
+    """The plan of an index, with its pages if they stay in memory together.
+
+    Attributes
+    ----------
+    plan : KmerIndex or TreeIndex
+        The plan.
+    pages : list or None
+        The pages of the only group, once they are built or opened; None if there are several
+        groups.
+    """
+
+    plan: ReferenceIndex[Any]
+    pages: list[Any] | None = None
+
+    @property
+    def has_one_group(self) -> bool:
+        """Whether all pages are in memory together, so that searches can share them."""
+        return len(self.plan.groups) == 1
+
+
+@dataclass
+class OpenSearch:
+    """A backend that searches an index for matches of one minimum length.
+
+    Attributes
+    ----------
+    index : KeptIndex
+        The index.
+    backend : Backend
+        The backend.
+    search_length : int
+        The fewest bases of a match that the backend finds.
+    is_loaded : bool
+        Whether the backend has the pages of the only group.
+    lock : threading.RLock
+        Held while pages are loaded; and during a search, if there are several groups.
+    """
+
+    index: KeptIndex
+    backend: Backend[Any]
+    search_length: int
+    is_loaded: bool = False
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class Engine:
+    """Searches one reference, as often as asked, also from several threads at once.
+
+    Parameters
+    ----------
+    source : Reference or IndexFile
+        The reference, or the file that holds its index.
+    options : IndexOptions
+        How to build the index; for a file, what it holds.
+    """
+
+    def __init__(self, source: Reference | IndexFile, options: IndexOptions) -> None:
+        self.source = source
+        self.reference = source.reference if isinstance(source, IndexFile) else source
+        self.options = options
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._kept: dict[int, KeptIndex] = {}
+        self._open: dict[tuple[str, int], OpenSearch] = {}
+        self._is_closed = False
+
+    def prepare(self, threads: int) -> None:
+        """Build or open the pages now, so that no search has to."""
+        with self._lock, ThreadPoolExecutor(threads) as executor:
+            kept = self.kept_index(self.options.minimum_length)
+            if kept.has_one_group:
+                self._bring_in(kept, BuildWork(executor, threads, Stats(), _do_nothing))
+
+    def choose_backend(
+        self, asked: str, query_bases: int, minimum_length: int, threads: int
+    ) -> str:
+        """Return the backend for queries of so many bases, on all strands that are searched."""
+        is_open = any(one.backend.name != "cpu" for one in self._open.values())
+        if asked != "auto" or is_open or not isinstance(self.options.kind, KmerOptions):
+            return asked
+        bases = self.reference.codes.size
+        faster = processor_is_faster(bases, minimum_length, query_bases, threads, has_index=True)
+        return "cpu" if faster else asked
+
+    def block_bases(self, device: DeviceOptions, minimum_length: int) -> int:
+        """Return about how many bases of queries make a block."""
+        return self._opened(device, minimum_length).backend.sizes.block_bases
+
+    def search(
+        self,
+        blocks: Iterator[QueryBlock],
+        options: SearchOptions,
+        device: DeviceOptions,
+        threads: int,
+    ) -> Generator[FoundBlock]:
+        """Search blocks of queries, and yield each with its matches, in order.
+
+        Parameters
+        ----------
+        blocks : iterator of QueryBlock
+            The queries.
+        options : SearchOptions
+            Which matches to find.
+        device : DeviceOptions
+            Where to search.
+        threads : int
+            The number of working threads, which end with the iterator.
+
+        Yields
+        ------
+        block : QueryBlock
+            The queries.
+        mems : dict of Strand to MemColumns
+            Their matches on each strand that is searched.
+        """
+        opened = self._opened(device, options.minimum_length)
+        stats = Stats()
+        search = BlockSearch(
+            opened.backend,
+            self.reference.codes,
+            options.strands,
+            options.minimum_length,
+            opened.search_length,
+        )
+
+        def prepare(block: QueryBlock, mems: BlockMems) -> FoundBlock:
+            return block, filter_mems(mems, options.uniqueness, stats)
+
+        def refuse_text(text: BlockText) -> FoundBlock:
+            raise AssertionError("columns were asked for")
+
+        executor = ThreadPoolExecutor(threads, thread_name_prefix="mummergpu")
+        work = BuildWork(executor, threads, stats, _do_nothing)
+        try:
+            with _exclusive(opened):
+                yield from GroupPasses(search, executor, threads, stats).results(
+                    len(opened.index.plan.groups),
+                    lambda number: self._load_group(opened, number, work),
+                    blocks,
+                    prepare,
+                    refuse_text,
+                )
+        finally:
+            # Searches that are under way read the pages, which must not go before they end.
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    def kept_index(self, minimum_length: int) -> KeptIndex:
+        """Return the index that serves a minimum length.
+
+        One table of k-mers serves every length from its own upwards; trees have a plan for each.
+
+        Raises
+        ------
+        OptionError
+            If the index finds no matches that are so short.
+        """
+        with self._lock:
+            built_for = self.options.minimum_length
+            is_kmer = isinstance(self.options.kind, KmerOptions)
+            key = built_for if is_kmer else minimum_length
+            if key not in self._kept:
+                options = replace(self.options, minimum_length=key)
+                self._kept[key] = KeptIndex(plan_index(self.source, options, 1))
+            kept = self._kept[key]
+            if isinstance(kept.plan, KmerIndex):
+                shortest = kept.plan.sampling.shortest_match
+                if minimum_length < shortest:
+                    raise OptionError(
+                        "min_length",
+                        f"this index finds matches of {shortest} bases or more, not of "
+                        f"{minimum_length}; build one with min_length={minimum_length}",
+                    )
+            return kept
+
+    def close(self) -> None:
+        """Release the index and the devices; a second call does nothing."""
+        with self._lock:
+            self._is_closed = True
+            opened, self._open, self._kept = list(self._open.values()), {}, {}
+        for one in opened:
+            with one.lock:
+                one.backend.close()
+
+    def _opened(self, device: DeviceOptions, minimum_length: int) -> OpenSearch:
+        """Return the backend for a search, opened if need be."""
+        if self._process != os.getpid():
+            self._go_on_after_fork()
+        with self._lock:
+            if self._is_closed:
+                raise OptionError("index", "the index is closed")
+            key = (device.backend, minimum_length)
+            if key not in self._open:
+                kept = self.kept_index(minimum_length)
+                backend = self._open_backend(device, kept)
+                is_kmer = isinstance(kept.plan, KmerIndex)
+                length = minimum_length if is_kmer else kept.plan.search_length
+                self._open[key] = OpenSearch(kept, backend, length)
+            return self._open[key]
+
+    def _open_backend(self, device: DeviceOptions, kept: KeptIndex) -> Backend[Any]:
+        """Open a backend that holds the pages of every group."""
+        backend = open_backend(self.options.kind, device, Stats(), LOG.info)
+        memory = backend.memory_for_pages(self.reference.codes.size)
+        needed = max(kept.plan.peak_bytes(group, 1) for group in kept.plan.groups)
+        if memory is None or needed <= memory:
+            return backend
+        backend.close()
+        text = f"the index needs {needed >> 20:,} MiB of its memory, and {memory >> 20:,} are free"
+        if device.backend == "cuda":
+            raise BackendError("cuda", f"{text}; build one with a smaller max_memory")
+        LOG.info("%s: the processor searches", text)
+        return open_backend(self.options.kind, replace(device, backend="cpu"), Stats(), LOG.info)
+
+    def _load_group(self, opened: OpenSearch, number: int, work: BuildWork) -> None:
+        """Load a group of pages into a backend, unless it has it."""
+        with opened.lock:
+            kept = opened.index
+            if opened.is_loaded:
+                return
+            if kept.has_one_group:
+                with self._lock:
+                    pages = self._bring_in(kept, work)
+            else:
+                # Two groups together would not fit into memory.
+                opened.backend.release_pages()
+                pages = kept.plan.load_pages(kept.plan.groups[number], work)
+            opened.backend.load_pages(pages, opened.search_length)
+            opened.is_loaded = kept.has_one_group
+
+    def _bring_in(self, kept: KeptIndex, work: BuildWork) -> list[Any]:
+        """Return the pages of the only group, built or opened once."""
+        if kept.pages is None:
+            kept.pages = kept.plan.load_pages(kept.plan.groups[0], work)
+        return kept.pages
+
+    def _go_on_after_fork(self) -> None:
+        """Replace the locks, which a thread of the parent may have held; refuse its GPU."""
+        if any(one.backend.name != "cpu" for one in self._open.values()):
+            raise BackendError(
+                "cuda", "a GPU cannot be shared with a forked process; open the index again in it"
+            )
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        for one in self._open.values():
+            one.lock = threading.RLock()
+
+
+@contextmanager
+def _exclusive(opened: OpenSearch) -> Iterator[None]:
+    """Let no other search change the pages, if a search has to change them."""
+    if opened.index.has_one_group:
+        yield
+        return
+    with opened.lock:
+        yield
+
+
+def _do_nothing() -> None:
+    """Report nothing when a page is ready."""

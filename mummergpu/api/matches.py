@@ -1,0 +1,322 @@
+"""Matches as columns of numpy, and as the tables of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from operator import index
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import LibraryError
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.columns import MemColumns
+from mummergpu.output.match_table import MatchTable, match_table
+from mummergpu.output.mummer import TextStyle
+from mummergpu.output.open_sink import RunFacts, open_sink
+from mummergpu.output.record_lookup import record_lookup
+from mummergpu.output.targets import target_of
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from mummergpu.matching.search import BlockMems
+
+ROWS_SHOWN: Final = 5
+
+
+class Match(NamedTuple):
+    """One match.
+
+    Attributes
+    ----------
+    query, reference : str
+        The names of the query and of the record of the reference.
+    query_start, reference_start : int
+        0-based, on the forward strand.
+    length : int
+        In bases.
+    reverse : bool
+        Whether the reverse complement of the query matches.
+    """
+
+    query: str
+    reference: str
+    query_start: int
+    reference_start: int
+    length: int
+    reverse: bool
+
+
+class Matches(Sequence[Match]):
+    """The matches of some queries: query by query, forward strand before reverse.
+
+    Attributes
+    ----------
+    query, reference : ndarray, dtype=uint32, shape=(n_matches,)
+        The numbers of the query in `query_names`, and of the record in `reference_names`.
+    query_start, reference_start : ndarray, dtype=int64, shape=(n_matches,)
+        0-based, on the forward strand of the query and in the record.
+    length : ndarray, dtype=int64, shape=(n_matches,)
+        In bases.
+    reverse : ndarray, dtype=bool, shape=(n_matches,)
+        Whether the reverse complement of the query matches.
+
+    Examples
+    --------
+    >>> import mummergpu
+    >>> index = mummergpu.Index.build([("chr", "ACGTACGGTTCA")], min_length=5)
+    >>> m = index.match("TACGGT", min_length=5)
+    >>> len(m), m[0].reference, m[0].reference_start, m[0].length
+    (1, 'chr', 3, 6)
+    """
+
+    def __init__(
+        self,
+        block: QueryBlock,
+        table: MatchTable,
+        reference: Reference,
+        strands: tuple[Strand, ...],
+    ) -> None:
+        self._block = block
+        self._strands = strands
+        self._reference = reference
+        self.query = table.queries
+        self.reference = table.records
+        self.query_start = table.query_starts
+        self.reference_start = table.reference_starts
+        self.length = table.lengths
+        self.reverse = table.is_reverse
+
+    @classmethod
+    def of_block(cls, block: QueryBlock, mems: BlockMems, reference: Reference) -> Matches:
+        """Return the matches of a block that has been searched."""
+        lookup = record_lookup(reference.record_starts, reference.codes.size)
+        return cls(block, match_table(block, mems, lookup), reference, tuple(mems))
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where the matches of each query begin, and where the last ones end.
+
+        ndarray, dtype=int64, shape=(n_queries + 1,)
+        """
+        counts = np.bincount(self.query, minlength=self._block.query_count)
+        return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+    @cached_property
+    def query_names(self) -> list[str]:
+        """The names of the queries, also of those without a match."""
+        text = self._block.names.tobytes()
+        bounds = self._block.name_offsets.tolist()
+        return [_decoded(text[begin:end]) for begin, end in pairwise(bounds)]
+
+    @property
+    def query_lengths(self) -> npt.NDArray[np.int64]:
+        """The bases of each query: ndarray, dtype=int64, shape=(n_queries,)."""
+        return np.diff(self._block.offsets)
+
+    @cached_property
+    def reference_names(self) -> list[str]:
+        """The names of the records of the reference."""
+        return [_decoded(name) for name in self._reference.names]
+
+    @property
+    def reference_lengths(self) -> npt.NDArray[np.int64]:
+        """The bases of each record: ndarray, dtype=int64, shape=(n_records,)."""
+        return self._reference.record_lengths
+
+    def __len__(self) -> int:
+        return self.length.size
+
+    def __iter__(self) -> Iterator[Match]:
+        return (self[number] for number in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, key: slice | npt.NDArray[np.bool_]) -> Matches: ...
+
+    def __getitem__(self, key: Any) -> Match | Matches:
+        """Return one match, or the matches of a slice or of a mask of truth values."""
+        if isinstance(key, slice):
+            if key.step is not None and key.step < 0:
+                raise IndexError("matches keep their order: a step must be positive")
+            return self._part(key)
+        if isinstance(key, np.ndarray) and key.dtype == np.bool_ and key.shape == (len(self),):
+            return self._part(key)
+        try:
+            number = range(len(self))[index(key)]
+        except TypeError:
+            text = "only an integer, a slice, or a mask of all matches selects some"
+            raise IndexError(text) from None
+        return Match(
+            self.query_names[self.query[number]],
+            self.reference_names[self.reference[number]],
+            int(self.query_start[number]),
+            int(self.reference_start[number]),
+            int(self.length[number]),
+            bool(self.reverse[number]),
+        )
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self):,} matches of {self._block.query_count:,} queries"]
+        for match in self[:ROWS_SHOWN]:
+            end, query_end = match.reference_start + match.length, match.query_start + match.length
+            lines.append(
+                f"  {match.query}:{match.query_start}-{query_end} "
+                f"{'-' if match.reverse else '+'} {match.reference}:{match.reference_start}-{end}"
+            )
+        if len(self) > ROWS_SHOWN:
+            lines.append("  ...")
+        return "\n".join(lines)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return a table of Arrow, in which names are coded by a dictionary.
+
+        Raises
+        ------
+        LibraryError
+            If pyarrow is not installed.
+        """
+        pa = _library("pyarrow", "arrow")
+        columns = {
+            **{
+                name: pa.DictionaryArray.from_arrays(
+                    pa.array(numbers.astype(np.int32)), pa.array(names, pa.string())
+                )
+                for name, (numbers, names) in self._named().items()
+            },
+            **{name: pa.array(values) for name, values in self._numbers().items()},
+        }
+        return cast("pyarrow.Table", pa.table(columns))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame of pandas, in which names are categories.
+
+        Raises
+        ------
+        LibraryError
+            If pandas is not installed.
+        """
+        pd = _library("pandas", "pandas")
+        columns = {
+            **{
+                name: pd.Categorical.from_codes(numbers.astype(np.int32), names)
+                for name, (numbers, names) in self._named().items()
+            },
+            **self._numbers(),
+        }
+        return cast("pandas.DataFrame", pd.DataFrame(columns))
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a data frame of polars, in which names are categories.
+
+        Raises
+        ------
+        LibraryError
+            If polars, or pyarrow, by which it is made, is not installed.
+        """
+        pl = _library("polars", "polars")
+        return cast("polars.DataFrame", pl.from_arrow(self.to_arrow()))
+
+    def write(self, path: str, format: str | None = None) -> None:
+        """Write the matches to a file.
+
+        Parameters
+        ----------
+        path : str
+            The file; its name decides on the compression.
+        format : str, optional
+            The format, as in the command's ``--format``; by default the name of the file decides.
+
+        Raises
+        ------
+        MummergpuError
+            If the file cannot be written, or a library for the format is not installed.
+        """
+        target = target_of(str(path), format)
+        facts = RunFacts(self._reference, ("-",), TextStyle(), len(self) + 1, 1)
+        with OutputFile(target.path) as file:
+            sink = open_sink([target], [file], facts, Stats())
+            sink.write(sink.prepare(self._block, self._mems()))
+            sink.finish()
+
+    def _named(self) -> dict[str, tuple[npt.NDArray[np.uint32], list[str]]]:
+        return {
+            "query": _distinct(self.query, self.query_names),
+            "reference": _distinct(self.reference, self.reference_names),
+        }
+
+    def _numbers(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            "query_start": self.query_start,
+            "reference_start": self.reference_start,
+            "length": self.length,
+            "reverse": self.reverse,
+        }
+
+    def _part(self, key: slice | npt.NDArray[np.bool_]) -> Matches:
+        table = MatchTable(
+            0,
+            self._block.query_count,
+            self.query[key],
+            self.reference[key],
+            self.query_start[key],
+            self.reference_start[key],
+            self.length[key],
+            self.reverse[key],
+        )
+        return Matches(self._block, table, self._reference, self._strands)
+
+    def _mems(self) -> BlockMems:
+        """Return the matches as columns of each strand, as a search returns them."""
+        found = {}
+        for strand in self._strands:
+            (rows,) = np.nonzero(self.reverse == (strand is Strand.REVERSE))
+            queries, lengths = self.query[rows], self.length[rows]
+            starts = self.query_start[rows]
+            if strand is Strand.REVERSE:
+                starts = self.query_lengths[queries] - starts - lengths
+            counts = np.bincount(queries, minlength=self._block.query_count)
+            found[strand] = MemColumns(
+                np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
+                starts,
+                self.reference_start[rows] + self._reference.record_starts[self.reference[rows]],
+                lengths,
+            )
+        return found
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _library(name: str, extra: str) -> Any:
+    """Import a library that only some methods need."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise LibraryError(f"to_{name}", name, extra, str(error)) from error
+
+
+def _distinct(
+    numbers: npt.NDArray[np.uint32], names: list[str]
+) -> tuple[npt.NDArray[np.uint32], list[str]]:
+    """Return numbers into a list of different names; several queries may have the same name."""
+    places: dict[str, int] = {}
+    place_of_name = [places.setdefault(name, len(places)) for name in names]
+    if len(places) == len(names):
+        return numbers, names
+    return np.array(place_of_name, dtype=np.uint32)[numbers], list(places)

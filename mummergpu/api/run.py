@@ -1,0 +1,161 @@
+"""The command from Python: from files to files, with the same output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from io import StringIO
+
+from mummergpu.api.engine import LOG
+from mummergpu.api.requests import PathLike, device_options, positive, search_options
+from mummergpu.errors import OptionError
+from mummergpu.index.file import IndexFile
+from mummergpu.index.format import is_index
+from mummergpu.index.kind_of_file import kind_of_file
+from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions, TreeOptions
+from mummergpu.output.mummer import TextStyle
+from mummergpu.output.targets import OutputTarget, target_of
+from mummergpu.pipeline import match as pipeline
+from mummergpu.pipeline.options import MatchOptions
+from mummergpu.runtime.processors import usable_processors
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+
+
+@dataclass(frozen=True)
+class RunStats:
+    """What a run did and what it cost.
+
+    Attributes
+    ----------
+    queries, query_bases, matches : int
+        Counts.
+    seconds : float
+        The time of the whole run.
+    stage_seconds : mapping of str to float
+        The seconds of each stage, summed over threads (``--stats`` has the same names).
+    output_bytes : int
+        The bytes written.
+    backend : str
+        ``cpu`` or ``cuda``.
+    """
+
+    queries: int
+    query_bases: int
+    matches: int
+    seconds: float
+    stage_seconds: Mapping[str, float]
+    output_bytes: int
+    backend: str
+
+    @classmethod
+    def of(cls, stats: Stats) -> RunStats:
+        """Return the figures of a run that has ended."""
+        seconds = {name: stage.seconds for name, stage in stats.stages.items() if stage.count}
+        return cls(
+            stats.counts.get("queries", 0),
+            stats.counts.get("query_bases", 0),
+            stats.counts.get("matches", 0),
+            seconds.pop("end_to_end", 0.0),
+            seconds,
+            stats.bytes.get("output", 0),
+            str(stats.settings.get("backend", "")),
+        )
+
+
+def match(
+    reference: PathLike,
+    queries: PathLike | Iterable[PathLike],
+    output: PathLike | Iterable[PathLike],
+    min_length: int = DEFAULT_MINIMUM_LENGTH,
+    strands: str = "both",
+    mode: str = "all",
+    backend: str = "auto",
+    threads: int | None = None,
+    *,
+    format: str | None = None,
+    style: TextStyle | None = None,
+    max_memory: int | None = None,
+    any_letters: bool = False,
+    no_empty: bool = False,
+) -> RunStats:
+    """Find the matches of all queries in files, and write them to files.
+
+    Parameters
+    ----------
+    reference : path
+        A FASTA file or an index file.
+    queries : path, or iterable of paths
+        Files of queries, in the order of the output.
+    output : path, or iterable of paths
+        The files for the matches; the name of each decides on its format and compression.
+    min_length : int, default 20
+        The fewest bases of a match.
+    strands : str, default "both"
+        ``both``, ``forward`` (the command's default) or ``reverse``.
+    mode : str, default "all"
+        ``all``, ``mumreference`` or ``mum``.
+    backend : str, default "auto"
+        ``cpu``, ``cuda``, or the one that is expected to be faster.
+    threads : int, optional
+        The number of working threads; by default one for each processor.
+    format : str, optional
+        The format of a single output, whatever its name.
+    style : TextStyle, optional
+        The options of MUMmer's text.
+    max_memory : int, optional
+        The most bytes for the reference and its index; by default half of what is free.
+    any_letters : bool, default False
+        Accept records whose letters are mostly not DNA or RNA.
+    no_empty : bool, default False
+        Treat a query file without reads as an error.
+
+    Returns
+    -------
+    RunStats
+        Counts and times.
+
+    Raises
+    ------
+    MummergpuError
+        If the input, an argument or the machine is at fault. No file is left then.
+    """
+    count = usable_processors() if threads is None else positive("threads", threads)
+    name = os.fspath(reference)
+    length = positive("min_length", min_length)
+    kind: KmerOptions | TreeOptions = KmerOptions()
+    if is_index(name):
+        kind = kind_of_file(IndexFile(name))
+    stats = Stats()
+    options = MatchOptions(
+        name,
+        _names_of(queries),
+        _targets_of(output, format),
+        threads=count,
+        index=IndexOptions(length, kind, max_memory),
+        search=search_options(length, strands, mode),
+        device=device_options(backend, count),
+        style=style or TextStyle(),
+        any_letters=any_letters,
+        no_empty=no_empty,
+    )
+    pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
+    return RunStats.of(stats)
+
+
+def _names_of(paths: PathLike | Iterable[PathLike]) -> tuple[str, ...]:
+    if isinstance(paths, str | os.PathLike):
+        return (os.fspath(paths),)
+    return tuple(os.fspath(path) for path in paths)
+
+
+def _targets_of(
+    output: PathLike | Iterable[PathLike], format_name: str | None
+) -> tuple[OutputTarget, ...]:
+    names = _names_of(output)
+    if not names:
+        raise OptionError("output", "name at least one file")
+    if format_name is not None and len(names) > 1:
+        raise OptionError("format", "several outputs take their formats from their names")
+    return tuple(target_of(name, format_name, "output") for name in names)

@@ -1,0 +1,268 @@
+"""An index from Python finds what the command finds, from memory and from files."""
+
+from __future__ import annotations
+
+import doctest
+import gc
+import logging
+import multiprocessing
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mummergpu
+import mummergpu.api.index
+import mummergpu.api.matches
+from mummergpu.api import engine
+from mummergpu.cli.main import main
+
+MADE = random.Random(11)
+BASES = "".join(MADE.choices("ACGT", k=4000))
+RECORDS = [("one", BASES[:1500]), ("empty", ""), ("two words", BASES[1500:] + "NN" + BASES[:400])]
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+def made_queries() -> list[tuple[str, str]]:
+    found = [("none", ""), ("short", "ACG")]
+    for number in range(60):
+        begin = MADE.randrange(3900)
+        read = BASES[begin : begin + MADE.randrange(30, 200)]
+        if number % 3 == 0:
+            read = read.translate(COMPLEMENT)[::-1]
+        if number % 4 == 0:
+            read = read[:20] + "A" + read[21:]
+        found.append((f"q{number}", read))
+    return found
+
+
+QUERIES = made_queries()
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in RECORDS if bases))
+    Path("q.fa").write_text(
+        "".join(f">{name}\n{bases}\n" if bases else f">{name}\n" for name, bases in QUERIES)
+    )
+
+
+@pytest.fixture(scope="module")
+def index() -> mummergpu.Index:
+    return mummergpu.Index.build(RECORDS, min_length=12)
+
+
+def columns_of(m: mummergpu.Matches) -> list[Any]:
+    columns = (m.query, m.reference, m.query_start, m.reference_start, m.length, m.reverse)
+    return [column.tolist() for column in columns]
+
+
+def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> None:
+    m = index.match(QUERIES)
+    assert len(m) > 60 and m.reverse.any() and not m.reverse.all()
+    references = dict(RECORDS)
+    for row in m:
+        query = dict(QUERIES)[row.query]
+        piece = query[row.query_start : row.query_start + row.length]
+        if row.reverse:
+            piece = piece.translate(COMPLEMENT)[::-1]
+        record = references["two words" if row.reference == "two" else row.reference]
+        assert record[row.reference_start : row.reference_start + row.length] == piece
+    assert m.query_names == [name for name, _ in QUERIES]
+    assert m.query_lengths.tolist() == [len(bases) for _, bases in QUERIES]
+    assert m.reference_names == ["one", "empty", "two"]
+    assert m.reference_lengths.tolist() == [len(bases) for _, bases in RECORDS]
+    assert m.offsets.size == len(QUERIES) + 1 and m.offsets[-1] == len(m)
+    assert (np.diff(m.offsets) == np.bincount(m.query, minlength=len(QUERIES))).all()
+
+
+@pytest.mark.parametrize("strands", ["both", "forward", "reverse"])
+@pytest.mark.parametrize("mode", ["all", "mumreference", "mum"])
+def test_what_is_written_is_what_the_command_writes(strands: str, mode: str) -> None:
+    options = {"both": ["-b"], "forward": [], "reverse": ["-r"]}[strands]
+    options += [] if mode == "all" else [f"-{mode}"]
+    assert main(["r.fa", "q.fa", "-l", "12", "-C", "-o", "expected.txt", *options]) == 0
+    expected = Path("expected.txt").read_bytes()
+    index = mummergpu.Index.build("r.fa", min_length=12)
+    told: dict[str, Any] = {"strands": strands, "mode": mode}
+    index.match(QUERIES, **told).write("found.txt")
+    assert Path("found.txt").read_bytes() == expected
+    stats = mummergpu.match("r.fa", "q.fa", "run.txt", 12, threads=2, **told)
+    assert Path("run.txt").read_bytes() == expected
+    assert (stats.queries, stats.backend) == (len(QUERIES), "cpu")
+    assert stats.matches == expected.count(b"\n") - expected.count(b">")
+    whole = [row for m in index.stream("q.fa", **told) for row in m]
+    assert whole == list(index.match(QUERIES, **told))
+
+
+def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(
+    index: mummergpu.Index,
+) -> None:
+    every = index.match(QUERIES)
+    for length in (12, 13, 40, 100):
+        kept = every[every.length >= length]
+        assert columns_of(index.match(QUERIES, min_length=length)) == columns_of(kept)
+    with pytest.raises(mummergpu.MummergpuError, match="min_length: this index finds"):
+        index.match(QUERIES, min_length=3)
+
+
+def test_an_index_comes_back_from_its_file(index: mummergpu.Index) -> None:
+    index.save("r.mgi")
+    with mummergpu.Index.open("r.mgi") as opened:
+        opened.verify()
+        assert (opened.names, opened.min_length) == (["one", "empty", "two"], 12)
+        assert opened.lengths.tolist() == index.lengths.tolist()
+        assert columns_of(opened.match(QUERIES)) == columns_of(index.match(QUERIES))
+        Path("r2.fa").write_text(Path("r.fa").read_text().replace("A", "C", 1))
+        with pytest.raises(mummergpu.MummergpuError, match="the index is not of"):
+            opened.verify("r2.fa")
+        with pytest.raises(mummergpu.MummergpuError, match="save: the index is in the file"):
+            opened.save("other.mgi")
+    with pytest.raises(mummergpu.MummergpuError, match="the index is closed"):
+        opened.match("ACGT")
+
+
+def test_trees_are_opened_too() -> None:
+    assert main("index r.fa -o t.mgi -l 12 --search tree -q".split()) == 0
+    expected = list(mummergpu.Index.build("r.fa", min_length=12).match(QUERIES))
+    assert list(mummergpu.Index.open("t.mgi").match(QUERIES)) == expected
+    longer = [match for match in expected if match.length >= 30]
+    assert list(mummergpu.Index.open("t.mgi").match(QUERIES, min_length=30)) == longer
+
+
+def test_too_little_memory_for_all_tables_changes_no_match(index: mummergpu.Index) -> None:
+    small = mummergpu.Index.build(RECORDS, min_length=12, max_memory=1)
+    assert columns_of(small.match(QUERIES)) == columns_of(index.match(QUERIES))
+
+
+def test_many_threads_search_one_index(index: mummergpu.Index) -> None:
+    expected = columns_of(index.match(QUERIES))
+    longer = columns_of(index.match(QUERIES, min_length=30))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(
+            pool.map(lambda n: columns_of(index.match(QUERIES, 12 + n % 2 * 18)), range(40))
+        )
+    assert found == [expected, longer] * 20
+
+
+def _search_in_child(index: mummergpu.Index, connection: Any) -> None:
+    connection.send(columns_of(index.match(QUERIES)))
+
+
+def test_a_forked_process_goes_on(index: mummergpu.Index) -> None:
+    expected = columns_of(index.match(QUERIES))
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=_search_in_child, args=(index, theirs))
+    child.start()
+    assert ours.poll(60) and ours.recv() == expected
+    child.join()
+    assert child.exitcode == 0
+
+
+def test_a_stream_that_is_broken_off_ends_its_threads(index: mummergpu.Index) -> None:
+    Path("many.fa").write_text(Path("q.fa").read_text() * 200)
+    before = threading.active_count()
+    for m in index.stream("many.fa", threads=3):
+        assert len(m) > 0
+        break
+    del m
+    gc.collect()
+    assert threading.active_count() == before
+
+
+def test_matches_are_a_sequence(index: mummergpu.Index) -> None:
+    m = index.match(QUERIES)
+    assert list(m)[3] == m[3] == m[3 - len(m)]
+    assert list(m[2:9:3]) == [m[2], m[5], m[8]]
+    assert list(m[m.reverse]) == [row for row in m if row.reverse]
+    assert repr(m).startswith(f"{len(m)} matches of {len(QUERIES)} queries\n  q")
+    assert repr(m).endswith("\n  ...")
+    for wrong in ("x", [1, 2], m.reverse[1:]):
+        with pytest.raises(IndexError):
+            m[wrong]  # type: ignore[index]
+    with pytest.raises(IndexError):
+        m[len(m)]
+    none = index.match([])
+    assert len(none) == 0 and none.query_names == [] and none.offsets.tolist() == [0]
+
+
+def test_data_frames(index: mummergpu.Index) -> None:
+    m = index.match([*QUERIES, QUERIES[5]])
+    names = [row.query for row in m]
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = m.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["query"].tolist() == names
+    assert frame["reference"].tolist() == [row.reference for row in m]
+    assert frame["length"].tolist() == m.length.tolist()
+
+
+def test_arrow_and_polars(index: mummergpu.Index) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    m = index.match([*QUERIES, QUERIES[5]])
+    table = m.to_arrow()
+    assert table.column("query").to_pylist() == [row.query for row in m]
+    assert table.column("reverse").to_pylist() == m.reverse.tolist()
+    pytest.importorskip("polars", reason="polars is not installed")
+    assert m.to_polars()["reference"].to_list() == [row.reference for row in m]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"strands": "plus"}, "strands: 'plus' is not one of 'both', 'forward', 'reverse'"),
+        ({"mode": "mem"}, "mode: 'mem' is not one of"),
+        ({"backend": "gpu"}, "backend: 'gpu' is not one of"),
+        ({"threads": 0}, "threads: 0 is not positive"),
+        ({"min_length": 2.5}, "min_length: 2.5 is not an integer"),
+        ({"queries": "reads.fq!"}, "'!' is not a sequence character"),
+        ({"queries": [("a\nb", "ACGT")]}, "the name of a record is one line"),
+        ({"queries": [("a", ">b\nACGT")]}, "a sequence in memory has bases only"),
+        ({"queries": [("prot", "MKVLAAGIVGLPWEND")]}, "neither bases nor IUPAC codes"),
+    ],
+)
+def test_wrong_arguments_are_errors(
+    index: mummergpu.Index, told: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(mummergpu.MummergpuError) as caught:
+        index.match(**{"queries": "ACGT", **told})
+    assert message in str(caught.value)
+
+
+def test_files_that_are_wrong_are_errors_with_their_line(index: mummergpu.Index) -> None:
+    Path("bad.fa").write_text(">a\nACGT\n!\n")
+    with pytest.raises(mummergpu.MummergpuError, match=r"bad\.fa:3: '!'"):
+        list(index.stream("bad.fa"))
+    with pytest.raises(mummergpu.MummergpuError, match=r"no\.fa: no such file"):
+        mummergpu.Index.build("no.fa")
+    with pytest.raises(mummergpu.MummergpuError, match="paths: name at least one file"):
+        index.stream()
+    index.save("r.mgi")
+    with pytest.raises(mummergpu.MummergpuError, match=r"use Index\.open"):
+        mummergpu.Index.build("r.mgi")
+
+
+def test_the_log_tells_what_the_command_prints(caplog: pytest.LogCaptureFixture) -> None:
+    Path("none.fa").write_text("")
+    with caplog.at_level(logging.INFO, logger="mummergpu"):
+        mummergpu.match("r.fa", ["q.fa", "none.fa"], "x.txt", 12)
+    assert "none.fa: no reads" in caplog.text
+    assert any(record.levelno == logging.INFO for record in caplog.records)
+
+
+@pytest.mark.parametrize("module", [mummergpu, mummergpu.api.index, mummergpu.api.matches, engine])
+def test_examples_do_what_they_say(module: Any) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+def test_public_names_are_there() -> None:
+    for name in ("Index", "Matches", "Match", "RunStats", "match", "MummergpuError"):
+        assert name in dir(mummergpu) and getattr(mummergpu, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        mummergpu.nothing  # noqa: B018
