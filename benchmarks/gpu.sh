@@ -1,5 +1,5 @@
 #!/bin/bash
-# The GPU tests and benchmarks of the kernels in one go, in less than ten minutes.
+# The GPU tests and benchmarks of the kernels in one go, in about ten minutes.
 #
 #     benchmarks/gpu.sh [WHEELS]
 #
@@ -20,7 +20,7 @@ folder="${WORKLOADS:-$site/workloads}"
 
 python3 -m mummergpu doctor
 echo "== tests on the device"
-MUMMERGPU_REQUIRE_GPU=1 timeout 240 python3 -m pytest -q -n0 -m gpu -p no:cacheprovider -p no:benchmark tests/gpu
+MUMMERGPU_REQUIRE_GPU=1 timeout 420 python3 -m pytest -q -n0 -m gpu -p no:cacheprovider -p no:benchmark tests/gpu
 # The bindings look up calls that the driver may not have: those answers are no errors of ours.
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck initcheck; do

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import argparse
 
+from devices import open_device
+
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.studies.gathers import device_gathers
 
 
 def gather_rates(table_bytes: int, runs: int) -> dict[str, float]:
     """Return records a second for a table of about so many bytes; medians of runs."""
-    device = PycudaDevice(0)
+    device = open_device(0)
     try:
         return device_gathers(device, KernelCache(None, print), table_bytes, runs)
     finally:

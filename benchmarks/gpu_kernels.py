@@ -22,12 +22,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from devices import open_device
 from gpu_gathers import gather_rates
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_pages
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
@@ -93,7 +93,7 @@ def measure(
 ) -> dict[str, Any]:
     """Search the block several times; return medians of the device's times, and counts."""
     stats = Stats()
-    pool = DevicePool(PycudaDevice)
+    pool = DevicePool(open_device)
     backend = TreeCudaBackend(
         pool.device(0),
         cache,
@@ -143,7 +143,7 @@ def node_visits(
 ) -> dict[str, int]:
     """Search the block once with kernels that count the nodes they come to."""
     stats = Stats()
-    pool = DevicePool(PycudaDevice)
+    pool = DevicePool(open_device)
     backend = TreeCudaBackend(
         pool.device(0),
         cache,
@@ -215,8 +215,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         cache = KernelCache(arguments.kernels, print)
-        device = PycudaDevice(0)
+        device = open_device(0)
         results["device"] = device.name
+        results["device_library"] = device.library
         device.close()
         with ThreadPoolExecutor(machine()["cores"]) as executor:
             for name in arguments.workloads.split(","):

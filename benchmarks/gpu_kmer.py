@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from devices import open_device
 from gpu_gathers import gather_rates
 from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -82,7 +82,7 @@ def gathers_of(workload: Workload, page: KmerPage) -> int:
 
 def bus_rates(runs: int) -> dict[str, float]:
     """Return the bytes a second that pinned memory is copied with, in and out."""
-    device = PycudaDevice(0)
+    device = open_device(0)
     times: dict[str, list[float]] = {"in": [], "out": []}
     with device.current():
         stream = device.new_stream()
@@ -129,7 +129,7 @@ def measure(
 ) -> tuple[dict[str, Any], MemColumns]:
     """Search the block several times; return medians of the device's times, and the MEMs."""
     stats = Stats()
-    pool = DevicePool(PycudaDevice)
+    pool = DevicePool(open_device)
     backend = KmerCudaBackend(
         pool.device(0), cache, stats, lambda _: None, most_block_bases=ONE_BLOCK, pool=pool
     )
@@ -215,8 +215,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         cache = KernelCache(arguments.kernels, print)
-        device = PycudaDevice(0)
+        device = open_device(0)
         results["device"] = device.name
+        results["device_library"] = device.library
         device.close()
         results["bus_bytes_per_second"] = bus = bus_rates(arguments.runs)
         with ThreadPoolExecutor(machine()["cores"]) as executor:

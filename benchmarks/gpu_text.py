@@ -26,13 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from devices import open_device
 from gpu_kernels import NO_LIMIT, WORKLOADS, make_workload
 from gpu_kmer import bus_rates
 from measure import in_turn, machine, run_process, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.kmer_page import build_kmer_page
 from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.pages import Page
@@ -61,16 +61,19 @@ STAGES = ("matches_from_device", "format", "text_kernel", "kmer_kernel", "result
 
 def memory_rate(runs: int) -> float:
     """Return the bytes a second that the device reads and writes together in a copy of its own."""
-    import pycuda.driver as cuda
+    from cuda.bindings import driver
 
-    device = PycudaDevice(0)
+    from mummergpu.cuda.driver_calls import call
+
+    device: Any = open_device(0)
     times = []
     with device.current():
         stream = device.new_stream()
         one, other = device.allocate(COPIED_BYTES), device.allocate(COPIED_BYTES)
         for _ in range(runs + 1):
             before = stream.mark()
-            cuda.memcpy_dtod_async(other.address, one.address, COPIED_BYTES, stream._stream)
+            copied = other.address, one.address, COPIED_BYTES
+            call(driver.cuMemcpyDtoDAsync, *copied, stream.handle)
             after = stream.mark()
             stream.synchronize()
             times.append(after.milliseconds_since(before))
@@ -99,7 +102,7 @@ class Job:
         self.strands = strands
         self.stats = Stats()
         self.formatter = MummerFormatter(reference, TextStyle())
-        pool = DevicePool(PycudaDevice)
+        pool = DevicePool(open_device)
         KmerTextBackend.may_make_text = True
         self.backend = KmerTextBackend(pool.device(0), cache, self.stats, print, pool=pool)
         row_format = self.formatter.row_format()
@@ -236,6 +239,7 @@ def main() -> None:
             with ThreadPoolExecutor(machine()["cores"]) as executor:
                 job = Job(folder, name, STRANDS[options.strands], cache, executor)
             results["device"] = job.backend.device.name
+            results["device_library"] = job.backend.device.library
             try:
                 results[name] = kernel_figures(job, rates, options.runs)
             finally:

@@ -30,13 +30,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from devices import open_device
 from measure import save, summary
 
 from mummergpu.cuda import upload
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Stream
 from mummergpu.cuda.driver import driver_facts
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.cuda.upload import UPLOAD_PIECE_BYTES, Uploader
 from mummergpu.index.mapped_file import map_file
 
@@ -158,7 +158,7 @@ class Target:
 @contextmanager
 def open_targets(numbers: Sequence[int], size: int) -> Iterator[list[Target]]:
     """Open the devices, each with a stream and memory for the file."""
-    with DevicePool(PycudaDevice) as pool:
+    with DevicePool(open_device) as pool:
         targets: list[Target] = []
         try:
             for number in numbers:

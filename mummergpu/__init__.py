@@ -10,11 +10,10 @@ The command line is in `mummergpu.cli`. Start reading at `mummergpu.pipeline.mat
 follows a block of queries through all steps of a search.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from mummergpu.version import __version__ as __version__
+
+# As in `typing`, whose import would come before the handlers of signals.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from mummergpu.api.index import Index as Index

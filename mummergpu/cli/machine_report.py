@@ -88,6 +88,9 @@ class Report:
         The reasons why the cuda backend does not work.
     problem : str or None
         Why the cuda backend cannot be examined.
+    device_library : str or None
+        The library through which GPUs are used unless the user names one; None if the cuda
+        backend does not work.
     auto_backend : str or None
         The backend that ``--backend auto`` uses; None if no backend works.
     """
@@ -102,6 +105,7 @@ class Report:
     kernels: FolderFacts
     obstacles: tuple[Obstacle, ...]
     problem: str | None
+    device_library: str | None
     auto_backend: str | None
 
     def as_json(self) -> str:
@@ -132,16 +136,16 @@ def examine(
     # This package comes last: if a library is broken, the package that imports it is broken, too.
     own = replace(look_for("mummergpu", "mummergpu.pipeline.match"), version=__version__)
     libraries = (*required, own)
-    cuda, found, problem = None, [], None
+    cuda, found, library, problem = None, [], None, None
     try:
-        from mummergpu.cuda.requirements import cuda_facts, obstacles
+        from mummergpu.cuda.requirements import cuda_facts, library_to_use, obstacles
 
         cuda = cuda_facts(measure_memory=True)
         found = obstacles(cuda)
+        library = None if found else library_to_use(cuda)
     except Exception as error:
         problem = in_one_line(error)
-    cuda_works = cuda is not None and not found
-    backend = "cuda" if cuda_works else "cpu"
+    backend = "cpu" if library is None else "cuda"
     return Report(
         python=platform.python_version(),
         system=platform.platform(),
@@ -153,6 +157,7 @@ def examine(
         kernels=_folder_facts(kernels, "*.kernel", can_be_written),
         obstacles=tuple(found),
         problem=problem,
+        device_library=library,
         auto_backend=None if any(library.problem for library in libraries) else backend,
     )
 
@@ -217,6 +222,8 @@ def _cuda_rows(report: Report) -> Iterator[tuple[str, str]]:
     else:
         architectures = " ".join(f"sm_{number}" for number in compiler.architectures)
         yield "NVRTC", f"{_dotted(compiler.version)}, compiles for {architectures}"
+    if report.device_library is not None:
+        yield "device library", f"--device-library auto takes {report.device_library}"
 
 
 def _library(library: Library) -> str:

@@ -129,6 +129,7 @@ def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
         threads=given["threads"],
         profile=given["profile"],
         kernel_folder=kernel_folder,
+        library=given["device_library"],
     )
 
 
@@ -251,6 +252,7 @@ def _chosen(given: Given) -> Choice:
     return choose_for(
         "cpu" if given.get("cpu") else given.get("backend", AUTO),
         _first_device(given),
+        given.get("device_library", AUTO),
         given["reference"],
         tuple(given.get("query", ())),
         given["min_length"],

@@ -13,6 +13,7 @@ import click
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
 from mummergpu.cli.session import Session
+from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
 from mummergpu.version import __version__
 
@@ -284,6 +285,15 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             callback=_optional_size,
             metavar="BYTES",
             help="The most memory of each GPU to use.  [default: nearly all that is free]",
+        ),
+        click.Option(
+            ["--device-library"],
+            type=click.Choice([AUTO, *DEVICE_LIBRARIES]),
+            default=AUTO,
+            show_default=True,
+            help="The library that GPUs are used through; the matches are the same. auto is "
+            "PyCUDA where it is installed (mummergpu[cuda]), else cuda-bindings, which need no "
+            "compiler to be installed (mummergpu[cuda-wheels]).",
         ),
     ],
     "Data policies, the layout of suffix trees": [

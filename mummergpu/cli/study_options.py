@@ -69,6 +69,7 @@ MACHINE_OPTIONS: Final = [
         help="Which GPU to use, as the driver counts them; only one.",
     ),
     OF_THE_MAIN_JOB["gpu_memory"],
+    OF_THE_MAIN_JOB["device_library"],
 ]
 """The options that say where and on which trees a study searches."""
 
@@ -201,6 +202,7 @@ def study_device(given: dict[str, Any]) -> DeviceOptions:
         memory=given["gpu_memory"],
         threads=given["threads"],
         kernel_folder=None if kernel_folder is None else str(kernel_folder),
+        library=given["device_library"],
     )
 
 

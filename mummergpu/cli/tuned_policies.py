@@ -70,6 +70,7 @@ def add_tuned(record: TunedPolicy) -> None:
 def choose_for(
     backend: str,
     device_number: int,
+    device_library: str,
     reference_path: str,
     query_paths: Sequence[str],
     minimum_length: int,
@@ -82,6 +83,8 @@ def choose_for(
         ``auto``, ``cpu`` or ``cuda``, as in ``--backend``.
     device_number : int
         The number of the GPU.
+    device_library : str
+        The library that the GPU is used through, as in ``--device-library``.
     reference_path : str
         The file of the reference; its size stands for the number of bases.
     query_paths : tuple of str
@@ -104,6 +107,7 @@ def choose_for(
     work = _work(
         backend,
         device_number,
+        device_library,
         _bases_in(reference_path),
         _first_query_length(query_paths),
         minimum_length,
@@ -114,6 +118,7 @@ def choose_for(
 def _work(
     backend: str,
     device_number: int,
+    device_library: str,
     reference_bases: int | None,
     query_length: int | None,
     minimum_length: int,
@@ -127,7 +132,9 @@ def _work(
         from mummergpu.cuda.requirements import cuda_facts, obstacles
 
         for facts in driver_facts().devices:
-            if facts.number == device_number and not obstacles(cuda_facts(False)):
+            if facts.number != device_number:
+                continue
+            if not obstacles(cuda_facts(False, device_library), device_library):
                 major, minor = facts.capability
                 return Work("cuda", facts.name, f"sm_{major}{minor}", *rest)
     return Work("cpu", processor_name(), os.uname().machine, *rest)

@@ -1,7 +1,8 @@
 """The interface of a device to the backend: memory, streams, programs, textures.
 
-`pycuda_device.PycudaDevice` is the real device. Tests have another one, which runs kernels
-compiled for the host, thread by thread.
+`pycuda_device.PycudaDevice` and `bindings_device.BindingsDevice` are the real devices, through two
+libraries (`device_library`). Tests have another one, which runs kernels compiled for the host,
+thread by thread.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ class Device(Protocol):
 
     Attributes
     ----------
+    library : str
+        The library that it works through, by its name for pip.
     name : str
         The name shown to users.
     architecture : str
@@ -146,6 +149,7 @@ class Device(Protocol):
         The most texels of a one-dimensional texture.
     """
 
+    library: str
     name: str
     architecture: str
     block_threads: int

@@ -14,10 +14,10 @@ from typing import Any, Final
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError
 
-INSTALL: Final = "pip install 'mummergpu[cuda]'"
-"""The command that installs what the backend needs."""
+INSTALL: Final = "pip install 'mummergpu[cuda-wheels]'"
+"""The command that installs what the backend needs, without a compiler."""
 
-INSTALL_FOR_CUDA_12: Final = "pip install 'mummergpu[cuda12]'"
+INSTALL_FOR_CUDA_12: Final = "pip install 'mummergpu[cuda12-wheels]'"
 """The same command for drivers and devices that CUDA 13 no longer supports."""
 
 OPTIONS: Final = ("--std=c++17", "--extra-device-vectorization", "--generate-line-info")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,10 @@ from mummergpu.cuda.device import (
     Texture,
 )
 from mummergpu.cuda.nvrtc import choose_architecture
+from mummergpu.cuda.occupancy import occupancy
 from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 from mummergpu.errors import BackendError
-
-REGISTER_UNIT: Final = 8
-"""The registers of a thread are allocated in multiples of this number."""
 
 
 @contextmanager
@@ -100,15 +98,13 @@ class PycudaProgram:
         """Return the resources that a kernel uses."""
         function = self._module.get_function(kernel)
         attribute = cuda.device_attribute
-        threads = self._device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)
-        registers = self._device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR)
-        taken = -(-max(function.num_regs, 1) // REGISTER_UNIT) * REGISTER_UNIT
-        blocks = min(threads // BLOCK_THREADS, registers // (taken * BLOCK_THREADS))
-        return KernelResources(
+        share = occupancy(
             function.num_regs,
-            function.local_size_bytes,
-            function.shared_size_bytes,
-            blocks * BLOCK_THREADS / threads,
+            self._device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
+            self._device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
+        )
+        return KernelResources(
+            function.num_regs, function.local_size_bytes, function.shared_size_bytes, share
         )
 
 
@@ -122,6 +118,11 @@ class PycudaStream:
 
     def __init__(self) -> None:
         self._stream = cuda.Stream()
+
+    @property
+    def handle(self) -> int:
+        """The stream as the driver knows it."""
+        return int(self._stream.handle)
 
     def copy_in(self, address: int, array: AnyArray) -> None:
         """Copy a contiguous array to the device."""
@@ -174,6 +175,8 @@ class PycudaDevice:
     BackendError
         If there is no such device, or the driver creates no context.
     """
+
+    library = "pycuda"
 
     def __init__(self, number: int) -> None:
         try:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Final
 
+from mummergpu.cuda.device_library import AUTO, CUDA_BINDINGS, PYCUDA
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver, driver_facts
 from mummergpu.cuda.nvrtc import (
-    INSTALL,
     INSTALL_FOR_CUDA_12,
     choose_architecture,
     known_architectures,
     nvrtc_version,
 )
+from mummergpu.cuda.pycuda_build import can_build_pycuda
 from mummergpu.errors import BackendError
 from mummergpu.runtime.libraries import Library, look_for
 
 _CUDA_13: Final = (13, 0)
+
+_NOT_LOOKED_FOR: Final = Library("pycuda", None, "not looked for")
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class CudaFacts:
     driver : DriverFacts
         The driver and its devices.
     pycuda, bindings : Library
-        The two Python packages.
+        The two libraries that a device can be used through; the second also compiles the kernels.
     compiler : CompilerFacts
         NVRTC.
     """
@@ -77,13 +81,16 @@ class Obstacle:
         return f"{self.what}: {self.remedy}"
 
 
-def cuda_facts(measure_memory: bool) -> CudaFacts:
+def cuda_facts(measure_memory: bool, library: str = AUTO) -> CudaFacts:
     """Check everything that the backend needs.
 
     Parameters
     ----------
     measure_memory : bool
         As in `ask_driver`; if False, the process queries the driver only once.
+    library : str
+        The library of the device that the user wants, as in ``--device-library``. PyCUDA, which
+        takes some time to import, is not looked for if it is another.
 
     Returns
     -------
@@ -92,8 +99,8 @@ def cuda_facts(measure_memory: bool) -> CudaFacts:
     """
     return CudaFacts(
         ask_driver(True) if measure_memory else driver_facts(),
-        look_for("pycuda", "pycuda.driver"),
-        look_for("cuda-bindings", "cuda.bindings.nvrtc"),
+        _NOT_LOOKED_FOR if library == CUDA_BINDINGS else look_for("pycuda", "pycuda.driver"),
+        look_for("cuda-bindings", "cuda.bindings.driver"),
         compiler_facts(),
     )
 
@@ -112,13 +119,35 @@ def compiler_facts() -> CompilerFacts:
         return CompilerFacts(None, (), error.message)
 
 
-def obstacles(facts: CudaFacts) -> list[Obstacle]:
-    """Return the obstacles that keep the cuda backend from working.
+def library_to_use(facts: CudaFacts, library: str = AUTO) -> str | None:
+    """Return the library through which a device is used.
 
     Parameters
     ----------
     facts : CudaFacts
         The result of `cuda_facts`.
+    library : str
+        The library that the user wants, as in ``--device-library``.
+
+    Returns
+    -------
+    str or None
+        One of `DEVICE_LIBRARIES`; None if the one that is wanted, or every one, is missing.
+    """
+    problems = {PYCUDA: facts.pycuda.problem, CUDA_BINDINGS: facts.bindings.problem}
+    wanted = (PYCUDA, CUDA_BINDINGS) if library == AUTO else (library,)
+    return next((name for name in wanted if problems[name] is None), None)
+
+
+def obstacles(facts: CudaFacts, library: str = AUTO) -> list[Obstacle]:
+    """Return the obstacles that keep the cuda backend from working.
+
+    Parameters
+    ----------
+    facts : CudaFacts
+        The result of `cuda_facts`, for the same library.
+    library : str
+        The library that the user wants, as in ``--device-library``.
 
     Returns
     -------
@@ -126,20 +155,46 @@ def obstacles(facts: CudaFacts) -> list[Obstacle]:
         Empty if the backend can work; otherwise in the order in which to remove them.
     """
     found = [*_obstacles_of_the_driver(facts.driver)]
-    version = facts.driver.cuda_version
-    install = INSTALL if version is None or version >= _CUDA_13 else INSTALL_FOR_CUDA_12
+    if library == PYCUDA and (obstacle := _obstacle_of_pycuda(facts)):
+        found.append(obstacle)
+    if facts.bindings.problem:
+        found.append(_obstacle_of_the_bindings(facts, library))
+    elif facts.compiler.problem:
+        remedy = _install("cuda-wheels", facts.driver)
+        found.append(Obstacle("NVRTC cannot be loaded", remedy))
+    return found + _obstacles_of_the_compiler(facts)
+
+
+def _install(extra: str, driver: DriverFacts) -> str:
+    """Return the command that installs an extra, in the version that the driver can use."""
+    if driver.cuda_version is not None and driver.cuda_version < _CUDA_13:
+        extra = extra.replace("cuda", "cuda12")
+    return f"pip install 'mummergpu[{extra}]' (in a clone: pip install '.[{extra}]')"
+
+
+def _obstacle_of_pycuda(facts: CudaFacts) -> Obstacle | None:
+    """Return what is wrong with PyCUDA, where the user wants no other library."""
     pycuda = facts.pycuda
     if pycuda.version is None and pycuda.problem:
         needs = "it is compiled for this machine and needs a C++ compiler and CUDA's headers"
-        found.append(Obstacle(f"PyCUDA is {pycuda.problem}", f"{install} ({needs})"))
-    elif pycuda.problem and version is not None:
+        remedy = f"{_install('cuda', facts.driver)}; {needs}; or --device-library {CUDA_BINDINGS}"
+        return Obstacle(f"PyCUDA is {pycuda.problem}", remedy)
+    # Without a driver PyCUDA cannot be imported; that is not a second thing to mend.
+    if pycuda.problem and facts.driver.cuda_version is not None:
         remedy = "pip install --force-reinstall --no-cache-dir pycuda"
-        found.append(Obstacle(f"PyCUDA {pycuda.problem}", remedy))
-    if facts.bindings.problem:
-        found.append(Obstacle(f"cuda-bindings: {facts.bindings.problem}", install))
-    elif facts.compiler.problem:
-        found.append(Obstacle("NVRTC cannot be loaded", install))
-    return found + _obstacles_of_the_compiler(facts)
+        return Obstacle(f"PyCUDA {pycuda.problem}", remedy)
+    return None
+
+
+def _obstacle_of_the_bindings(facts: CudaFacts, library: str) -> Obstacle:
+    """Return what to do where ``cuda-bindings``, which all need, do not work."""
+    what = f"cuda-bindings: {facts.bindings.problem}"
+    if facts.bindings.version is not None:
+        return Obstacle(what, "pip install --force-reinstall --no-cache-dir cuda-bindings")
+    may_bring_pycuda = library == AUTO and facts.pycuda.version is None
+    if library == PYCUDA or (may_bring_pycuda and can_build_pycuda(os.environ)):
+        return Obstacle(what, _install("cuda", facts.driver))
+    return Obstacle(what, f"{_install('cuda-wheels', facts.driver)}; it needs no compiler")
 
 
 def _obstacles_of_the_driver(driver: DriverFacts) -> list[Obstacle]:

@@ -1,6 +1,6 @@
-"""Texture objects through NVIDIA's ``cuda-bindings``, because PyCUDA has none.
+"""Texture objects through NVIDIA's ``cuda-bindings``, whatever library the device works through.
 
-They work in PyCUDA's context and read memory that PyCUDA allocated.
+PyCUDA has none. They work in the context that is current, and read memory of any library.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from cuda.bindings import driver
 
-from mummergpu.cuda.device import AnyArray, DeviceMemoryError
-from mummergpu.errors import BackendError
+from mummergpu.cuda.device import AnyArray
+from mummergpu.cuda.driver_calls import call, call_for_memory
 
 _FORMATS: Final = {
     1: (driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT8, 1),
@@ -22,33 +22,8 @@ _FORMATS: Final = {
 READ_AS_INTEGER: Final = 1
 """CU_TRSF_READ_AS_INTEGER."""
 
-
-def checked(answer: tuple[Any, ...]) -> Any:
-    """Return the value of a driver call, or raise the error that it reports.
-
-    Parameters
-    ----------
-    answer : tuple
-        The error code, and the value if there is one.
-
-    Returns
-    -------
-    object
-        The value, or None.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If there is not enough memory.
-    BackendError
-        If anything else went wrong.
-    """
-    error, *values = answer
-    if error == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
-        raise DeviceMemoryError("for a texture")
-    if error != driver.CUresult.CUDA_SUCCESS:
-        raise BackendError("cuda", f"the driver answers {error.name} to a request for a texture")
-    return values[0] if values else None
+_TEXTURE: Final = "a texture"
+"""What the memory is for, if there is too little."""
 
 
 def new_texture(resource: Any) -> Any:
@@ -57,7 +32,7 @@ def new_texture(resource: Any) -> Any:
     description.flags = READ_AS_INTEGER
     description.filterMode = driver.CUfilter_mode.CU_TR_FILTER_MODE_POINT
     description.addressMode = [driver.CUaddress_mode.CU_TR_ADDRESS_MODE_CLAMP] * 3
-    return checked(driver.cuTexObjectCreate(resource, description, None))
+    return call_for_memory(_TEXTURE, driver.cuTexObjectCreate, resource, description, None)
 
 
 class LinearTexture:
@@ -83,7 +58,7 @@ class LinearTexture:
 
     def free(self) -> None:
         """Destroy the object."""
-        checked(driver.cuTexObjectDestroy(self._texture))
+        call(driver.cuTexObjectDestroy, self._texture)
 
 
 class ArrayTexture:
@@ -103,7 +78,7 @@ class ArrayTexture:
         shape.Width = width
         shape.Height = rows
         shape.Format, shape.NumChannels = _FORMATS[texel_bytes]
-        self._array = checked(driver.cuArrayCreate(shape))
+        self._array = call_for_memory(_TEXTURE, driver.cuArrayCreate, shape)
         try:
             self._fill(data, width * texel_bytes, rows)
             resource = driver.CUDA_RESOURCE_DESC()
@@ -111,7 +86,7 @@ class ArrayTexture:
             resource.res.array.hArray = self._array
             self._texture = new_texture(resource)
         except BaseException:
-            checked(driver.cuArrayDestroy(self._array))
+            call(driver.cuArrayDestroy, self._array)
             raise
         self.handle = int(self._texture)
         self.size = data.nbytes
@@ -125,9 +100,9 @@ class ArrayTexture:
         copy.dstArray = self._array
         copy.WidthInBytes = row_bytes
         copy.Height = rows
-        checked(driver.cuMemcpy2D(copy))
+        call_for_memory(_TEXTURE, driver.cuMemcpy2D, copy)
 
     def free(self) -> None:
         """Destroy the object and its array."""
-        checked(driver.cuTexObjectDestroy(self._texture))
-        checked(driver.cuArrayDestroy(self._array))
+        call(driver.cuTexObjectDestroy, self._texture)
+        call(driver.cuArrayDestroy, self._array)

@@ -7,10 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mummergpu.cuda.device_library import AUTO, device_opener
 from mummergpu.cuda.driver import driver_facts
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.cuda.requirements import cuda_facts, obstacles
+from mummergpu.cuda.requirements import cuda_facts, library_to_use, obstacles
 from mummergpu.errors import BackendError
 from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.matching.backends.interface import Backend
@@ -61,17 +62,13 @@ def open_cuda_backend(
     driver = driver_facts()
     if driver.cuda_version is None and device.backend == "auto":
         raise BackendError("cuda", driver.problem or "no driver")
-    missing = obstacles(cuda_facts(False))
-    if missing:
-        raise BackendError("cuda", "; ".join(map(str, missing)))
-    from mummergpu.cuda.pycuda_device import PycudaDevice
-
+    open_device = _device_opener(device.library, notice)
     numbers = device.numbers
     if numbers is None:
         numbers = tuple(each.number for each in driver.devices)
     folder = None if device.kernel_folder is None else Path(device.kernel_folder)
     opening = _Opening(kind, device, stats, KernelCache(folder, notice), most_block_bases)
-    pool = DevicePool(PycudaDevice)
+    pool = DevicePool(open_device)
     try:
         if len(numbers) == 1:
             return opening.open_one(
@@ -84,6 +81,18 @@ def open_cuda_backend(
         # The backend would close the pool, but there is no backend.
         pool.close()
         raise
+
+
+def _device_opener(wanted: str, notice: Notice) -> Callable[[int], Device]:
+    """Return what opens a device; raise `BackendError` if something is missing."""
+    facts = cuda_facts(False, wanted)
+    missing = obstacles(facts, wanted)
+    library = library_to_use(facts, wanted)
+    if missing or library is None:
+        raise BackendError("cuda", "; ".join(map(str, missing)))
+    if wanted == AUTO and facts.pycuda.version is not None and facts.pycuda.problem:
+        notice(f"PyCUDA {facts.pycuda.problem}; the devices are used through {library}")
+    return device_opener(library)
 
 
 class _Opening:

@@ -57,6 +57,9 @@ class DeviceOptions:
         Whether the GPU kernels count the nodes that they visit.
     kernel_folder : str or None
         The folder that keeps compiled kernels between runs; None to keep none.
+    library : str
+        The library that the GPUs are used through: ``pycuda``, ``cuda-bindings``, or ``auto`` for
+        PyCUDA where it is installed.
     """
 
     backend: str = "auto"
@@ -65,6 +68,7 @@ class DeviceOptions:
     threads: int = 1
     profile: bool = False
     kernel_folder: str | None = None
+    library: str = "auto"
 
     @property
     def first_number(self) -> int:

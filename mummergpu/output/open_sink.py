@@ -105,6 +105,27 @@ def _block_format(name: str, facts: RunFacts) -> BlockFormat:
         return MummerFormatter(facts.reference, facts.style)
     if name == "bam":
         return _bam_format(facts)
+    if name == "paf":
+        from mummergpu.output.paf import PafFormat
+
+        return PafFormat(facts.reference)
+    if name == "bed":
+        from mummergpu.output.bed import BedFormat
+
+        return BedFormat(facts.reference)
+    if name == "tsv":
+        from mummergpu.output.tsv import TsvFormat
+
+        return TsvFormat(facts.reference)
+    if name == "sam":
+        from mummergpu.output.sam import SamFormat
+
+        paths = ", ".join(facts.query_paths)
+        return SamFormat(facts.reference, facts.sam, facts.command, paths)
+    if name == "delta":
+        from mummergpu.output.delta import DeltaFormat
+
+        return DeltaFormat(facts.reference, facts.query_paths)
     raise NotImplementedError(name)
 
 

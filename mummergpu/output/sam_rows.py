@@ -25,23 +25,33 @@ from mummergpu.output.match_table import (
     strand_rows,
 )
 from mummergpu.output.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
+from mummergpu.output.sam_choice import (
+    HAS_PRIMARY,
+    HITS,
+    LEAST,
+    LONGEST,
+    MATCHES,
+    NEXT_QUERY,
+    NEXT_ROW,
+    NEXT_STRAND,
+    NO_ROW,
+    NOT_BEGUN,
+    STATE_SIZE,
+    TIES_LEFT,
+    begin_query,
+    flag_of,
+)
+from mummergpu.output.sam_choice import REVERSE as REVERSE
+from mummergpu.output.sam_choice import SECONDARY as SECONDARY
+from mummergpu.output.sam_choice import UNMAPPED as UNMAPPED
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
 from mummergpu.sequence.codes import Strand
-
-UNMAPPED: Final = 4
-REVERSE: Final = 16
-SECONDARY: Final = 256
-"""The flags of a row (SAM format specification, section 1.4)."""
 
 NO_RECORD: Final = -1
 """The record and the position of an unmapped row."""
 
 FlagArray = npt.NDArray[np.uint16]
 RecordArray = npt.NDArray[np.int32]
-
-# The elements of the state between two tables.
-NEXT_QUERY, NEXT_STRAND, NEXT_ROW, HITS, TIES_LEFT, HAS_PRIMARY = 0, 1, 2, 3, 4, 5
-_NOT_BEGUN: Final = -1
 
 
 @dataclass(frozen=True)
@@ -111,16 +121,12 @@ def alignment_tables(
     AlignmentTable
         Together they have every row of the block once; none is empty.
     """
-    count = block.query_count
     rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
     offsets = np.require(block.offsets, requirements=["C", "W"])
-    counts = match_counts(block, mems)
-    longest, least, ties = (np.empty(count, dtype=np.int64) for _ in range(3))
-    left = int(np.maximum(counts, 1).sum())
-    heap = np.empty(0 if most_hits is None else min(most_hits, left), dtype=np.int64)
-    choose_hits(rows, counts, heap, longest, least, ties)
-    state = np.array([0, 0, _NOT_BEGUN, 0, 0, 0], dtype=np.int64)
-    while state[NEXT_QUERY] < count:
+    heap = hit_heap(mems, most_hits)
+    left = int(np.maximum(match_counts(block, mems), 1).sum())
+    state = new_state()
+    while state[NEXT_QUERY] < block.query_count:
         # A block can end without a row, such as after the matches that are too many.
         table = _new_table(max(1, min(left, most_rows)))
         filled = fill_alignments(
@@ -128,7 +134,7 @@ def alignment_tables(
             offsets,
             rows,
             *lookup,
-            (counts, longest, least, ties),
+            heap,
             (table.queries, table.hit_counts, table.hit_numbers),
             (table.positions, table.clips, table.lengths),
             table.records,
@@ -139,96 +145,30 @@ def alignment_tables(
             yield _first_rows(table, filled)
 
 
-@jit_without_refcounts
-def choose_hits(
-    rows: tuple[StrandRows, StrandRows],
-    counts: Int64Array,
-    heap: Int64Array,
-    longest: Int64Array,
-    least: Int64Array,
-    ties: Int64Array,
-) -> None:
-    """Find the lengths that decide which matches of each query are rows, and which is primary.
+def hit_heap(mems: Mapping[Strand, MemColumns], most_hits: int | None) -> Int64Array:
+    """Return the room that `sam_choice.begin_query` needs for the most rows of a query.
 
     Parameters
     ----------
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    counts : ndarray, dtype=int64, shape=(n_queries,)
-        The number of matches of each query.
-    heap : ndarray, dtype=int64
-        Room for the lengths of the most alignments of a query; empty if there may be any number.
-    longest : ndarray, dtype=int64, shape=(n_queries,)
-        Receives the length of the longest match; 0 if there is none.
-    least : ndarray, dtype=int64, shape=(n_queries,)
-        Receives the length of the shortest match that is a row; 0 if all are.
-    ties : ndarray, dtype=int64, shape=(n_queries,)
-        Receives how many matches of just that length are rows.
+    mems : mapping of Strand to MemColumns
+        The matches of a block on each strand that was searched.
+    most_hits : int or None
+        The most rows of a query, at least 1; None for all.
+
+    Returns
+    -------
+    ndarray, dtype=int64
+        Empty if a query may have any number of rows.
     """
-    for query in range(counts.size):
-        is_limited = 0 < heap.size < counts[query]
-        most, used = 0, 0
-        for strand in range(2):
-            offsets, _, _, sizes = rows[strand]
-            for row in range(offsets[query], offsets[query + 1]):
-                size = sizes[unsigned(row)]
-                most = max(most, size)
-                if not is_limited:
-                    continue
-                if used < heap.size:
-                    _add(heap, used, size)
-                    used += 1
-                elif size > heap[0]:
-                    _replace_least(heap, size)
-        longest[query] = most
-        least[query] = heap[0] if is_limited else 0
-        equal = 0
-        for place in range(used):
-            equal += heap[place] == heap[0]
-        ties[query] = equal
+    count = sum(columns.count for columns in mems.values())
+    return np.empty(0 if most_hits is None else min(most_hits, count), dtype=np.int64)
 
 
-@inline_without_refcounts
-def _add(heap: Int64Array, used: int, number: int) -> None:
-    """Add a number to a heap, whose first element is the least.
-
-    Parameters
-    ----------
-    heap : ndarray, dtype=int64
-        The heap, in its first `used` elements, and room for one more.
-    used : int
-        How many numbers the heap has.
-    number : int
-        The number to add.
-    """
-    place = used
-    while place > 0 and heap[(place - 1) >> 1] > number:
-        heap[place] = heap[(place - 1) >> 1]
-        place = (place - 1) >> 1
-    heap[place] = number
-
-
-@inline_without_refcounts
-def _replace_least(heap: Int64Array, number: int) -> None:
-    """Put a number into a full heap in place of the least one.
-
-    Parameters
-    ----------
-    heap : ndarray, dtype=int64
-        The heap, whose first element is the least.
-    number : int
-        The number to put in.
-    """
-    place = 0
-    while 2 * place + 1 < heap.size:
-        child = 2 * place + 1
-        if child + 1 < heap.size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= number:
-            break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = number
+def new_state(*more: int) -> Int64Array:
+    """Return the state of a loop over the rows of a block, with some elements more."""
+    state = np.array([0] * STATE_SIZE + list(more), dtype=np.int64)
+    state[NEXT_ROW] = NOT_BEGUN
+    return state
 
 
 @inline_without_refcounts
@@ -274,7 +214,7 @@ def fill_alignments(
     record_starts: Int64Array,
     buckets: BucketArray,
     bucket_shift: int,
-    choice: tuple[Int64Array, Int64Array, Int64Array, Int64Array],
+    heap: Int64Array,
     numbers: tuple[NumberArray, NumberArray, NumberArray],
     places: tuple[Int64Array, Int64Array, Int64Array],
     records: RecordArray,
@@ -286,19 +226,16 @@ def fill_alignments(
 
     Parameters
     ----------
-    state : ndarray, dtype=int64, shape=(6,)
-        The query, the strand and the row to go on with, the rows of the query so far, how many of
-        its matches of the least length may still become rows, and whether it has its primary row.
-        The row is -1 if the query has not begun.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        Where to go on (`new_state`); updated.
     query_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where each query begins in the block.
     rows : tuple of tuple of ndarray, dtype=int64
         The matches on each strand, as `match_table.strand_rows` returns them.
     record_starts, buckets, bucket_shift
         The records of the reference (`record_lookup.RecordLookup`).
-    choice : tuple of ndarray, dtype=int64
-        The number of matches of each query, and what `choose_hits` has found: the longest and the
-        least length, and the rows of the least length.
+    heap : ndarray, dtype=int64
+        Room for the lengths of the most rows of a query (`hit_heap`).
     numbers : tuple of ndarray, dtype=uint32
         Receive the queries, the hit counts and the hit numbers.
     places : tuple of ndarray, dtype=int64
@@ -313,56 +250,50 @@ def fill_alignments(
     int
         The number of rows.
     """
-    counts, longest, least, ties = choice
     lengths = places[2]
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
-    hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
     at = 0
     while query < query_offsets.size - 1 and at < lengths.size:
-        count, most, fewest = counts[unsigned(query)], longest[unsigned(query)], least[query]
+        offsets, starts, positions, sizes = rows[strand]
+        if row == NOT_BEGUN:
+            row = offsets[unsigned(query)]
+            if strand == 0:
+                begin_query(state, heap, rows, query)
+        count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
         if count == 0:
             _set_row(numbers, places, at, query, 0, 0, NO_RECORD, 0, 0)
             records[unsigned(at)] = NO_RECORD
             flags[unsigned(at)] = UNMAPPED
             at += 1
             query += 1
+            row = NOT_BEGUN
             continue
-        offsets, starts, joined_positions, sizes = rows[strand]
-        if row == _NOT_BEGUN:
-            row = offsets[unsigned(query)]
-            if strand == 0:
-                hits, ties_left, has_primary = 0, ties[unsigned(query)], 0
         end = offsets[unsigned(query + 1)]
+        hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
         while row < end and at < lengths.size:
-            size = sizes[unsigned(row)]
-            if size <= fewest:
-                if size < fewest or ties_left == 0:
-                    row += 1
-                    continue
-                ties_left -= 1
-            flag = REVERSE * strand
-            if size == most and has_primary == 0:
-                has_primary = 1
-            else:
-                flag += SECONDARY
-            hits += 1
-            position = joined_positions[unsigned(row)]
-            record = record_at(record_starts, buckets, bucket_shift, position)
-            in_record = position - record_starts[unsigned(record)]
+            size, position = sizes[unsigned(row)], positions[unsigned(row)]
             # On the strand that was searched, the query lies as the reference does.
             clip = starts[unsigned(row)]
+            flag = flag_of(size, longest, least, ties_left, has_primary)
+            row += 1
+            if flag == NO_ROW:
+                continue
+            ties_left -= size == least
+            has_primary |= flag == 0
+            hits += 1
+            record = record_at(record_starts, buckets, bucket_shift, position)
+            in_record = position - record_starts[unsigned(record)]
             _set_row(numbers, places, at, query, count, hits, in_record, clip, size)
             records[unsigned(at)] = record
-            flags[unsigned(at)] = flag
-            row += 1
+            flags[unsigned(at)] = flag + REVERSE * strand
             at += 1
+        state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
         if row < end:
             break
-        row = _NOT_BEGUN
+        row = NOT_BEGUN
         strand = 1 - strand
         query += 1 - strand
     state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
-    state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
     return at
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from mummergpu.cuda.device import Device
 
 _LIBRARIES: Final = ("numpy", "numba")
-_CUDA_LIBRARIES: Final = ("pycuda", "cuda-bindings", "nvidia-cuda-nvrtc")
+_CUDA_LIBRARIES: Final = ("cuda-bindings", "nvidia-cuda-nvrtc")
+"""The libraries of every GPU, besides the one that it is used through."""
 
 
 def processor_name() -> str:
@@ -79,7 +80,8 @@ def device_facts(
         The facts.
     """
     driver = driver_facts()
-    versions = _versions((*_LIBRARIES, *_CUDA_LIBRARIES))
+    libraries = dict.fromkeys((*_LIBRARIES, device.library, *_CUDA_LIBRARIES))
+    versions = _versions(tuple(libraries))
     if driver.cuda_version is not None:
         versions["driver's CUDA"] = ".".join(map(str, driver.cuda_version))
     versions |= _kernel_driver()

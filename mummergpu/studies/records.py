@@ -208,6 +208,11 @@ class SweepMachine:
     versions: dict[str, str]
     gathers_per_second: dict[str, float]
 
+    @property
+    def uses_pycuda(self) -> bool:
+        """Whether the GPU is used through PyCUDA."""
+        return "pycuda" in self.versions
+
 
 @dataclass(frozen=True)
 class SweepSetup:

@@ -109,6 +109,7 @@ class SweepFolder:
                 "input": (known.input, setup.input),
                 "device": (known.machine.device, setup.machine.device),
                 "backend": (known.machine.backend, setup.machine.backend),
+                "device library": (known.machine.uses_pycuda, setup.machine.uses_pycuda),
                 "number of threads": (known.machine.threads, setup.machine.threads),
                 "program": (known.program, setup.program),
             }

@@ -92,7 +92,18 @@ def test_a_machine_that_has_all(
     assert row(lines, "PyCUDA") == "2026.1"
     assert row(lines, "cuda-bindings") == "13.0.1"
     assert row(lines, "NVRTC") == "13.5, compiles for sm_80 sm_90"
+    assert row(lines, "device library") == "--device-library auto takes pycuda"
     assert row(lines, "kernels") == f"{kernels}: writable, 2 files, 4.0 KiB"
+    assert row(lines, "backend") == "--backend auto takes cuda"
+    assert not any(line.startswith("missing") for line in lines)
+
+
+def test_a_machine_without_pycuda(
+    kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = ask(replace(SOUND, pycuda=BARE.pycuda), monkeypatch, capfd)
+    assert row(lines, "PyCUDA") == "not installed"
+    assert row(lines, "device library") == "--device-library auto takes cuda-bindings"
     assert row(lines, "backend") == "--backend auto takes cuda"
     assert not any(line.startswith("missing") for line in lines)
 
@@ -100,14 +111,16 @@ def test_a_machine_that_has_all(
 def test_a_machine_that_has_nothing_but_a_processor(
     kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(requirements, "can_build_pycuda", lambda environment: False)
     lines = ask(BARE, monkeypatch, capfd)
     assert row(lines, "driver") == "no NVIDIA driver (not found)"
     assert row(lines, "PyCUDA") == "not installed"
     assert row(lines, "NVRTC") == "cuda-bindings cannot be imported"
     assert row(lines, "kernels") == f"{kernels}: writable, 0 files, 0 bytes"
     missing = [line[18:] for line in lines if line.startswith("missing for cuda  ")]
-    assert len(missing) == 3
-    assert missing[2] == f"cuda-bindings: not installed: {INSTALL}"
+    assert len(missing) == 2
+    assert missing[1].startswith(f"cuda-bindings: not installed: {INSTALL} (in a clone: ")
+    assert not any(line.startswith("device library") for line in lines)
     assert row(lines, "backend") == "--backend auto takes cpu"
     # A machine is looked at, not changed.
     assert not kernels.exists()
@@ -127,6 +140,7 @@ def test_json_holds_what_the_text_tells(
     assert main(["doctor", "--json"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["auto_backend"] == "cuda"
+    assert report["device_library"] == "pycuda"
     assert report["obstacles"] == []
     assert report["cuda"]["driver"]["cuda_version"] == [13, 0]
     assert report["cuda"]["driver"]["devices"][0]["total_bytes"] == 150_000_000_000

@@ -88,8 +88,9 @@ endings.end_at_signals = tell
 mummergpu.__main__.run()
 """
     at_once, before_the_handlers = run(program).splitlines()
-    assert at_once.split() == ["mummergpu", "mummergpu.__main__"]
+    assert at_once.split() == ["mummergpu", "mummergpu.__main__", "mummergpu.version"]
     names = ["mummergpu", "mummergpu.__main__", "mummergpu.cli", "mummergpu.cli.endings"]
+    names.append("mummergpu.version")
     assert before_the_handlers.split() == names
 
 

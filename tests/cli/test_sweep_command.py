@@ -267,7 +267,7 @@ def test_the_help_tells_all_options(capfd: pytest.CaptureFixture[str]) -> None:
         *("--workload NAME", "--scale", "-l, --min-length N", "-b", "-r", "-o, --output DIR"),
         *("--policies CODES", "--runs", "--repeat-control N", "--seed N", "--profile"),
         *("--backend", "-C", "-t, --threads N", "--page-size", "--address-bits", "--builder"),
-        *("--device", "--gpu-memory", "-v", "-q"),
+        *("--device", "--gpu-memory", "--device-library", "-v", "-q"),
     ):
         assert option in out, option
     assert "runs.jsonl" in out and "mummergpu report" in out

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mummergpu.cuda.device import Device
+from mummergpu.cuda.device_library import DEVICE_LIBRARIES, device_opener
 from mummergpu.cuda.driver import driver_facts
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.requirements import cuda_facts, obstacles
@@ -20,6 +21,10 @@ REQUIRE_GPU = "MUMMERGPU_REQUIRE_GPU"
 
 REQUIRE_TWO_GPUS = "MUMMERGPU_REQUIRE_TWO_GPUS"
 """Set to 1 where a missing second device must fail the tests of several."""
+
+
+REQUIRE_LIBRARIES = "MUMMERGPU_REQUIRE_DEVICE_LIBRARIES"
+"""Set to 1 where a missing library of devices must fail the tests that use it."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,12 +50,28 @@ def device_numbers(cuda_device: None) -> tuple[int, ...]:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
-def device(cuda_device: None) -> Iterator[Device]:
-    """The first device."""
-    from mummergpu.cuda.pycuda_device import PycudaDevice
+@pytest.fixture(scope="module", params=DEVICE_LIBRARIES)
+def device_library(cuda_device: None, request: pytest.FixtureRequest) -> str:
+    """Each of the libraries that a device can be used through."""
+    library: str = request.param
+    missing = obstacles(cuda_facts(False, library), library)
+    if not missing:
+        return library
+    if os.environ.get(REQUIRE_LIBRARIES) == "1":
+        pytest.fail(str(missing[0]))
+    pytest.skip(str(missing[0]))
 
-    found = PycudaDevice(0)
+
+@pytest.fixture
+def on_device(device_library: str) -> list[str]:
+    """The words of the command that let it search on a device."""
+    return ["--backend", "cuda", "--device-library", device_library]
+
+
+@pytest.fixture(scope="module")
+def device(device_library: str) -> Iterator[Device]:
+    """The first device."""
+    found = device_opener(device_library)(0)
     yield found
     found.close()
 

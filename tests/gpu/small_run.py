@@ -1,6 +1,7 @@
 """A small run of every kernel, for `compute-sanitizer --tool ... python tests/gpu/small_run.py`.
 
-Ends with 1 if the backends differ.
+The device is used through the library that is named after it, else through PyCUDA. Ends with 1 if
+the backends differ.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import sys
 from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
 from helpers.text_cases import STYLES, TEXT_CASES, text_of_device
 
+from mummergpu.cuda.device_library import PYCUDA, device_opener
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pycuda_device import PycudaDevice
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
 from mummergpu.output.mummer import MummerFormatter
@@ -20,7 +21,7 @@ POLICIES = [Policy.from_code(code) for code in ("m", "none", "Tn", "QRTmrtn", "T
 
 
 def main() -> int:
-    device = PycudaDevice(0)
+    device = device_opener(sys.argv[1] if len(sys.argv) > 1 else PYCUDA)(0)
     cache = KernelCache(None, print)
     found = []
     for wide in (False, True):

@@ -18,6 +18,7 @@ from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import STRANDS, find_on
 
 from mummergpu.cuda.device import Device
+from mummergpu.cuda.device_library import device_opener
 from mummergpu.cuda.pinned_staging import PIECE_BYTES, Staging
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
@@ -39,11 +40,9 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
-def devices(device_numbers: tuple[int, ...]) -> Iterator[list[Device]]:
+def devices(device_numbers: tuple[int, ...], device_library: str) -> Iterator[list[Device]]:
     """The first two devices."""
-    from mummergpu.cuda.pycuda_device import PycudaDevice
-
-    with DevicePool(PycudaDevice) as pool:
+    with DevicePool(device_opener(device_library)) as pool:
         yield [pool.device(number) for number in device_numbers[:2]]
 
 
@@ -128,8 +127,10 @@ def test_an_error_of_the_driver_is_an_error_of_the_backend(devices: list[Device]
         assert round_trip(devices[1], 1)
 
 
-def opened(kind: KmerOptions | TreeOptions, numbers: tuple[int, ...] | None) -> Any:
-    options = DeviceOptions(backend="cuda", numbers=numbers, memory=4 << 30)
+def opened(
+    kind: KmerOptions | TreeOptions, numbers: tuple[int, ...] | None, device_library: str
+) -> Any:
+    options = DeviceOptions(backend="cuda", numbers=numbers, memory=4 << 30, library=device_library)
     return open_cuda_backend(kind, options, Stats(), print)
 
 
@@ -149,13 +150,15 @@ def check_searches(several: Backend[Any], alone: Backend[Any], case: Any) -> Non
 
 
 @pytest.mark.parametrize("which", ["two", "all", "two, the other way round"])
-def test_tables_on_several_devices(device_numbers: tuple[int, ...], which: str) -> None:
+def test_tables_on_several_devices(
+    device_numbers: tuple[int, ...], device_library: str, which: str
+) -> None:
     numbers = {"two": device_numbers[:2], "all": None}.get(which, device_numbers[1::-1])
     case = kmer_case(3, 14)
     bases = case.reference.codes.size
     pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), KmerSampling(6))
     alone = KmerCpuBackend(Stats())
-    backend = opened(KmerOptions(), numbers)
+    backend = opened(KmerOptions(), numbers, device_library)
     assert isinstance(backend, SeveralDevices)
     for each in (alone, backend):
         each.load_pages(pages, case.minimum_length)
@@ -166,7 +169,9 @@ def test_tables_on_several_devices(device_numbers: tuple[int, ...], which: str) 
 
 
 @pytest.mark.parametrize("code", ["m", "QRTmrtn"])
-def test_trees_on_two_devices(device_numbers: tuple[int, ...], code: str) -> None:
+def test_trees_on_two_devices(
+    device_numbers: tuple[int, ...], device_library: str, code: str
+) -> None:
     policy = Policy.from_code(code)
     case = random_case(1, 5000, 300)
     bases = case.reference.codes.size
@@ -177,7 +182,7 @@ def test_trees_on_two_devices(device_numbers: tuple[int, ...], code: str) -> Non
 
     alone = TreeCpuBackend(Stats())
     alone.load_pages(trees(Policy()), case.minimum_length)
-    backend = opened(TreeOptions(policy=policy), device_numbers[:2])
+    backend = opened(TreeOptions(policy=policy), device_numbers[:2], device_library)
     for _ in range(2):
         backend.release_pages()
         backend.load_pages(trees(policy), case.minimum_length)
@@ -209,7 +214,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.parametrize("search", ["tree", "kmer"])
 def test_the_command_writes_the_same_bytes(
-    device_numbers: tuple[int, ...], search: str, tmp_path: Path
+    device_numbers: tuple[int, ...], on_device: list[str], search: str, tmp_path: Path
 ) -> None:
     workload, report = tmp_path / "LMONO", tmp_path / "stats.json"
     run("workload", "LMONO", "-o", str(workload), "--scale", "0.02")
@@ -218,7 +223,7 @@ def test_the_command_writes_the_same_bytes(
     expected = run(*given, "-C").stdout
     pair = ",".join(map(str, device_numbers[:2]))
     for names in (pair, "all"):
-        device = ["--backend", "cuda", "--device", names]
+        device = [*on_device, "--device", names]
         found = run(*given, *device, "--stats", str(report), "-v")
         assert found.stdout == expected
         assert b"PyCUDA WARNING" not in found.stderr

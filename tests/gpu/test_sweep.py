@@ -27,8 +27,10 @@ def sweep_into(folder: Path, *words: str) -> str:
     return subprocess.run(command, capture_output=True, check=True, text=True).stderr
 
 
-def test_a_sweep_measures_three_policies(tmp_path: Path) -> None:
-    words = ["--backend", "cuda", "--runs", "3", "--profile", "-b"]
+def test_a_sweep_measures_three_policies(
+    device_library: str, on_device: list[str], tmp_path: Path
+) -> None:
+    words = [*on_device, "--runs", "3", "--profile", "-b"]
     assert "14 runs are new" in sweep_into(tmp_path / "gpu", *words)
     sweep = read_sweep(tmp_path / "gpu")
     expected = wanted(CODES, 3, 2)
@@ -37,7 +39,8 @@ def test_a_sweep_measures_three_policies(tmp_path: Path) -> None:
     machine = sweep.setup.machine
     assert machine.backend == "cuda" and machine.multiprocessors > 0
     assert machine.architecture.startswith("sm_")
-    assert {"driver's CUDA", "pycuda"} <= set(machine.versions)
+    assert {"driver's CUDA", "cuda-bindings"} <= set(machine.versions)
+    assert machine.uses_pycuda == (device_library == "pycuda")
     rates = machine.gathers_per_second
     assert rates["half"] > rates["split"] > 1e7 and rates["merged"] > 1e7
     assert len({(run.mems, run.digest, run.candidate_matches) for run in sweep.runs}) == 1
@@ -86,15 +89,10 @@ def test_pages_and_the_wide_format_are_measured(tmp_path: Path) -> None:
     assert list(digests.values()) == [3]
 
 
-def test_larger_tables_are_not_read_faster(cuda_device: None, tmp_path: Path) -> None:
+def test_larger_tables_are_not_read_faster(device: Device, cache: KernelCache) -> None:
     """Chains that meet go on apart: a table beyond the caches stays beyond them."""
-    from mummergpu.cuda.pycuda_device import PycudaDevice
-
-    device: Device = PycudaDevice(0)
-    cache = KernelCache(tmp_path, print)
     small = device_gathers(device, cache, 1 << 20, 3)
     large = device_gathers(device, cache, 1 << 30, 3)
-    device.close()
     assert set(small) == set(large) == set(DEVICE_KERNELS)
     for name, rate in large.items():
         assert 1e7 < rate < small[name]

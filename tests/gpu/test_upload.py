@@ -13,6 +13,7 @@ import pytest
 
 from mummergpu.cuda import upload
 from mummergpu.cuda.device import Device
+from mummergpu.cuda.device_library import device_opener
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
@@ -28,13 +29,11 @@ Array = npt.NDArray[Any]
 
 
 @pytest.fixture
-def pool(cuda_device: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[DevicePool]:
+def pool(device_library: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[DevicePool]:
     """Opens devices, for which small arrays go through pinned memory, too."""
-    from mummergpu.cuda.pycuda_device import PycudaDevice
-
     monkeypatch.setattr(upload, "BYTES_PER_THREAD", PIECE)
     monkeypatch.setattr(upload, "LEAST_BYTES", 1)
-    with DevicePool(PycudaDevice) as found:
+    with DevicePool(device_opener(device_library)) as found:
         yield found
 
 

@@ -194,6 +194,7 @@ class HostStream:
 class HostDevice:
     """The device; `memory_bytes` limits its linear memory."""
 
+    library = "host"
     name = "host"
     architecture = "sm_90"
     texture_texels = 1 << 27

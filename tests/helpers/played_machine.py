@@ -31,7 +31,13 @@ SOUND = CudaFacts(
 )
 NO_DRIVER = replace(SOUND, driver=DriverFacts(None, (), "no NVIDIA driver (not found)"))
 NO_PYCUDA = replace(SOUND, pycuda=Library("pycuda", None, "not installed"))
-BARE = replace(NO_PYCUDA, driver=NO_DRIVER.driver)
+BROKEN_PYCUDA = replace(SOUND, pycuda=Library("pycuda", "2026.1", "cannot be imported: why"))
+NO_LIBRARY = replace(
+    NO_PYCUDA,
+    bindings=Library("cuda-bindings", None, "not installed"),
+    compiler=CompilerFacts(None, (), "cuda-bindings cannot be imported"),
+)
+BARE = replace(NO_LIBRARY, driver=NO_DRIVER.driver)
 
 
 @dataclass
@@ -39,6 +45,7 @@ class Machine:
     """A machine with a GPU as it looks to the command; what was done with it."""
 
     patch: pytest.MonkeyPatch
+    libraries: list[str] = field(default_factory=list)
     memory_bytes: int = GIB
     numbers: list[int] = field(default_factory=list)
     folders: list[Path | None] = field(default_factory=list)
@@ -47,7 +54,16 @@ class Machine:
 
     def looks(self, facts: CudaFacts) -> None:
         self.patch.setattr(opening, "driver_facts", lambda: facts.driver)
-        self.patch.setattr(opening, "cuda_facts", lambda measure_memory: facts)
+        self.patch.setattr(opening, "cuda_facts", lambda measure_memory, library: facts)
+
+    def opener(self, library: str) -> Callable[[int], WatchedDevice]:
+        """Return what opens a device, and note the library that it is opened through."""
+
+        def open_device(number: int) -> WatchedDevice:
+            self.libraries.append(library)
+            return self.open_device(number)
+
+        return open_device
 
     def open_device(self, number: int) -> WatchedDevice:
         self.numbers.append(number)

@@ -190,9 +190,13 @@ def machine(compiler: WatchedCompiler, files: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(files)
     made = Machine(monkeypatch)
     made.looks(SOUND)
-    played: Any = ModuleType("mummergpu.cuda.pycuda_device")
-    played.PycudaDevice = made.open_device
-    monkeypatch.setitem(sys.modules, played.__name__, played)
+    for name, kind, library in (
+        ("pycuda_device", "PycudaDevice", "pycuda"),
+        ("bindings_device", "BindingsDevice", "cuda-bindings"),
+    ):
+        played = ModuleType(f"mummergpu.cuda.{name}")
+        setattr(played, kind, made.opener(library))
+        monkeypatch.setitem(sys.modules, played.__name__, played)
 
     def cache(folder: Path | None, notice: Callable[[str], None]) -> WatchedCompiler:
         made.folders.append(folder)

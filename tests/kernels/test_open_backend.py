@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.host_device import everything_given_back
 from helpers.options import match_options
-from helpers.played_machine import BARE, GIB, NO_DRIVER, NO_PYCUDA, SOUND, Machine, Output
+from helpers.played_machine import (
+    BARE,
+    BROKEN_PYCUDA,
+    GIB,
+    NO_DRIVER,
+    NO_LIBRARY,
+    NO_PYCUDA,
+    SOUND,
+    Machine,
+    Output,
+)
 
 from mummergpu.cli.main import main
+from mummergpu.cuda import requirements
 from mummergpu.cuda.driver import DriverFacts
 from mummergpu.cuda.nvrtc import INSTALL
 from mummergpu.cuda.requirements import CudaFacts
@@ -22,6 +34,14 @@ from mummergpu.matching.open_backend import open_backend
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
+
+CLONE = "(in a clone: pip install '.[cuda-wheels]')"
+
+
+@pytest.fixture(autouse=True)
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that PyCUDA could be compiled with, whatever this machine has."""
+    monkeypatch.setattr(requirements, "can_build_pycuda", lambda environment: False)
 
 
 def chosen(notices: list[str], **told: Any) -> tuple[TreeCpuBackend | TreeCudaBackend, Stats]:
@@ -56,6 +76,47 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
     assert everything_given_back(machine.devices[0])
 
 
+@pytest.mark.parametrize(
+    ("facts", "wanted", "taken"),
+    [
+        (SOUND, "auto", "pycuda"),
+        (SOUND, "pycuda", "pycuda"),
+        (SOUND, "cuda-bindings", "cuda-bindings"),
+        (NO_PYCUDA, "auto", "cuda-bindings"),
+        (NO_PYCUDA, "cuda-bindings", "cuda-bindings"),
+        (BROKEN_PYCUDA, "auto", "cuda-bindings"),
+    ],
+)
+def test_the_library_is_the_one_that_is_wanted(
+    machine: Machine, facts: CudaFacts, wanted: str, taken: str
+) -> None:
+    machine.looks(facts)
+    notices: list[str] = []
+    backend, _ = chosen(notices, backend="cuda", device_library=wanted)
+    backend.close()
+    assert machine.libraries == [taken]
+    broken = [notice for notice in notices if notice.startswith("PyCUDA cannot be imported: why")]
+    assert len(broken) == (facts is BROKEN_PYCUDA)
+
+
+def test_a_library_that_is_wanted_and_missing_is_an_error(machine: Machine) -> None:
+    machine.looks(NO_PYCUDA)
+    with pytest.raises(BackendError, match=r"PyCUDA is not installed: .*--device-library"):
+        chosen([], backend="cuda", device_library="pycuda")
+    machine.looks(BROKEN_PYCUDA)
+    with pytest.raises(BackendError, match="PyCUDA cannot be imported: why: pip install --force"):
+        chosen([], backend="cuda", device_library="pycuda")
+    assert machine.devices == []
+
+
+def test_the_command_passes_the_library_on(machine: Machine, output: Output) -> None:
+    words = ["r.fa", "q.fa", "-l", "15", "--backend", "cuda", "--stats", "stats.json"]
+    expected = output(*words)[0]
+    assert output(*words, "--device-library", "cuda-bindings")[0] == expected
+    assert machine.libraries == ["pycuda", "cuda-bindings"]
+    assert json.loads(Path("stats.json").read_text())["settings"]["device_library"] == "host"
+
+
 def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
     def ask() -> DriverFacts:
         raise AssertionError("the driver was asked")
@@ -71,7 +132,7 @@ def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
     ("facts", "notice"),
     [
         (BARE, "no cuda backend: no NVIDIA driver (not found)"),
-        (NO_PYCUDA, f"no cuda backend: PyCUDA is not installed: {INSTALL}"),
+        (NO_LIBRARY, f"no cuda backend: cuda-bindings: not installed: {INSTALL}"),
     ],
 )
 def test_auto_takes_the_cpu_where_something_is_missing_and_says_so(
@@ -109,8 +170,8 @@ def test_cuda_without_a_device_is_an_error(machine: Machine) -> None:
     ("facts", "remedies"),
     [
         (NO_DRIVER, ["install NVIDIA's driver"]),
-        (NO_PYCUDA, [f"PyCUDA is not installed: {INSTALL}"]),
-        (BARE, ["install NVIDIA's driver", f"PyCUDA is not installed: {INSTALL}"]),
+        (NO_LIBRARY, [f"cuda-bindings: not installed: {INSTALL}", CLONE]),
+        (BARE, ["install NVIDIA's driver", f"cuda-bindings: not installed: {INSTALL}"]),
     ],
 )
 def test_the_command_says_what_to_install(

@@ -206,7 +206,8 @@ def test_all_devices_are_named(opened_devices: OpenDevices) -> None:
     assert given.stats.settings["device_memory"] == 2 << 30
     blocks = f"3 blocks of {given.backend.sizes.block_bases:,} bases at once"
     assert given.notices == [
-        f"GPU {number}: device card {number} (sm_90), 1.0 GiB free; {blocks}" for number in (0, 3)
+        f"GPU {number}: device card {number} (sm_90) through host, 1.0 GiB free; {blocks}"
+        for number in (0, 3)
     ]
 
 

@@ -123,9 +123,15 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             plan.block_bases,
         )
         self.page_memory = plan.tree_bytes
-        stats.set(device=device.name, architecture=device.architecture, device_memory=total)
+        stats.set(
+            device=device.name,
+            architecture=device.architecture,
+            device_memory=total,
+            device_library=device.library,
+        )
         notice(
-            f"device {device.name} ({device.architecture}), {free / 2**30:.1f} GiB free; "
+            f"device {device.name} ({device.architecture}) through {device.library}, "
+            f"{free / 2**30:.1f} GiB free; "
             f"{STREAMS} blocks of {plan.block_bases:,} bases at once"
         )
 

@@ -176,7 +176,9 @@ def test_missing_bindings_are_named_with_what_installs_them(
         return real(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", without_cuda)
-    with pytest.raises(BackendError, match=r"cuda-bindings .*pip install 'mummergpu\[cuda\]'"):
+    with pytest.raises(
+        BackendError, match=r"cuda-bindings .*pip install 'mummergpu\[cuda-wheels\]'"
+    ):
         compile_program(SOURCES, PLAIN, "sm_90")
 
 
@@ -194,5 +196,5 @@ def test_a_missing_library_is_named_with_what_installs_it(
     with pytest.raises(BackendError) as caught:
         nvrtc_version()
     assert caught.value.message == (
-        "NVRTC cannot be loaded (libnvrtc.so.13 is not found); pip install 'mummergpu[cuda]'"
+        "NVRTC cannot be loaded (libnvrtc.so.13 is not found); pip install 'mummergpu[cuda-wheels]'"
     )

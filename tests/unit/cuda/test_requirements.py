@@ -270,9 +270,16 @@ NO_DRIVER = DriverFacts(None, (), "no NVIDIA driver (not found)")
 NO_PYCUDA = Library("pycuda", None, "not installed")
 BROKEN_PYCUDA = Library("pycuda", "2026.1", "cannot be imported: no libcuda.so.1")
 NO_BINDINGS = Library("cuda-bindings", None, "not installed")
+BROKEN_BINDINGS = Library("cuda-bindings", "13.0.1", "cannot be imported: why")
 NO_NVRTC = CompilerFacts(None, (), "NVRTC cannot be loaded (not found)")
-INSTALL = "pip install 'mummergpu[cuda]'"
-INSTALL_12 = "pip install 'mummergpu[cuda12]'"
+INSTALL = "pip install 'mummergpu[cuda-wheels]' (in a clone: pip install '.[cuda-wheels]')"
+INSTALL_12 = "pip install 'mummergpu[cuda12-wheels]'"
+
+
+@pytest.fixture(autouse=True)
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that PyCUDA could be compiled with, whatever this machine has."""
+    monkeypatch.setattr(requirements, "can_build_pycuda", lambda environment: False)
 
 
 def test_nothing_is_missing_where_all_is_there() -> None:
@@ -293,11 +300,9 @@ def test_nothing_is_missing_where_all_is_there() -> None:
             {"driver": DriverFacts((13, 0), (replace(H200, problem="busy"),), None)},
             ["device 0: busy: see what nvidia-smi says"],
         ),
-        ({"pycuda": NO_PYCUDA}, [f"PyCUDA is not installed: {INSTALL} (it is compiled"]),
-        (
-            {"pycuda": BROKEN_PYCUDA},
-            ["PyCUDA cannot be imported: no libcuda.so.1: pip install --force-reinstall"],
-        ),
+        # The other library takes its place.
+        ({"pycuda": NO_PYCUDA}, []),
+        ({"pycuda": BROKEN_PYCUDA}, []),
         (
             {"bindings": NO_BINDINGS, "compiler": NO_NVRTC},
             [f"cuda-bindings: not installed: {INSTALL}"],
@@ -305,14 +310,23 @@ def test_nothing_is_missing_where_all_is_there() -> None:
         ({"compiler": NO_NVRTC}, [f"NVRTC cannot be loaded: {INSTALL}"]),
         (
             {"driver": NO_DRIVER, "pycuda": NO_PYCUDA, "bindings": NO_BINDINGS},
-            ["no NVIDIA driver", f"PyCUDA is not installed: {INSTALL}", "cuda-bindings: "],
+            ["no NVIDIA driver", f"cuda-bindings: not installed: {INSTALL}; it needs no compiler"],
         ),
         (
-            {"driver": DriverFacts((12, 4), (H200,), None), "pycuda": NO_PYCUDA},
-            [
-                f"PyCUDA is not installed: {INSTALL_12}",
-                "NVRTC is of CUDA 13.5, the driver for CUDA 12.4: pip uninstall",
-            ],
+            {"bindings": BROKEN_BINDINGS},
+            ["cuda-bindings: cannot be imported: why: pip install --force-reinstall"],
+        ),
+        (
+            {"driver": DriverFacts((12, 4), (H200,), None)},
+            ["NVRTC is of CUDA 13.5, the driver for CUDA 12.4: pip uninstall"],
+        ),
+        (
+            {
+                "driver": DriverFacts((12, 4), (H200,), None),
+                "bindings": NO_BINDINGS,
+                "compiler": NO_NVRTC,
+            },
+            [f"cuda-bindings: not installed: {INSTALL_12} (in a clone: pip install '.[cuda12-wh"],
         ),
         (
             {"driver": DriverFacts((13, 0), (replace(H200, capability=(6, 1)),), None)},
@@ -350,3 +364,6 @@ def test_this_machine_can_be_looked_at() -> None:
     assert (facts.compiler.problem is None) == (facts.compiler.version is not None)
     assert (facts.driver.problem is None) == bool(facts.driver.devices)
     assert bool(obstacles(facts)) or facts.driver.devices
+    # Nothing but the driver is asked for a library that is not wanted.
+    facts = cuda_facts(measure_memory=False, library="cuda-bindings")
+    assert facts.pycuda == Library("pycuda", None, "not looked for")

@@ -217,7 +217,7 @@ def test_nothing_is_written_behind_the_text(
     whole = expected_text(records, queries, matches, style)
     for piece_bytes in range(200, 400):
         formatter = MummerFormatter(make_reference(records), style, piece_bytes)
-        monkeypatch.setattr(formatter, "_room_for", guarded)
+        monkeypatch.setattr(formatter._pool, "room_for", guarded)
         assert formatted(formatter, block, columns) == whole
     assert all((guard == 255).all() for guard in guards)
 

@@ -162,6 +162,7 @@ OTHERS = {
     "program": {"program": "mummergpu 2"},
     "device": {"machine": replace(some_setup().machine, device="another")},
     "backend": {"machine": replace(some_setup().machine, backend="cuda")},
+    "device library": {"machine": replace(some_setup().machine, versions={"pycuda": "2026.1"})},
     "number of threads": {"machine": replace(some_setup().machine, threads=3)},
 }
 

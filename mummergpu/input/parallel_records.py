@@ -1,9 +1,8 @@
-"""Reads a large FASTQ file in pieces, which several threads parse at the same time.
+"""Reads a large FASTA or FASTQ file in pieces, which several threads parse at the same time.
 
 A piece begins and ends where a record seems to begin. Its parser shows whether that is so: a record
-begins at the end of a piece if the piece is valid FASTQ on its own. From the first piece that is
-not, the file is read from there to its end by one parser, so that errors do not depend on how a
-file is cut.
+begins at the end of a piece if the piece is valid on its own. From the first piece that is not, the
+file is read from there to its end by one parser, so that errors do not depend on how a file is cut.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.errors import InputError
+from mummergpu.input import record_borders
 from mummergpu.input.block_arrays import NoRoomError, RecycledMemory
 from mummergpu.input.file_part import FilePart
 from mummergpu.input.files import STANDARD_INPUT, Input, reading
@@ -33,7 +33,7 @@ long it takes to pass a piece on."""
 LEAST_BYTES: Final = 4 * PIECE_BYTES
 """Smaller files are not worth the threads."""
 
-MOST_PIECE_BYTES: Final = 1 << 26
+MOST_BLOCK_BASES: Final = 1 << 25
 """With larger blocks, the pieces under way would take too much memory."""
 
 MOST_UNDER_WAY: Final = 5
@@ -42,45 +42,47 @@ MOST_UNDER_WAY: Final = 5
 SAMPLE_BYTES: Final = 1 << 16
 """The bytes that show how many bytes there are for each base."""
 
-WINDOWS: Final = (1 << 14, 1 << 20)
-"""The bytes in which the beginning of a record is looked for, first in fewer and then in more."""
+_MOST_TIMES_BYTES: Final = 2
+"""The most times the least bytes for each base. Shorter reads get smaller blocks, in case that
+longer ones follow."""
 
-_LEAST_BYTES_PER_BASE: Final = 2.0
-_MOST_BYTES_PER_BASE: Final = 4.0
-"""Very short reads get smaller blocks, in case that longer ones follow."""
-
-_SLACK: Final = 1.5
-"""How many times as many records as expected there is memory for; more begin another block."""
+_SLACK: Final = 4
+"""How many times as many records and bytes of names as expected there is room for; more begin
+another block. The numbers in names become longer, and room that stays empty takes no memory."""
 
 
-def is_worth_pieces(file: Input, threads: ReadingThreads | None) -> bool:
-    """Return whether a file should be read by a `ParallelFastqReader`.
+def is_worth_pieces(file: Input, limits: Limits, threads: ReadingThreads | None) -> bool:
+    """Return whether a file should be read by a `ParallelRecordReader`.
 
     Parameters
     ----------
     file : Input
         Any open file.
+    limits : Limits
+        The limits of a block.
     threads : ReadingThreads or None
         The threads that there are.
 
     Returns
     -------
     bool
-        True if it is a large, plain FASTQ file, and there are threads for its pieces.
+        True if it is a large, plain FASTA or FASTQ file, there are threads for its pieces, and the
+        blocks are not too large.
     """
     return (
         threads is not None
         and threads.are_many
-        and file.format is Format.FASTQ
+        and file.format in (Format.FASTA, Format.FASTQ)
         and not file.is_compressed
         # Part of standard input may have been read before.
         and file.path != STANDARD_INPUT
         and (file.size or 0) >= LEAST_BYTES
+        and limits.bases <= MOST_BLOCK_BASES
     )
 
 
-class ParallelFastqReader:
-    """Reads the records of a FASTQ file in blocks, as `RecordReader` does.
+class ParallelRecordReader:
+    """Reads the records of a FASTA or FASTQ file in blocks, as `RecordReader` does.
 
     The blocks have about as many bases as the limit says. They depend on the file and on the
     limits, but not on the threads.
@@ -88,8 +90,8 @@ class ParallelFastqReader:
     Parameters
     ----------
     file : Input
-        A regular file with FASTQ that is not compressed, at its beginning; the caller closes it
-        after the reader.
+        A regular file with FASTA or FASTQ that is not compressed, at its beginning; the caller
+        closes it after the reader.
     limits : Limits
         The limits at which a block is full.
     any_letters : bool
@@ -120,6 +122,7 @@ class ParallelFastqReader:
     ) -> None:
         self._file_number = file.file.fileno()
         self._path = file.path
+        self._is_fastq = file.format is Format.FASTQ
         self._limits = self._piece_limits = limits
         self._any_letters = any_letters
         self._chunk_size = chunk_size
@@ -175,18 +178,18 @@ class ParallelFastqReader:
         The first records show how many bases and records there are in so many bytes of text.
         """
         begin = self._at
-        end = find_record(self._file_number, begin + SAMPLE_BYTES, size)
+        end = self._find_record(begin + SAMPLE_BYTES, size)
         sample = None if end is None else self._parse(begin, end)
         if end is None or sample is None or not any(block.codes.size for block in sample.blocks):
             return iter(())
         text_bytes = end - begin
         bases = sum(block.codes.size for block in sample.blocks)
-        share = min(max(text_bytes / bases, _LEAST_BYTES_PER_BASE), _MOST_BYTES_PER_BASE)
+        # There are at least as many quality characters as bases.
+        least = 2 if self._is_fastq else 1
+        share = min(max(text_bytes / bases, least), _MOST_TIMES_BYTES * least)
         block_bytes = share * self._limits.bases
         blocks = max(1, round(PIECE_BYTES / block_bytes))
         piece_bytes = int(blocks * block_bytes)
-        if piece_bytes > MOST_PIECE_BYTES:
-            return iter(())
         factor = _SLACK * piece_bytes / text_bytes
         records = sum(block.offsets.size - 1 for block in sample.blocks)
         name_bytes = sum(block.names.size for block in sample.blocks)
@@ -196,8 +199,7 @@ class ParallelFastqReader:
             min(blocks * self._limits.name_bytes, int(factor * name_bytes) + 1),
         )
         self._memory = RecycledMemory(
-            # There are at least as many quality characters as bases.
-            (piece_bytes + WINDOWS[-1]) // 2 + 2 * self._chunk_size,
+            (piece_bytes + record_borders.WINDOWS[-1]) // least + 2 * self._chunk_size,
             self._piece_limits.records,
             self._piece_limits.name_bytes + 2 * self._chunk_size,
         )
@@ -208,12 +210,15 @@ class ParallelFastqReader:
         first, rest = begin, size - begin
         count = -(-rest // piece_bytes)
         for number in range(1, count + 1):
-            end = find_record(self._file_number, first + rest * number // count, size)
+            end = self._find_record(first + rest * number // count, size)
             if end is None:
                 return
             if end > begin:
                 yield begin, end
                 begin = end
+
+    def _find_record(self, at: int, size: int) -> int | None:
+        return record_borders.find_record(self._file_number, at, size, self._is_fastq)
 
     def _take_piece(self) -> None:
         """Wait for the next piece; after the last one, or if it is unusual, prepare the rest."""
@@ -245,7 +250,7 @@ class ParallelFastqReader:
             self._under_way.append(self._threads.submit(self._parse, *piece))
 
     def _parse(self, begin: int, end: int) -> _ParsedPiece | None:
-        """Parse a range of the file; return None if it is not valid FASTQ on its own."""
+        """Parse a range of the file; return None if it is not valid on its own."""
         part = FilePart(self._file_number, self._path, begin, end)
         try:
             reader = self._spare_readers.pop()
@@ -273,7 +278,7 @@ class ParallelFastqReader:
     ) -> RecordReader:
         return RecordReader(
             part,
-            True,
+            self._is_fastq,
             limits,
             any_letters=self._any_letters,
             chunk_size=self._chunk_size,
@@ -282,7 +287,7 @@ class ParallelFastqReader:
 
 
 class _ParsedPiece(NamedTuple):
-    """A piece that is valid FASTQ on its own.
+    """A piece that is valid on its own.
 
     Attributes
     ----------
@@ -297,48 +302,6 @@ class _ParsedPiece(NamedTuple):
     end: int
     lines: int
     blocks: list[Records]
-
-
-def find_record(file_number: int, at: int, size: int) -> int | None:
-    """Guess where the first record begins in a part of a FASTQ file.
-
-    Parameters
-    ----------
-    file_number : int
-        The descriptor of the open file.
-    at : int
-        The first byte at which the record may begin, at least 1.
-    size : int
-        The bytes of the file.
-
-    Returns
-    -------
-    int or None
-        The first line with '@' whose next line but one begins with '+'. In a file that has four
-        lines for each record, only the first of them is like that. `size` if there is none in the
-        rest of the file; None if there is none within `WINDOWS`.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
-    if at >= size:
-        return size
-    for window in WINDOWS:
-        text = os.pread(file_number, window, at - 1)
-        before = text.find(b"\n@")
-        while before >= 0:
-            second = text.find(b"\n", before + 1)
-            third = text.find(b"\n", second + 1) if second >= 0 else -1
-            if third < 0:
-                break
-            if text.startswith(b"+", third + 1):
-                return at + before
-            before = text.find(b"\n@", before + 1)
-        if at - 1 + len(text) >= size:
-            return size
-    return None
 
 
 def split(records: Records, most_bases: int) -> list[Records]:

@@ -1,0 +1,342 @@
+"""A CUDA device through NVIDIA's ``cuda-bindings``, which are installed without a compiler.
+
+Only the driver's own functions are called. The classes of ``cuda-core`` are built on the same
+functions, but they bring memory pools of their own, and do not let a context be current for a
+while only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import weakref
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from cuda.bindings import driver
+
+from mummergpu.cuda.device import AnyArray, Argument, KernelResources, Mark, Program, Texture
+from mummergpu.cuda.driver_calls import call, call_for_memory
+from mummergpu.cuda.nvrtc import choose_architecture
+from mummergpu.cuda.occupancy import occupancy
+from mummergpu.cuda.primary_context import PrimaryContext
+from mummergpu.cuda.program import BLOCK_THREADS
+from mummergpu.cuda.textures import ArrayTexture, LinearTexture
+
+_NAME_BYTES: Final = 256
+
+# From the driver's header: what an array of further arguments of a launch holds.
+_LAUNCH_PARAMETERS_END: Final = 0
+_LAUNCH_PARAMETERS_AT: Final = 1
+_LAUNCH_PARAMETERS_SIZE: Final = 2
+
+
+class BindingsBuffer:
+    """Linear memory of a device."""
+
+    def __init__(self, context: PrimaryContext, size: int) -> None:
+        memory = call_for_memory(f"{size} bytes", driver.cuMemAlloc, size)
+        self._free = context.finalizer(self, driver.cuMemFree, memory)
+        self.address = int(memory)
+        self.size = size
+
+    def free(self) -> None:
+        """Free the memory, which must no longer be in use."""
+        self._free()
+
+
+class _PinnedMemory:
+    """Pinned memory of the host, freed when the last array of it is gone."""
+
+    def __init__(self, context: PrimaryContext, size: int) -> None:
+        address = call(driver.cuMemHostAlloc, max(size, 1), 0)
+        self._free = context.finalizer(self, driver.cuMemFreeHost, address)
+        self.__array_interface__ = {
+            "shape": (size,),
+            "typestr": np.dtype(np.uint8).str,
+            "data": (int(address), False),
+            "version": 3,
+        }
+
+
+class _Events:
+    """The events of a stream, which are used again when their marks are gone."""
+
+    def __init__(self, context: PrimaryContext) -> None:
+        self._context = context
+        self._idle: list[Any] = []
+        self._is_closed = False
+
+    def take(self) -> Any:
+        """Return an event that is not in use."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return call(driver.cuEventCreate, 0)
+
+    def give_back(self, event: Any) -> None:
+        """Let an event be used again; threads may call this at any time."""
+        self._idle.append(event)
+        if self._is_closed:
+            self.close()
+
+    def close(self) -> None:
+        """Destroy the events that are not in use, and from now on those that are given back."""
+        self._is_closed = True
+        with suppress(IndexError):
+            while True:
+                self._context.give_back(driver.cuEventDestroy, self._idle.pop())
+
+
+class BindingsMark:
+    """A recorded event, which goes back to the events of its stream in the end."""
+
+    def __init__(self, events: _Events, event: Any) -> None:
+        self._events = events
+        self.event = event
+
+    def __del__(self) -> None:
+        self._events.give_back(self.event)
+
+    def milliseconds_since(self, earlier: Mark) -> float:
+        """Return the device time between two marks that the device has passed."""
+        assert isinstance(earlier, BindingsMark)
+        return float(call(driver.cuEventElapsedTime, earlier.event, self.event))
+
+    def wait(self) -> None:
+        """Wait until the device has passed the mark; raise `BackendError` if it fails."""
+        call(driver.cuEventSynchronize, self.event)
+
+
+class _Arguments:
+    """Memory for the arguments of one launch at a time, packed as the kernel reads them."""
+
+    def __init__(self, codes: str) -> None:
+        self._layout = struct.Struct(codes)
+        self._packed = ctypes.create_string_buffer(max(self._layout.size, 1))
+        self._size = ctypes.c_size_t(self._layout.size)
+        self._list = (ctypes.c_void_p * 5)(
+            *(_LAUNCH_PARAMETERS_AT, ctypes.addressof(self._packed)),
+            *(_LAUNCH_PARAMETERS_SIZE, ctypes.addressof(self._size)),
+            _LAUNCH_PARAMETERS_END,
+        )
+        self.address = ctypes.addressof(self._list)
+
+    def fill(self, arguments: Sequence[Argument]) -> None:
+        """Pack the arguments of the next launch."""
+        self._layout.pack_into(self._packed, 0, *arguments)
+
+
+class _Kernel:
+    """A kernel of a loaded module, and memory for the arguments of its launches."""
+
+    def __init__(self, function: Any, arguments: Sequence[Argument]) -> None:
+        self._function = function
+        self._codes = "".join("I" if isinstance(one, np.uint32) else "Q" for one in arguments)
+        self._idle: list[_Arguments] = []
+
+    def launch(self, stream: Any, blocks: int, arguments: Sequence[Argument]) -> None:
+        """Queue a launch; threads may do so at the same time."""
+        try:
+            packed = self._idle.pop()
+        except IndexError:
+            packed = _Arguments(self._codes)
+        packed.fill(arguments)
+        threads = BLOCK_THREADS
+        call(
+            driver.cuLaunchKernel,
+            *(self._function, blocks, 1, 1, threads, 1, 1, 0, stream, 0, packed.address),
+        )
+        # The driver has copied the arguments.
+        self._idle.append(packed)
+
+
+class BindingsProgram:
+    """A loaded module.
+
+    Parameters
+    ----------
+    cubin : bytes
+        The compiled program.
+    context : PrimaryContext
+        The context that is current in the calling thread.
+    """
+
+    def __init__(self, cubin: bytes, context: PrimaryContext) -> None:
+        self._module = call(driver.cuModuleLoadData, cubin)
+        self.unload = context.finalizer(self, driver.cuModuleUnload, self._module)
+        self._device = context.device
+        self._kernels: dict[str, _Kernel] = {}
+
+    def kernel(self, name: str, arguments: Sequence[Argument]) -> _Kernel:
+        """Return a kernel, prepared for arguments of these types."""
+        found = self._kernels.get(name)
+        if found is None:
+            found = self._kernels[name] = _Kernel(self._function(name), arguments)
+        return found
+
+    def resources(self, kernel: str) -> KernelResources:
+        """Return the resources that a kernel uses."""
+        function = self._function(kernel)
+        of_function = driver.CUfunction_attribute
+        registers, local_bytes, shared_bytes = (
+            int(call(driver.cuFuncGetAttribute, attribute, function))
+            for attribute in (
+                of_function.CU_FUNC_ATTRIBUTE_NUM_REGS,
+                of_function.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                of_function.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            )
+        )
+        share = occupancy(
+            registers,
+            _attribute(self._device, "MAX_THREADS_PER_MULTIPROCESSOR"),
+            _attribute(self._device, "MAX_REGISTERS_PER_MULTIPROCESSOR"),
+        )
+        return KernelResources(registers, local_bytes, shared_bytes, share)
+
+    def _function(self, name: str) -> Any:
+        return call(driver.cuModuleGetFunction, self._module, name.encode())
+
+
+class BindingsStream:
+    """A queue of work that runs in order, concurrently with other streams."""
+
+    def __init__(self, context: PrimaryContext) -> None:
+        self._stream = call(driver.cuStreamCreate, 0)
+        self._destroy = context.finalizer(self, driver.cuStreamDestroy, self._stream)
+        self._events = _Events(context)
+
+    @property
+    def handle(self) -> int:
+        """The stream as the driver knows it."""
+        return int(self._stream)
+
+    def copy_in(self, address: int, array: AnyArray) -> None:
+        """Copy a contiguous array to the device."""
+        if array.nbytes:
+            call(driver.cuMemcpyHtoDAsync, address, array.ctypes.data, array.nbytes, self._stream)
+
+    def copy_out(self, array: AnyArray, address: int) -> None:
+        """Fill a contiguous array from the device."""
+        if array.nbytes:
+            call(driver.cuMemcpyDtoHAsync, array.ctypes.data, address, array.nbytes, self._stream)
+
+    def fill_zero(self, address: int, size: int) -> None:
+        """Zero `size` bytes."""
+        if size:
+            call(driver.cuMemsetD8Async, address, 0, size, self._stream)
+
+    def launch(
+        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+    ) -> None:
+        """Run a kernel on a number of blocks."""
+        assert isinstance(program, BindingsProgram)
+        program.kernel(kernel, arguments).launch(self._stream, blocks, arguments)
+
+    def mark(self) -> BindingsMark:
+        """Record a mark after all work queued so far, and return it."""
+        mark = BindingsMark(self._events, self._events.take())
+        call(driver.cuEventRecord, mark.event, self._stream)
+        return mark
+
+    def synchronize(self) -> None:
+        """Wait until all work is done; raise `BackendError` if some of it failed."""
+        call(driver.cuStreamSynchronize, self._stream)
+
+    def free(self) -> None:
+        """Destroy the stream, when its work is done."""
+        self._events.close()
+        self._destroy()
+
+
+class BindingsDevice:
+    """A CUDA device, in its primary context, which other libraries share.
+
+    Parameters
+    ----------
+    number : int
+        The number of the device, counted from 0 in the driver's order.
+
+    Raises
+    ------
+    BackendError
+        If there is no such device, or the driver creates no context.
+    """
+
+    library = "cuda-bindings"
+
+    def __init__(self, number: int) -> None:
+        self._programs = weakref.WeakSet[BindingsProgram]()
+        self._context = PrimaryContext(number)
+        try:
+            self._describe(self._context.device)
+        except BaseException:
+            self._context.release()
+            raise
+
+    def _describe(self, device: Any) -> None:
+        name = call(driver.cuDeviceGetName, _NAME_BYTES, device)
+        major = _attribute(device, "COMPUTE_CAPABILITY_MAJOR")
+        minor = _attribute(device, "COMPUTE_CAPABILITY_MINOR")
+        threads = _attribute(device, "MAX_THREADS_PER_MULTIPROCESSOR")
+        blocks = threads // BLOCK_THREADS
+        self.name = name.partition(b"\0")[0].decode(errors="replace")
+        self.architecture = choose_architecture((major, minor))
+        self.block_threads = BLOCK_THREADS
+        self.resident_blocks = _attribute(device, "MULTIPROCESSOR_COUNT") * blocks
+        self.texture_texels = _attribute(device, "MAXIMUM_TEXTURE1D_LINEAR_WIDTH")
+
+    def current(self) -> AbstractContextManager[None]:
+        """Make the device current in the calling thread for a ``with`` statement.
+
+        Statements for the same device or for several may be nested.
+        """
+        return self._context.current()
+
+    def memory(self) -> tuple[int, int]:
+        """Return the free bytes and the total bytes of the memory."""
+        free, total = call(driver.cuMemGetInfo)
+        return int(free), int(total)
+
+    def allocate(self, size: int) -> BindingsBuffer:
+        """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
+        return BindingsBuffer(self._context, size)
+
+    def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
+        """Return pinned host memory: the device copies to and from it while the host works on."""
+        kind = np.dtype(dtype)
+        return np.asarray(_PinnedMemory(self._context, count * kind.itemsize)).view(kind)
+
+    def new_stream(self) -> BindingsStream:
+        """Return a new stream."""
+        return BindingsStream(self._context)
+
+    def load(self, cubin: bytes) -> BindingsProgram:
+        """Load a compiled program."""
+        program = BindingsProgram(cubin, self._context)
+        self._programs.add(program)
+        return program
+
+    def linear_texture(self, address: int, texels: int, texel_bytes: int) -> Texture:
+        """Return a texture of linear memory, read by texel index."""
+        return LinearTexture(address, texels, texel_bytes)
+
+    def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> Texture:
+        """Return a texture of a new two-dimensional array, read by column and row."""
+        return ArrayTexture(data, width, texel_bytes)
+
+    def close(self) -> None:
+        """Release the device; none of its memory or streams may be in use any more."""
+        # Another library may keep the context, and the programs with it.
+        for program in list(self._programs):
+            program.unload()
+        self._context.release()
+
+
+def _attribute(device: Any, name: str) -> int:
+    """Return what the driver says of a device."""
+    attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+    return int(call(driver.cuDeviceGetAttribute, attribute, device))

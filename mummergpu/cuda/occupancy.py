@@ -1,0 +1,32 @@
+"""How many threads of a kernel are resident at once, by the registers that each of them takes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.cuda.program import BLOCK_THREADS
+
+REGISTER_UNIT: Final = 8
+"""The registers of a thread are allocated in multiples of this number."""
+
+
+def occupancy(registers: int, most_threads: int, all_registers: int) -> float:
+    """Return the resident threads of a multiprocessor, as a share of the most that it supports.
+
+    Parameters
+    ----------
+    registers : int
+        The registers of a thread.
+    most_threads : int
+        The most threads that a multiprocessor supports.
+    all_registers : int
+        The registers of a multiprocessor.
+
+    Returns
+    -------
+    float
+        From 0 to 1, in blocks of `BLOCK_THREADS` threads.
+    """
+    taken = -(-max(registers, 1) // REGISTER_UNIT) * REGISTER_UNIT
+    blocks = min(most_threads // BLOCK_THREADS, all_registers // (taken * BLOCK_THREADS))
+    return blocks * BLOCK_THREADS / most_threads

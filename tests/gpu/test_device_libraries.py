@@ -1,0 +1,178 @@
+"""Both libraries share a device with others of the same process, and fail in the same words."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mummergpu.cuda.device import Device, DeviceMemoryError
+from mummergpu.cuda.device_library import DEVICE_LIBRARIES, device_opener
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.requirements import cuda_facts, obstacles
+from mummergpu.errors import BackendError
+from mummergpu.studies.gathers import device_gathers
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+BYTES = 64 << 20
+
+
+class Neighbour:
+    """A user of the runtime library, as torch and cupy are: it uses the primary context."""
+
+    def __init__(self) -> None:
+        self._sent = np.random.default_rng(1).integers(0, 255, BYTES, dtype=np.uint8)
+        self._address = self._call("cudaMalloc", BYTES)
+        self._copy(self._address, self._sent.ctypes.data, "cudaMemcpyHostToDevice")
+
+    def works(self) -> bool:
+        """Tell whether the memory is as it was, and more can be had."""
+        found = np.zeros_like(self._sent)
+        self._copy(found.ctypes.data, self._address, "cudaMemcpyDeviceToHost")
+        self._call("cudaFree", self._call("cudaMalloc", BYTES))
+        return bool(np.array_equal(found, self._sent))
+
+    def free(self) -> None:
+        self._call("cudaFree", self._address)
+
+    def _copy(self, to: int, start: int, way: str) -> None:
+        from cuda.bindings import runtime
+
+        self._call("cudaMemcpy", to, start, BYTES, getattr(runtime.cudaMemcpyKind, way))
+
+    @staticmethod
+    def _call(name: str, *arguments: Any) -> Any:
+        from cuda.bindings import runtime
+
+        error, *values = getattr(runtime, name)(*arguments)
+        assert error == runtime.cudaError_t.cudaSuccess, (name, error)
+        return values[0] if values else None
+
+
+@pytest.fixture
+def neighbour(cuda_device: None) -> Iterator[Neighbour]:
+    found = Neighbour()
+    yield found
+    found.free()
+
+
+def use(device: Device, cache: KernelCache) -> None:
+    """Use all parts of a device, and leave a loaded program behind."""
+    assert device_gathers(device, cache, 1 << 20, 1)["merged"] > 0
+    with device.current():
+        stream, buffer = device.new_stream(), device.allocate(1 << 20)
+        sent, received = device.pinned(1 << 17, np.int64), device.pinned(1 << 17, np.int64)
+        sent[:] = np.arange(1 << 17)
+        before = stream.mark()
+        stream.copy_in(buffer.address, sent)
+        textures = [
+            device.linear_texture(buffer.address, 1 << 16, 16),
+            device.array_texture(np.arange(1 << 12, dtype=np.uint32), 64, 16),
+        ]
+        stream.copy_out(received, buffer.address)
+        after = stream.mark()
+        stream.synchronize()
+        assert np.array_equal(sent, received)
+        assert after.milliseconds_since(before) > 0
+        for texture in textures:
+            texture.free()
+        buffer.free()
+        stream.free()
+
+
+def test_a_neighbour_keeps_its_context(
+    neighbour: Neighbour, device_library: str, cache: KernelCache
+) -> None:
+    for _ in range(2):
+        device = device_opener(device_library)(0)
+        with device.current():
+            # It works in the same context, which stays current for it.
+            assert neighbour.works()
+        use(device, cache)
+        assert neighbour.works()
+        device.close()
+        assert neighbour.works()
+
+
+def test_both_libraries_share_a_device(cuda_device: None, cache: KernelCache) -> None:
+    for library in DEVICE_LIBRARIES:
+        if missing := obstacles(cuda_facts(False, library), library):
+            pytest.skip(str(missing[0]))
+    for one, other in (DEVICE_LIBRARIES, DEVICE_LIBRARIES[::-1]):
+        stays = device_opener(one)(0)
+        with stays.current():
+            stream, buffer = stays.new_stream(), stays.allocate(BYTES)
+            numbers = stays.pinned(BYTES // 8, np.int64)
+            numbers[:] = np.arange(BYTES // 8)
+            stream.copy_in(buffer.address, numbers)
+            goes = device_opener(other)(0)
+            use(goes, cache)
+            goes.close()
+            found = np.zeros_like(numbers)
+            stream.copy_out(found, buffer.address)
+            stream.synchronize()
+            assert np.array_equal(found, np.arange(BYTES // 8))
+            del numbers
+            buffer.free()
+            stream.free()
+        use(stays, cache)
+        stays.close()
+
+
+def test_a_device_is_opened_again_after_it_was_closed(
+    device_library: str, cache: KernelCache
+) -> None:
+    for _ in range(3):
+        device = device_opener(device_library)(0)
+        use(device, cache)
+        device.close()
+
+
+def test_memory_that_is_forgotten_comes_back(device: Device) -> None:
+    with device.current():
+        before = device.memory()[0]
+        buffer = device.allocate(1 << 30)
+        assert device.memory()[0] < before - (1 << 29)
+        buffer.free()
+        for _ in range(3):
+            device.allocate(1 << 30)
+        gc.collect()
+        assert device.memory()[0] > before - (1 << 29)
+
+
+def test_errors_are_those_of_the_driver(device: Device) -> None:
+    with device.current():
+        free, total = device.memory()
+        assert 0 < free <= total
+        with pytest.raises(DeviceMemoryError):
+            device.allocate(2 * total)
+    with pytest.raises(BackendError, match="the device failed: cuModuleLoadData"):
+        with device.current():
+            device.load(b"no program")
+    with pytest.raises(BackendError, match="the device failed: cuMemHostAlloc failed"):
+        with device.current():
+            device.pinned(1 << 50, np.uint8)
+    with pytest.raises(BackendError, match="there is no device 99; the driver finds"):
+        device_opener(device.library)(99)
+    # None of these has harmed it.
+    with device.current():
+        buffer, stream = device.allocate(1 << 20), device.new_stream()
+        stream.fill_zero(buffer.address, 1 << 20)
+        stream.synchronize()
+        buffer.free()
+        stream.free()
+
+
+def test_kernels_use_what_they_were_compiled_to(device: Device, cache: KernelCache) -> None:
+    from mummergpu.cuda.sources import read_sources
+    from mummergpu.studies.gathers import GATHER_PROGRAM
+
+    with device.current():
+        cubin = cache.cubin(read_sources(), GATHER_PROGRAM, device.architecture)
+        found = device.load(cubin).resources("read_merged")
+    assert 0 < found.registers < 256 and found.local_bytes == 0
+    assert 0 < found.occupancy <= 1

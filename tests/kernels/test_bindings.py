@@ -1,0 +1,50 @@
+"""NVIDIA's own bindings, with a driver that is played: what no driver for tests in Python shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.host_libraries import library_of
+from helpers.watched_device import WatchedCompiler
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def environment(
+    cxx: str, nvrtc: None, library_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """The environment of a program for which the played driver is the driver."""
+    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    options.append("-Wl,-soname,libcuda.so.1")
+    built = library_of(library_folder, "driver", HERE / "played_driver.cpp", [], options)
+    folder = tmp_path_factory.mktemp("driver")
+    folder.joinpath("libcuda.so.1").symlink_to(built)
+    paths = [HERE.parents[1], HERE.parent, os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": os.pathsep.join([str(folder), os.environ.get("LD_LIBRARY_PATH", "")]),
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+    }
+
+
+def run(environment: dict[str, str], program: str, *arguments: str) -> str:
+    command = [sys.executable, "-W", "error", str(HERE / program), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_calls_reach_the_driver_as_they_are_meant(environment: dict[str, str]) -> None:
+    assert run(environment, "bindings_calls.py") == "all calls are right\n"
+
+
+def test_searches_find_the_same_matches(
+    environment: dict[str, str], compiler: WatchedCompiler, library_folder: Path
+) -> None:
+    found = run(environment, "bindings_search.py", str(library_folder))
+    assert found == "the backends agree\n"
