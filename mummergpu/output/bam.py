@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
-from mummergpu.output.bam_rows import FIXED_BYTES, NEXT_ROW, QueryColumns, fill_records
+from mummergpu.output.bam_rows import FIXED_BYTES, NEXT_ROW, fill_records
 from mummergpu.output.block_format import BlockFormat
-from mummergpu.output.compression import BGZF_BLOCK_BYTES
+from mummergpu.output.compression import BGZF_BLOCK_BYTES, Piece
+from mummergpu.output.line_format import query_columns, writable
+from mummergpu.output.line_rows import QueryColumns
 from mummergpu.output.match_table import MOST_ROWS
-from mummergpu.output.number_text import OVERSHOOT, TextArray
+from mummergpu.output.number_text import TextArray
+from mummergpu.output.piece_pool import PiecePool
 from mummergpu.output.record_lookup import record_lookup
 from mummergpu.output.sam_header import SamHeader, check_queries, sam_header
 from mummergpu.output.sam_options import ReadGroup, SamOptions
 from mummergpu.output.sam_rows import AlignmentTable, alignment_tables
-from mummergpu.sequence.codes import Strand
-
-_Scalar = TypeVar("_Scalar", bound=np.generic)
+from mummergpu.sequence.codes import CodeArray, Strand
 
 PIECE_BYTES: Final = 16 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""
@@ -42,12 +42,12 @@ class BamFormat(BlockFormat):
     ----------
     reference : Reference
         The reference in which the matches were found.
-    query_path : str
-        The files of the queries, for errors.
     options : SamOptions
-        What the user decides about alignments.
+        The read group, and the most alignments of a query.
     command : str
         The command line of the run; empty if there is none.
+    query_path : str
+        The files of the queries, for errors.
     piece_bytes : int
         The most bytes of a piece, unless one record is longer.
     most_rows : int
@@ -62,20 +62,20 @@ class BamFormat(BlockFormat):
     def __init__(
         self,
         reference: Reference,
-        query_path: str,
         options: SamOptions,
-        command: str = "",
+        command: str,
+        query_path: str,
         piece_bytes: int = PIECE_BYTES,
         most_rows: int = MOST_ROWS,
     ) -> None:
         header = sam_header(reference, options, command)
         self._head = _binary_header(header, reference)
-        self._record_ids = _plain(header.record_ids)
+        self._record_ids = writable(header.record_ids)
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         self._query_path = query_path
         self._most_hits = options.most_hits
         self._read_group = _tag_of(options.read_group)
-        self._piece_bytes = piece_bytes
+        self._pool = PiecePool(piece_bytes)
         self._most_rows = most_rows
 
     def head(self) -> bytes:
@@ -105,31 +105,31 @@ class BamFormat(BlockFormat):
             If the format allows no query of such a name or length.
         """
         check_queries(block, self._query_path)
-        queries = (
-            _plain(block.padded_codes),
-            _plain(block.offsets),
-            _plain(block.names),
-            _plain(block.name_offsets),
-        )
-        longest = FIXED_BYTES + self._read_group.size + OVERSHOOT
+        codes, queries = writable(block.padded_codes), query_columns(block)
+        longest = FIXED_BYTES + self._read_group.size
         longest += int(np.diff(block.name_offsets).max(initial=0))
         longest += 3 * (int(np.diff(block.offsets).max(initial=0)) + 1) // 2
-        room = max(longest, self._piece_bytes)
+        room = max(longest, self._pool.piece_bytes)
         for table in alignment_tables(
             block, matches, self._lookup, self._most_hits, self._most_rows
         ):
-            yield from self._records_of(table, queries, room)
+            yield from self._records_of(table, codes, queries, room)
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`BlockFormat.take_back`)."""
+        self._pool.take_back(piece)
 
     def _records_of(
-        self, table: AlignmentTable, queries: QueryColumns, room: int
+        self, table: AlignmentTable, codes: CodeArray, queries: QueryColumns, room: int
     ) -> Iterator[TextArray]:
         """Yield the records of a table in pieces for which `room` bytes are enough."""
         state = np.zeros(1, dtype=np.int64)
         while state[NEXT_ROW] < table.count:
-            text = np.empty(room, dtype=np.uint8)
+            text = self._pool.room_for(room)
             filled = fill_records(
                 text,
                 state,
+                codes,
                 queries,
                 (table.queries, table.hit_counts, table.hit_numbers),
                 (table.positions, table.clips, table.lengths),
@@ -161,8 +161,3 @@ def _tag_of(read_group: ReadGroup | None) -> TextArray:
     """Return the tag that puts a query into a read group; nothing for None."""
     tag = b"" if read_group is None else b"RGZ" + read_group.name.encode() + b"\0"
     return np.frombuffer(bytearray(tag), dtype=np.uint8)
-
-
-def _plain(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """Return the array, or a writable copy: for read-only arrays numba would compile again."""
-    return np.require(array, requirements=["C", "W"])

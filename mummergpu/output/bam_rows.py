@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.output.bam_bases import pack_bases
+from mummergpu.output.line_rows import QueryColumns
 from mummergpu.output.number_text import OVERSHOOT, TextArray, copy_text, store
 from mummergpu.output.record_lookup import Int64Array
-from mummergpu.output.sam_rows import REVERSE, SECONDARY, UNMAPPED
+from mummergpu.output.sam_choice import REVERSE, SECONDARY, UNMAPPED
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 NumberArray = npt.NDArray[np.uint32]
-QueryColumns = tuple[CodeArray, Int64Array, TextArray, Int64Array]
 RowNumbers = tuple[NumberArray, NumberArray, NumberArray]
 RowPlaces = tuple[Int64Array, Int64Array, Int64Array]
 
@@ -137,7 +137,7 @@ def _write_name(text: TextArray, at: int, queries: QueryColumns, query: int) -> 
     at : int
         Where in the text to write.
     queries : tuple of ndarray
-        The columns of the queries, as for `fill_records`.
+        The queries (`line_rows.QueryColumns`).
     query : int
         The number of the query.
 
@@ -146,7 +146,7 @@ def _write_name(text: TextArray, at: int, queries: QueryColumns, query: int) -> 
     int
         Where the zero ends.
     """
-    _, _, names, name_offsets = queries
+    _, names, name_offsets = queries
     begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
     if begin == end:
         store(text, at, _NO_NAME)
@@ -158,7 +158,7 @@ def _write_name(text: TextArray, at: int, queries: QueryColumns, query: int) -> 
 
 @inline_without_refcounts
 def _write_bases(
-    text: TextArray, at: int, queries: QueryColumns, query: int, is_reverse: bool
+    text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
 ) -> int:
     """Write a query's bases, and qualities that are not known; return where they end.
 
@@ -168,10 +168,12 @@ def _write_bases(
         Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
-    queries : tuple of ndarray
-        The columns of the queries, as for `fill_records`.
-    query : int
-        The number of the query.
+    codes : ndarray, dtype=uint8
+        The codes of all queries, with margins.
+    begin : int
+        Where the query begins in the block.
+    length : int
+        The bases of the query.
     is_reverse : bool
         Whether to write the reverse complement.
 
@@ -180,11 +182,8 @@ def _write_bases(
     int
         Where the qualities end.
     """
-    padded_codes, offsets, _, _ = queries
-    begin = offsets[unsigned(query)]
-    length = offsets[unsigned(query + 1)] - begin
-    at = pack_bases(text, at, padded_codes, MARGIN + begin, length, is_reverse)
-    end: int = at + length
+    at = pack_bases(text, at, codes, MARGIN + begin, length, is_reverse)
+    end = at + length
     for place in range(at, end, 8):
         store(text, place, _NO_QUALITIES)
     return end
@@ -194,6 +193,7 @@ def _write_bases(
 def fill_records(
     text: TextArray,
     state: Int64Array,
+    codes: CodeArray,
     queries: QueryColumns,
     numbers: RowNumbers,
     places: RowPlaces,
@@ -212,9 +212,10 @@ def fill_records(
         Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
     state : ndarray, dtype=int64, shape=(1,)
         The row to go on with; updated.
+    codes : ndarray, dtype=uint8
+        The codes of all queries, with margins.
     queries : tuple of ndarray
-        The columns of the queries: their codes (uint8) with margins, where each begins in the block
-        (int64, one more than there are queries), names (uint8), and where each name begins (int64).
+        The queries (`line_rows.QueryColumns`).
     numbers : tuple of ndarray, dtype=uint32, shape=(n_rows,)
         The queries, the hit counts and the hit numbers of the rows (`sam_rows.AlignmentTable`).
     places : tuple of ndarray, dtype=int64, shape=(n_rows,)
@@ -235,14 +236,15 @@ def fill_records(
     """
     row_queries, hit_counts, hit_numbers = numbers
     positions, clips, lengths = places
-    _, offsets, _, name_offsets = queries
+    offsets, _, name_offsets = queries
     room = text.size - OVERSHOOT
     at = 0
     row = state[NEXT_ROW]
     while row < flags.size:
         query = widened(row_queries[unsigned(row)])
         flag = widened(flags[unsigned(row)])
-        length = offsets[unsigned(query + 1)] - offsets[unsigned(query)]
+        begin = offsets[unsigned(query)]
+        length = offsets[unsigned(query + 1)] - begin
         bases = 0 if flag & SECONDARY else length
         name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
         variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
@@ -263,7 +265,7 @@ def fill_records(
             end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
         operations = (end - cigar) >> 2
         if bases:
-            end = _write_bases(text, end, queries, query, flag & REVERSE != 0)
+            end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
         if flag & UNMAPPED == 0:
             end = _write_tag(text, end, _NM, 0)
             end = _write_tag(text, end, _AS, lengths[unsigned(row)])

@@ -27,6 +27,9 @@ _OPTIONS: Final = (b"no_ref=1", b"version=3.0")
 _FILE_ID: Final = range(6, 26)
 """Where CRAM has any name of itself. htslib writes the number of the open file, which may vary."""
 
+_READERS: Final = 2
+"""The threads that decompress BAM, besides the one that makes CRAM of it."""
+
 _READ_BYTES: Final = 1 << 20
 
 
@@ -43,8 +46,6 @@ class CramSink(ByteSink):
         Collects the bytes and the times.
     most_rows : int
         As for `ByteSink`.
-    threads : int
-        The number of threads that compress.
 
     Raises
     ------
@@ -52,10 +53,7 @@ class CramSink(ByteSink):
         If there is no room for the temporary file.
     """
 
-    def __init__(
-        self, made: BamFormat, output: OutputFile, stats: Stats, most_rows: int, threads: int
-    ) -> None:
-        self._threads = threads
+    def __init__(self, made: BamFormat, output: OutputFile, stats: Stats, most_rows: int) -> None:
         self._temporary: list[BinaryIO] = []
         self._bam = self._new_file()
         super().__init__(made, output, stats, most_rows, BgzfCompressor())
@@ -73,7 +71,7 @@ class CramSink(ByteSink):
         # htslib's words for a failure of the output would not do for an error.
         with self._stats.stage("format"), temporary_data():
             self._bam.seek(0)
-            _encode(self._bam, cram, self._threads)
+            _encode(self._bam, cram)
             cram.seek(_FILE_ID.start)
             cram.write(bytes(len(_FILE_ID)))
             cram.seek(0)
@@ -100,7 +98,7 @@ class CramSink(ByteSink):
                 self._bam.write(cast(bytes, piece))
 
 
-def _encode(bam: BinaryIO, cram: BinaryIO, threads: int) -> None:
+def _encode(bam: BinaryIO, cram: BinaryIO) -> None:
     """Turn BAM into CRAM, from where one file stands to where the other does.
 
     Raises
@@ -115,9 +113,10 @@ def _encode(bam: BinaryIO, cram: BinaryIO, threads: int) -> None:
     try:
         with (
             silent_deallocation(),
-            library.AlignmentFile(bam, "rb", check_sq=False) as source,
+            library.AlignmentFile(bam, "rb", check_sq=False, threads=_READERS) as source,
+            # With several threads, the order of their work decides how htslib compresses.
             library.AlignmentFile(
-                cram, "wc", template=source, threads=threads, format_options=list(_OPTIONS)
+                cram, "wc", template=source, threads=1, format_options=list(_OPTIONS)
             ) as target,
         ):
             for record in source.fetch(until_eof=True):

@@ -94,7 +94,7 @@ def _open_one(
     if target.format == "cram":
         from mummergpu.output.cram import CramSink
 
-        return CramSink(_bam_format(facts), file, stats, facts.most_rows, facts.threads)
+        return CramSink(_bam_format(facts), file, stats, facts.most_rows)
     made = _block_format(target.format, facts)
     compression = "bgzf" if target.format == "bam" else target.compression
     return ByteSink(made, file, stats, facts.most_rows, compressor_of(compression))
@@ -132,4 +132,4 @@ def _block_format(name: str, facts: RunFacts) -> BlockFormat:
 def _bam_format(facts: RunFacts) -> BamFormat:
     from mummergpu.output.bam import BamFormat
 
-    return BamFormat(facts.reference, ", ".join(facts.query_paths), facts.sam, facts.command)
+    return BamFormat(facts.reference, facts.sam, facts.command, ", ".join(facts.query_paths))

@@ -1,4 +1,4 @@
-"""BAM and CRAM are what samtools and Picard take, and say the same as SAM."""
+"""BAM and CRAM are what samtools reads, and Picard BAM, and say the same as SAM."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def test_samtools_sorts_and_indexes(name: str, samtools_binary: str) -> None:
     found = output_of(samtools_binary, "view", "-c", "sorted.bam", "u:701-1000")
     rows = lines_of(samtools_binary, name)
     positions = [int(row[3]) for row in rows if row[2] == b"u"]
-    assert int(found) == sum(position >= 690 for position in positions) > 20
+    assert int(found) == sum(position >= 690 for position in positions) > 10
 
 
 def test_calmd_finds_no_other_distance(samtools_binary: str) -> None:
@@ -143,15 +144,17 @@ def test_no_reads_and_empty_reads(name: str, reads: str, count: int, samtools_bi
     assert all(row[1:] == [b"4", b"*", b"0", b"0", *b"* * 0 0 * *".split()] for row in rows)
 
 
-def test_cram_is_the_same_bytes_whenever_it_is_made() -> None:
-    # The command is in the header, so that it has to be the same.
-    assert run("-o x.cram") == 0
-    first = Path("x.cram").read_bytes()
-    descriptors = [os.open("r.fa", os.O_RDONLY) for _ in range(5)]
-    assert run("-o x.cram") == 0
-    for descriptor in descriptors:
-        os.close(descriptor)
-    assert Path("x.cram").read_bytes() == first
+def test_cram_is_always_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The command is in the header.
+    monkeypatch.setattr("shlex.join", lambda words: "one command")
+    found = set()
+    with ExitStack() as stack:
+        for words in ("-t 1", "-t 3", "-t 3 --block-size 100", "-t 3"):
+            assert run(f"-o x.cram {words}") == 0
+            found.add(Path("x.cram").read_bytes())
+            # The files of the next run have other descriptors.
+            stack.enter_context(open("r.fa"))
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("name", ["x.bam", "x.cram"])
@@ -175,23 +178,22 @@ def test_a_missing_folder_for_temporary_files_is_named(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
 @pytest.mark.parametrize("with_bases", [False, True])
-def test_picard_finds_no_error(name: str, with_bases: bool) -> None:
+def test_picard_finds_no_error(with_bases: bool) -> None:
     program = shutil.which("PicardCommandLine") or shutil.which("picard")
     if program is None:
         pytest.skip("Picard is not installed (Debian: apt-get install picard-tools)")
     if with_bases:
         # Where a secondary alignment has no bases, Picard fails when it compares them.
-        assert run(f"-o {name} --primary-only", "--read-group", GROUP) == 0
+        assert run("-o x.bam --primary-only", "--read-group", GROUP) == 0
         words = [program, "CreateSequenceDictionary", "-R", "whole.fa", "-O", "whole.dict"]
         subprocess.run(words, check=True, capture_output=True)
         more = ["-R", "whole.fa"]
     else:
-        assert run(f"-o {name}", "--read-group", GROUP) == 0
+        assert run("-o x.bam", "--read-group", GROUP) == 0
         more = []
     done = subprocess.run(
-        [program, "ValidateSamFile", "-I", name, "-MODE", "SUMMARY", *more],
+        [program, "ValidateSamFile", "-I", "x.bam", "-MODE", "SUMMARY", *more],
         capture_output=True,
         text=True,
     )

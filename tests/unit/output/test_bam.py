@@ -41,7 +41,7 @@ def bam_of_htslib(text: bytes, folder: Path) -> bytes:
 
 
 def bam_of(case: MatchCase, options: SamOptions, piece_bytes: int, most_rows: int) -> bytes:
-    made = BamFormat(case.reference, "q.fa", options, "", piece_bytes, most_rows)
+    made = BamFormat(case.reference, options, "", "q.fa", piece_bytes, most_rows)
     return text_of(made, case)
 
 
@@ -96,16 +96,16 @@ def test_bins_at_every_border(tmp_path: Path) -> None:
     case = MatchCase([(b"r", b"A")], [(b"q", query)], {Strand.FORWARD: [rows]})
     most = (1 << 31) - 1
     text = plain_sam(case, SamOptions()).replace(b"LN:1\n", b"LN:%d\n" % most)
-    made = BamFormat(far_reference(case, most), "q.fa", SamOptions())
+    made = BamFormat(far_reference(case, most), SamOptions(), "", "q.fa")
     assert text_of(made, case) == bam_of_htslib(text, tmp_path)
 
 
 def test_a_longer_record_or_query_is_refused() -> None:
     case = MatchCase([(b"r", b"A")], [(b"q" * 255, b"A")], {})
     with pytest.raises(InputError, match="2,147,483,647"):
-        BamFormat(far_reference(case, 1 << 31), "q.fa", SamOptions())
+        BamFormat(far_reference(case, 1 << 31), SamOptions(), "", "q.fa")
     with pytest.raises(InputError, match="254 bytes"):
-        text_of(BamFormat(case.reference, "q.fa", SamOptions()), case)
+        text_of(BamFormat(case.reference, SamOptions(), "", "q.fa"), case)
 
 
 def test_a_compressed_file_is_what_htslib_reads(tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ OPTIONS = st.builds(
 SIMPLE = MatchCase([(b"r", b"ACGT")], [(b"q", b"ACGT")], {Strand.FORWARD: [[(0, (0, 0, 4))]]})
 
 
-def write_cram(path: Path, case: MatchCase, options: SamOptions, threads: int = 1) -> Stats:
+def write_cram(path: Path, case: MatchCase, options: SamOptions) -> Stats:
     stats = Stats()
     with OutputFile(str(path)) as file:
-        sink = CramSink(BamFormat(case.reference, "q.fa", options), file, stats, 1000, threads)
+        sink = CramSink(BamFormat(case.reference, options, "", "q.fa"), file, stats, 1000)
         try:
             sink.write(sink.prepare(case.block, case.columns))
             sink.finish()
@@ -59,12 +59,10 @@ def in_cram(text: bytes) -> bytes:
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None
 )
-@given(match_cases(), OPTIONS, st.integers(1, 3))
-def test_alignments_are_those_of_sam(
-    tmp_path: Path, case: MatchCase, options: SamOptions, threads: int
-) -> None:
+@given(match_cases(), OPTIONS)
+def test_alignments_are_those_of_sam(tmp_path: Path, case: MatchCase, options: SamOptions) -> None:
     path = tmp_path / "x.cram"
-    write_cram(path, case, options, threads)
+    write_cram(path, case, options)
     assert sam_of(path) == in_cram(plain_sam(case, options))
 
 
