@@ -27,9 +27,6 @@ _OPTIONS: Final = (b"no_ref=1", b"version=3.0")
 _FILE_ID: Final = range(6, 26)
 """Where CRAM has any name of itself. htslib writes the number of the open file, which may vary."""
 
-_READERS: Final = 2
-"""The threads that decompress BAM, besides the one that makes CRAM of it."""
-
 _READ_BYTES: Final = 1 << 20
 
 
@@ -101,6 +98,9 @@ class CramSink(ByteSink):
 def _encode(bam: BinaryIO, cram: BinaryIO) -> None:
     """Turn BAM into CRAM, from where one file stands to where the other does.
 
+    One thread does all: of several, the order of their work decides how htslib compresses, and
+    those that decompress wait for ever if the file fails.
+
     Raises
     ------
     OSError
@@ -113,10 +113,9 @@ def _encode(bam: BinaryIO, cram: BinaryIO) -> None:
     try:
         with (
             silent_deallocation(),
-            library.AlignmentFile(bam, "rb", check_sq=False, threads=_READERS) as source,
-            # With several threads, the order of their work decides how htslib compresses.
+            library.AlignmentFile(bam, "rb", check_sq=False) as source,
             library.AlignmentFile(
-                cram, "wc", template=source, threads=1, format_options=list(_OPTIONS)
+                cram, "wc", template=source, format_options=list(_OPTIONS)
             ) as target,
         ):
             for record in source.fetch(until_eof=True):

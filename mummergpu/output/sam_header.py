@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu import __version__
 from mummergpu.errors import InputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.output.sam_options import SamOptions
+from mummergpu.version import __version__
 
 MOST_RECORD_BASES: Final = (1 << 31) - 1
 """The most bases of a record of the reference (SAM format specification, section 1.3)."""

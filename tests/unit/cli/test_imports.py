@@ -91,11 +91,12 @@ def test_a_warm_start_imports_what_it_needs_only(
 
 
 @pytest.mark.skipif(native_store() is None, reason="kept code cannot run without numba here")
-def test_a_warm_start_needs_no_numba(text: str) -> None:
+@pytest.mark.parametrize("format_name", ["mummer", "bam"])
+def test_a_warm_start_needs_no_numba(text: str, format_name: str) -> None:
     for _ in range(2):
-        code, *modules = run_child(PROGRAM, text, text).split()
+        code, *modules = run_child(PROGRAM, "--format", format_name, text, text).split()
     assert code == "0" and "mummergpu.pipeline.match" in modules
-    assert not {"numba", "llvmlite", "importlib.metadata"} & set(modules)
+    assert not {"numba", "llvmlite", "pysam", "importlib.metadata"} & set(modules)
 
 
 @pytest.mark.parametrize("library", NEIGHBOURS)
