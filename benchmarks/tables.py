@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).with_name("results")
-FILES = ("cpu-end-to-end.json", "cpu-genomes.json", "gpu-end-to-end.json")
+FILES = (
+    *("cpu-end-to-end.json", "cpu-beside-copmem2.json"),
+    *("gpu-end-to-end.json", "gpu-four-workloads-cuda.json", "gpu-four-workloads-cpu.json"),
+    *("gpu-hs100.json", "gpu-genomes.json"),
+)
 STAGES = {
     "ref_from_disk": "reference",
     "table_construction": "table",

@@ -19,6 +19,9 @@ REQUIRE_MUMMER = "MUMMERGPU_REQUIRE_MUMMER"
 REQUIRE_SAMTOOLS = "MUMMERGPU_REQUIRE_SAMTOOLS"
 """Set to 1 where a missing ``samtools`` must fail the tests that need it."""
 
+REQUIRE_BEDTOOLS = "MUMMERGPU_REQUIRE_BEDTOOLS"
+"""Set to 1 where a missing ``bedtools`` must fail the tests that need it."""
+
 REQUIRE_BROWSER = "MUMMERGPU_REQUIRE_BROWSER"
 """Set to 1 where a missing browser must fail the tests that open a page in one."""
 
@@ -108,6 +111,18 @@ def samtools_binary() -> str:
     if path is not None:
         return path
     _do_without("samtools is not installed (Debian: apt-get install samtools)", REQUIRE_SAMTOOLS)
+
+
+@pytest.fixture(scope="session")
+def bedtools_binary() -> str:
+    """The path of ``bedtools``, which reads BED.
+
+    Without it the test is skipped, or fails where `REQUIRE_BEDTOOLS` is set to 1.
+    """
+    path = shutil.which("bedtools")
+    if path is not None:
+        return path
+    _do_without("bedtools is not installed (Debian: apt-get install bedtools)", REQUIRE_BEDTOOLS)
 
 
 @pytest.fixture(scope="session")

@@ -208,13 +208,15 @@ class Index:
         MummergpuError
             If a sequence or an argument is at fault.
         """
+        if isinstance(queries, os.PathLike):
+            raise OptionError("queries", "'match' takes sequences; 'stream' reads files")
         if isinstance(queries, str | bytes):
             queries = [("query", queries)]
         block = block_in_memory(queries, any_letters=any_letters)
         if block is None:
             return Matches.of_block(_no_queries(), {}, self._reference)
         count = _threads(threads)
-        options = search_options(min_length or self.min_length, strands, mode)
+        options = search_options(self._length(min_length), strands, mode)
         searched = block.base_count * len(options.strands)
         length = options.minimum_length
         name = self._engine.choose_backend(backend, searched, length, count)
@@ -259,7 +261,7 @@ class Index:
         if not names:
             raise OptionError("paths", "name at least one file")
         count = _threads(threads)
-        options = search_options(min_length or self.min_length, strands, mode)
+        options = search_options(self._length(min_length), strands, mode)
         length = options.minimum_length
         if backend == "auto" and (bases := estimate_query_bases(names)) is not None:
             searched = bases * len(options.strands)
@@ -348,6 +350,9 @@ class Index:
             f"<mummergpu.Index of {records:,} {noun}, {bases:,} bases, for matches of "
             f"{self.min_length} bases or more>"
         )
+
+    def _length(self, asked: int | None) -> int:
+        return self.min_length if asked is None else asked
 
     @property
     def _reference(self) -> Reference:

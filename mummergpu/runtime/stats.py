@@ -43,6 +43,10 @@ matches, ``format`` turns them into text, ``text_kernel`` does so on a device, `
 whole run."""
 
 
+PEAK_INTERVAL: Final = 0.05
+"""The seconds after which the peak memory of the process is read again."""
+
+
 @dataclass
 class Stage:
     """The cost of one stage.
@@ -54,7 +58,8 @@ class Stage:
     count : int
         The number of times that the stage ran.
     peak_memory_bytes : int
-        The peak resident memory of the process when the stage last ended.
+        The peak resident memory of the process when the stage last ended, or up to
+        `PEAK_INTERVAL` before.
     """
 
     seconds: float = 0.0
@@ -108,6 +113,7 @@ class Stats:
         self.bytes: dict[str, int] = {}
         self.kernels: dict[str, Kernel] = {}
         self.settings: dict[str, Any] = {}
+        self._peak, self._peak_expires = 0, 0.0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -128,12 +134,20 @@ class Stats:
         try:
             yield
         finally:
-            seconds = time.perf_counter() - begin
-            peak = peak_memory()
+            end = time.perf_counter()
+            seconds = end - begin
+            peak = self._recent_peak(end)
             with self._lock:
                 stage.seconds += seconds
                 stage.count += 1
                 stage.peak_memory_bytes = max(stage.peak_memory_bytes, peak)
+
+    def _recent_peak(self, now: float) -> int:
+        """Return the peak memory of a moment ago: the system takes milliseconds to tell it."""
+        if now >= self._peak_expires:
+            self._peak_expires = now + PEAK_INTERVAL
+            self._peak = peak_memory()
+        return self._peak
 
     def add(self, **numbers: int) -> None:
         """Add to counts, for example ``stats.add(queries=100, matches=7)``."""

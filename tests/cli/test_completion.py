@@ -65,7 +65,7 @@ def plain(*names: str) -> set[str]:
         (["-l", "20", ""], plain(*VERBS) | {"file,"}),
         (["--builder", "=", "sa", "in"], plain("index") | {"file,in"}),
         (["-maxm"], plain("-maxmatch")),
-        (["--max"], plain("--maxmatch", "--max-memory", "--max-occurrences")),
+        (["--max"], plain("--maxmatch", "--max-hits", "--max-memory", "--max-occurrences")),
         (["genome.fa", "--sta"], plain("--stats")),
         (["-b", "genome.fa", "in"], {"file,in"}),
         (["genome.fa", "reads.fq", "in"], {"file,in"}),

@@ -12,7 +12,6 @@ import pysam
 import pytest
 from helpers.loops import each
 from helpers.match_cases import MatchCase, Row, match_cases, text_of
-from helpers.plain_sam import plain_sam
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,11 +19,16 @@ from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bam import PIECE_BYTES, BamFormat
 from mummergpu.output.compression import BgzfCompressor
+from mummergpu.output.sam import SamFormat
 from mummergpu.output.sam_options import ReadGroup, SamOptions
 from mummergpu.sequence.codes import Strand
 
 GROUPS = [None, ReadGroup("@RG\tID:lane 1\tSM:x", "lane 1"), ReadGroup("@RG\tID:x", "x" * 300)]
 OPTIONS = st.builds(SamOptions, st.sampled_from(GROUPS), st.sampled_from([None, 1, 2, 5]))
+
+
+def sam_of(case: MatchCase, options: SamOptions) -> bytes:
+    return text_of(SamFormat(case.reference, options, "", "q.fa"), case)
 
 
 def bam_of_htslib(text: bytes, folder: Path) -> bytes:
@@ -50,7 +54,7 @@ def bam_of(case: MatchCase, options: SamOptions, piece_bytes: int, most_rows: in
 def test_records_are_those_of_htslib(
     tmp_path: Path, case: MatchCase, options: SamOptions, piece_bytes: int, most_rows: int
 ) -> None:
-    expected = bam_of_htslib(plain_sam(case, options), tmp_path)
+    expected = bam_of_htslib(sam_of(case, options), tmp_path)
     assert bam_of(case, options, piece_bytes, most_rows) == expected
 
 
@@ -61,7 +65,7 @@ def test_bases_of_every_length_are_packed(length: int, strand: Strand, tmp_path:
     bases = [bytes(made.choices(b"ACGTN", k=size)) for size in (3, length, 2)]
     rows = {strand: [[(0, (0, 0, 1))]] * 3}
     case = MatchCase([(b"r", b"ACGT" * 300)], [(b"q", one) for one in bases], rows)
-    expected = bam_of_htslib(plain_sam(case, SamOptions()), tmp_path)
+    expected = bam_of_htslib(sam_of(case, SamOptions()), tmp_path)
     assert bam_of(case, SamOptions(), PIECE_BYTES, 1000) == expected
 
 
@@ -71,7 +75,7 @@ def test_numbers_of_every_size(tmp_path: Path) -> None:
     rows: list[tuple[int, Row]] = [(0, (n % 60_000, n, 20 + n % 300)) for n in range(69_000)]
     rows.append((0, (1, 0, 69_990)))
     case = MatchCase([(b"r", bases)], [(b"q", bases)], {Strand.FORWARD: [rows]})
-    expected = bam_of_htslib(plain_sam(case, SamOptions()), tmp_path)
+    expected = bam_of_htslib(sam_of(case, SamOptions()), tmp_path)
     assert bam_of(case, SamOptions(), PIECE_BYTES, 1 << 14) == expected
 
 
@@ -95,7 +99,7 @@ def test_bins_at_every_border(tmp_path: Path) -> None:
     query = b"A" * 15_000
     case = MatchCase([(b"r", b"A")], [(b"q", query)], {Strand.FORWARD: [rows]})
     most = (1 << 31) - 1
-    text = plain_sam(case, SamOptions()).replace(b"LN:1\n", b"LN:%d\n" % most)
+    text = sam_of(case, SamOptions()).replace(b"LN:1\n", b"LN:%d\n" % most)
     made = BamFormat(far_reference(case, most), SamOptions(), "", "q.fa")
     assert text_of(made, case) == bam_of_htslib(text, tmp_path)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pysam
-from helpers.match_cases import MatchCase, match_cases
-from helpers.plain_sam import plain_sam
+from helpers.match_cases import MatchCase, match_cases, text_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.output.bam import BamFormat
 from mummergpu.output.cram import CramSink
+from mummergpu.output.sam import SamFormat
 from mummergpu.output.sam_options import ReadGroup, SamOptions
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -63,7 +63,7 @@ def in_cram(text: bytes) -> bytes:
 def test_alignments_are_those_of_sam(tmp_path: Path, case: MatchCase, options: SamOptions) -> None:
     path = tmp_path / "x.cram"
     write_cram(path, case, options)
-    assert sam_of(path) == in_cram(plain_sam(case, options))
+    assert sam_of(path) == in_cram(text_of(SamFormat(case.reference, options, "", "q.fa"), case))
 
 
 def test_bytes_and_times_are_counted(tmp_path: Path) -> None:

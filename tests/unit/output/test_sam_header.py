@@ -9,10 +9,10 @@ import pytest
 from helpers.match_cases import MatchCase
 from helpers.text_cases import named_block, named_reference
 
-from mummergpu import __version__
 from mummergpu.errors import InputError, OptionError
 from mummergpu.output.sam_header import check_queries, sam_header
 from mummergpu.output.sam_options import SamOptions, read_group_of
+from mummergpu.version import __version__
 
 
 def test_records_without_bases_are_left_out() -> None:
