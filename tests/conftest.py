@@ -27,6 +27,9 @@ REQUIRE_BROWSER = "MUMMERGPU_REQUIRE_BROWSER"
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
+REQUIRE_MULTIQC = "MUMMERGPU_REQUIRE_MULTIQC"
+"""Set to 1 where a missing MultiQC must fail the tests that give it files."""
+
 REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
 """Set to 1 where tests that compile the kernels must not be skipped."""
 
@@ -135,6 +138,18 @@ def browser_binary() -> str:
     if path is not None:
         return path
     _do_without("there is no browser (Debian: apt-get install chromium)", REQUIRE_BROWSER)
+
+
+@pytest.fixture(scope="session")
+def multiqc_binary() -> str:
+    """The path of ``multiqc``, which makes one page of the files of many programs.
+
+    Without it the test is skipped, or fails where `REQUIRE_MULTIQC` is set to 1.
+    """
+    path = shutil.which("multiqc")
+    if path is not None:
+        return path
+    _do_without("multiqc is not installed (pip install multiqc)", REQUIRE_MULTIQC)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -38,6 +39,9 @@ OPTIONAL: Final = {
     "scipy": ("scipy.special", "report"),
 }
 """The libraries of single options and commands: the module to import, and the extra for pip."""
+
+if sys.version_info < (3, 14):  # Later versions have zstd of their own.
+    OPTIONAL["zstandard"] = ("zstandard", "zstd")
 
 _LABEL_WIDTH: Final = 16
 

@@ -21,8 +21,8 @@ _VERB_MAY_FOLLOW: Final = f"{PROGRAM}.verb_may_follow"
 MATCH_HELP: Final = """Report every maximal exact match between queries and a reference.
 
 REFERENCE is a FASTA file, or an index of one, made by 'mummergpu index'. Each QUERY is a FASTA,
-FASTQ, SAM, BAM or CRAM file. Files may be compressed with gzip or bgzip; they are recognised by
-their content, not by their names. '-' is standard input.
+FASTQ, SAM, BAM or CRAM file. Files may be compressed with gzip, bgzip, bzip2, xz or zstd; they are
+recognised by their content, not by their names. '-' is standard input.
 
 The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
 reported unless another mode is chosen (mummer's default is -mumreference), the rows of a

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,15 +29,17 @@ from mummergpu.cli.option_rules import (
     text_style,
 )
 from mummergpu.cli.option_types import PROGRAM
+from mummergpu.cli.progress_line import progress_shown
+from mummergpu.cli.run_reports import RunReports
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
-from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.output_file import STANDARD_OUTPUT
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
+    from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.options import MatchOptions
-    from mummergpu.runtime.progress import NullProgress
 
 
 def run_match(**given: Any) -> None:
@@ -45,11 +48,12 @@ def run_match(**given: Any) -> None:
     assert session is not None
     refuse_combinations(given)
     index = index_options(given)
+    reports = RunReports(given)
     refuse_clashing_files(
         [given["reference"], *given["query"]],
         {
             **output_files(given),
-            "--stats": given["stats"],
+            **reports.paths,
             "--dot": given["dot"],
             "--dump-tree": given["dump_tree"],
         },
@@ -60,14 +64,21 @@ def run_match(**given: Any) -> None:
     from mummergpu.runtime.stats import Stats
 
     command = shlex.join([PROGRAM, *session.arguments])
-    options = _match_options(given, index, command)
+    options = _match_options(given, index, command, reports.are_wanted)
     stats = Stats()
-    stats.set(version=__version__, command=command)
+    stats.set(
+        version=__version__,
+        command=command,
+        date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        host=os.uname().nodename,
+        mode=options.search.uniqueness.value,
+    )
     if not given["quiet"]:
         announce_compilation()
     with ExitStack() as stack:
-        report = stack.enter_context(OutputFile(given["stats"])) if given["stats"] else None
-        progress = stack.enter_context(_progress(given["quiet"] or given["no_progress"]))
+        reports.open(stack)
+        hidden = given["quiet"] or given["no_progress"] or _shows_matches(options.outputs)
+        progress = stack.enter_context(progress_shown(hidden, session.verbose))
 
         def notice(text: str) -> None:
             if session.verbose:
@@ -90,11 +101,15 @@ def run_match(**given: Any) -> None:
             )
         for line in stats.summary():
             notice(line)
-        if report:
-            report.write(stats.as_json())
+        reports.write(stats)
 
 
-def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOptions:
+def _shows_matches(outputs: Sequence[OutputTarget]) -> bool:
+    """Return whether the matches go to a terminal, where a line of progress would be among them."""
+    return sys.stdout.isatty() and any(target.path == STANDARD_OUTPUT for target in outputs)
+
+
+def _match_options(given: Given, index: IndexOptions, command: str, summary: bool) -> MatchOptions:
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
@@ -114,16 +129,5 @@ def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOpti
         verify=given["verify"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
+        summary=summary,
     )
-
-
-@contextmanager
-def _progress(hidden: bool) -> Iterator[NullProgress]:
-    from mummergpu.runtime.progress import NullProgress, Progress
-
-    stream = sys.stderr
-    progress = NullProgress(stream) if hidden or not stream.isatty() else Progress(stream)
-    try:
-        yield progress
-    finally:
-        progress.close()

@@ -311,7 +311,15 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--stats"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write counts, bytes, seconds and memory of each stage to FILE, as JSON.",
+            help="Write what was found, counts, bytes, seconds and memory of each stage to FILE, "
+            "as JSON.",
+        ),
+        click.Option(
+            ["--multiqc"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and a plot of the "
+            "lengths of matches to SAMPLE_lengths_mqc.yaml beside it.",
         ),
         _flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
         click.Option(
@@ -330,10 +338,11 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["-v", "--verbose", "verbose"],
             is_flag=True,
             callback=_verbose,
-            help="Write more about the run to standard error.",
+            help="Write more about the run to standard error, and how far it is every 30 seconds "
+            "where that is no terminal.",
         ),
         _flag("-q --quiet quiet", "Write nothing but errors to standard error."),
-        _flag("--no-progress", "Show no progress on a terminal."),
+        _flag("--no-progress", "Show no progress."),
     ],
     "Information": [
         click.Option(

@@ -13,7 +13,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import STANDARD_INPUT, Input, open_binary, reading
-from mummergpu.input.formats import Format
+from mummergpu.input.formats import Compression, Format
 from mummergpu.input.records import Limits, Records
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
@@ -35,8 +35,8 @@ class AlignmentReader:
 
     Notes
     -----
-    htslib needs a regular file and a header. Input from a pipe, or without a header, is therefore
-    first copied to a temporary file without a name.
+    htslib needs a regular file and a header. Input from a pipe, without a header, or compressed by
+    other means than gzip, is therefore first copied to a temporary file without a name.
 
     Raises
     ------
@@ -55,7 +55,10 @@ class AlignmentReader:
         self._limits = limits
         self._source = file.source
         has_positions = file.format is not Format.SAM or file.text.peek().startswith(b"@")
-        self._is_spooled = file.path == STANDARD_INPUT or file.size is None or not has_positions
+        # Of all compressions, htslib surely knows gzip.
+        is_known = file.compression in (None, Compression.GZIP)
+        is_seekable = file.path != STANDARD_INPUT and file.size is not None
+        self._is_spooled = not (is_seekable and has_positions and is_known)
         self._file = _spool(file, has_positions) if self._is_spooled else open_binary(file.path)
         self._alignments: Any = None
         try:

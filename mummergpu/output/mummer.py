@@ -149,8 +149,19 @@ class MummerFormatter(BlockFormat):
             total -= filled
             yield text[:filled]
 
-    def row_format(self) -> RowFormat | None:
-        """Return what a backend must know to make the same text; None if it cannot."""
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
+        """Return what a backend must know to make the same text; None if it cannot.
+
+        Parameters
+        ----------
+        with_columns : bool
+            Whether the matches are also needed as columns.
+
+        Returns
+        -------
+        RowFormat or None
+            The format of the text.
+        """
         if self._style.show_sequences:
             return None
         starts, buckets, bucket_shift, names, name_offsets, _ = self._records
@@ -165,6 +176,7 @@ class MummerFormatter(BlockFormat):
             self._style.show_query_lengths,
             self._pool.piece_bytes,
             lambda size: self._pool.room_for(size)[:size],
+            with_columns,
         )
 
     def take_back(self, piece: Piece) -> None:

@@ -51,7 +51,7 @@ class MatchSink(ABC, Generic[Prepared]):
         """Release what the sink holds, at the end and after a failure."""
         return None
 
-    def row_format(self) -> RowFormat | None:
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
         """Return the format of text that a backend may make in place of columns, None for none."""
         return None
 
@@ -111,9 +111,9 @@ class ByteSink(MatchSink[Iterator[Piece]]):
         if self._compressor is not None:
             self._write([self._compressor.end()])
 
-    def row_format(self) -> RowFormat | None:
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
         """Return the format of text that a backend may make in place of columns."""
-        return self._format.row_format()
+        return self._format.row_format(with_columns)
 
     def prepare_text(self, text: BlockText) -> Iterator[Piece]:
         """Return text that a backend has made, compressed if the file is (`MatchSink`)."""

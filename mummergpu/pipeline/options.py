@@ -45,6 +45,8 @@ class MatchOptions:
         Whether a query file without a record is an error.
     command : str
         The command line, for formats that keep it; empty if there is none.
+    summary : bool
+        Whether to count what the matches cover, how long they are, and which queries have one.
     """
 
     reference_path: str
@@ -62,6 +64,7 @@ class MatchOptions:
     any_letters: bool = False
     no_empty: bool = False
     command: str = field(default="", compare=False)
+    summary: bool = False
 
 
 @dataclass(frozen=True)
