@@ -47,6 +47,10 @@ class MatchSink(ABC, Generic[Prepared]):
     def finish(self) -> None:
         """Write what follows the matches of the last block; the thread that writes calls this."""
 
+    def close(self) -> None:
+        """Release what the sink holds, at the end and after a failure."""
+        return None
+
     def row_format(self, with_columns: bool = False) -> RowFormat | None:
         """Return the format of text that a backend may make in place of columns, None for none."""
         return None
@@ -163,3 +167,8 @@ class SeveralSinks(MatchSink[list[Any]]):
         """Let each sink finish."""
         for sink in self._sinks:
             sink.finish()
+
+    def close(self) -> None:
+        """Close each sink."""
+        for sink in self._sinks:
+            sink.close()
