@@ -5,7 +5,6 @@ MUMmer's options may be written with one dash or two, before or after the files.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,6 +14,7 @@ from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.session import Session
 from mummergpu.index.tree.policy import LETTERS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
+from mummergpu.runtime.processors import processor_count
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -209,7 +209,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["-t", "--threads"],
             callback=_integer,
             metavar="N",
-            default=lambda: str(len(os.sched_getaffinity(0))),
+            default=lambda: str(processor_count()),
             help="Number of threads; -qthreads N, as in MUMmer 4, is the same.  "
             "[default: all cores]",
         ),

@@ -168,7 +168,7 @@ def parse_piece(
     last = min(size, begin + PIECE_BYTES + LONGEST_HEADER)
     text = buffers.text
     text[last - first : last - first + 2 + STEP] = _LINE_FEED
-    if os.preadv(file_number, [text[: last - first].data], first) < last - first:
+    if _read_into(text[: last - first], file_number, first) < last - first:
         raise UnusualTextError
     at, mode = _begin_of_piece(text, begin - first)
     end = min(size, begin + PIECE_BYTES) - first
@@ -224,6 +224,16 @@ def parse_piece(
         names[:name_bytes],
         name_offsets[own:records],
     )
+
+
+def _read_into(text: Text, file_number: int, first: int) -> int:
+    """Read a part of a file; return the number of bytes."""
+    if hasattr(os, "preadv"):
+        return os.preadv(file_number, [text.data], first)
+    # macOS has this call since version 11 only.
+    piece = os.pread(file_number, text.size, first)
+    text[: len(piece)] = np.frombuffer(piece, dtype=np.uint8)
+    return len(piece)
 
 
 def _begin_of_piece(text: Text, begin: int) -> tuple[int, int]:
