@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -93,6 +90,8 @@ def _generic_targets() -> tuple[GenericTarget, ...]:
 
 def _fill(context: click.Context, name: str, quiet: bool) -> None:
     """Run all commands of a warm-up in this process, which compiles for one kind of processor."""
+    import tempfile
+
     from mummergpu.cli.warmup_commands import run_all
     from mummergpu.runtime.code_target import compile_for
 
@@ -123,6 +122,9 @@ def _fill(context: click.Context, name: str, quiet: bool) -> None:
 
 def _fill_in_child(context: click.Context, name: str, quiet: bool) -> None:
     """Do the same in a process of its own."""
+    import json
+    import subprocess
+
     words = ["warmup", "--cpu", name, *(["-q"] if quiet else [])]
     command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), *words]
     done = subprocess.run(command, check=False)
