@@ -10,7 +10,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.kmer_order import order_long_lists
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page, query_step_of
+from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,
@@ -104,6 +104,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         self._costs = costs
         self.scratch_bytes = scratch_bytes
         self.most_occurrences = most_occurrences
+        self.query_step = sampling.query_step(search_length, job.looks_up_all)
 
     @classmethod
     def plan(
@@ -140,42 +141,24 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         page_size = min(options.page_size or bases, MAXIMUM_TABLE_BASES)
         room = max(0, budget.host - reference.padded_codes.nbytes)
         most_scratch = most_scratch_bytes(min(page_size, most_positions))
-        scratch = min(max(room // 4, LEAST_SCRATCH_BYTES), most_scratch)
-        most = max(0, room - scratch)
+        scratch_bytes = min(max(room // 4, LEAST_SCRATCH_BYTES), most_scratch)
+        most_bytes = max(0, room - scratch_bytes)
         if budget.device is not None:
-            most = min(most, budget.device)
-
-        costs = PROCESSOR_COSTS
-        if budget.device is not None:
-            costs = DEVICE_COSTS
-
-        job = KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases)
-
-        most_occurrences = options.most_occurrences
-
-        def choose(page_bases: int) -> KmerSampling:
-            if most_occurrences is not None and options.sampling is None:
-                return sampling_to_count(most_positions, minimum_length)
-            positions = min(page_bases, most_positions)
-            slowdown = SMALL_INDEX_SLOWDOWN if options.purpose == "memory" else SMALLER_IF_WITHIN
-            return options.sampling or choose_sampling(
-                replace(job, bases=positions),
-                min(most, most_table_bytes(positions)),
-                costs,
-                slowdown,
-            )
-
-        # How often a k-mer occurs in a page must not depend on the memory.
-        if options.page_size is None and most_occurrences is None:
-            while page_size > LEAST_PAGE_BASES:
-                positions = min(page_size, most_positions)
-                if choose(page_size).table_bytes(positions) <= most:
-                    break
-                page_size = -(-page_size // 2)
-        sampling = choose(min(page_size, bases))
-        pages = plan_pages(bases, page_size, 0)
+            most_bytes = min(most_bytes, budget.device)
+        costs = _costs_within(budget)
+        job = replace(
+            KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases),
+            looks_up_all=options.most_occurrences is not None,
+        )
+        if options.most_occurrences is None:
+            page_size, sampling = _choose_tables(options, job, costs, page_size, most_bytes)
+        else:
+            # How often a k-mer occurs in a page must not depend on the memory.
+            sampling = options.sampling or sampling_to_count(most_positions, minimum_length)
         groups = groups_within(
-            pages, most, lambda page: _table_bytes(page, most_positions, sampling)
+            plan_pages(bases, page_size, 0),
+            most_bytes,
+            lambda page: _table_bytes(page, most_positions, sampling),
         )
         return cls(
             reference,
@@ -185,8 +168,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             sampling,
             job,
             costs,
-            scratch,
-            most_occurrences=most_occurrences,
+            scratch_bytes,
+            most_occurrences=options.most_occurrences,
         )
 
     @classmethod
@@ -237,8 +220,14 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             header.page_size,
             minimum_length,
             sampling,
-            KmerJob(header.bases, minimum_length, query_bases, is_kept=True),
-            PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS,
+            KmerJob(
+                header.bases,
+                minimum_length,
+                query_bases,
+                is_kept=True,
+                looks_up_all=most_occurrences is not None,
+            ),
+            _costs_within(budget),
             0,
             file,
             most_occurrences,
@@ -267,7 +256,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         """Return the facts that the report gives about the index."""
         expected = self.expected_cost()
         return asdict(self.sampling) | {
-            "query_step": self._query_step,
+            "query_step": self.query_step,
             "max_occurrences": self.most_occurrences,
             "expected_query_bases": self._job.query_bases,
             "expected_table_seconds": expected.table,
@@ -279,12 +268,8 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         sampling = self.sampling
         return (
             f"k-mer search of {sampling.kmer_length}-mers at every {sampling.reference_step} bases "
-            f"of the reference and every {self._query_step} of a query"
+            f"of the reference and every {self.query_step} of a query"
         )
-
-    @property
-    def _query_step(self) -> int:
-        return query_step_of(self.sampling, self.search_length, self.most_occurrences)
 
     def expected_cost(self) -> KmerCost:
         """Return what the model expects the tables and the search to cost."""
@@ -295,7 +280,9 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         if self.file is None:
             return None
         job = self._job
-        best = choose_sampling(job, most_table_bytes(job.bases), self._costs)
+        # An index file is made for searches that skip no k-mers.
+        all_found = replace(job, looks_up_all=False)
+        best = choose_sampling(all_found, most_table_bytes(job.bases), self._costs)
         expected, possible = self.expected_cost(), expected_cost(job, best, self._costs)
         slowdown = expected.seconds / possible.seconds
         if slowdown < WORTH_A_WARNING or expected.seconds - possible.seconds < SECONDS_OF_WARNING:
@@ -339,6 +326,33 @@ class KmerIndex(ReferenceIndex[KmerPage]):
             )
         work.stats.add_bytes(tables=loaded.table.byte_count)
         return loaded
+
+
+def _costs_within(budget: MemoryBudget) -> KmerCosts:
+    """Return what the steps cost where the tables are searched: on a device if there is one."""
+    return PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS
+
+
+def _choose_tables(
+    options: KmerOptions, job: KmerJob, costs: KmerCosts, page_size: int, most_bytes: int
+) -> tuple[int, KmerSampling]:
+    """Return the bases of a page, and the k-mers that its table lists.
+
+    Unless the user asks for a page size, pages are made smaller until a table fits the memory.
+    """
+    slowdown = SMALL_INDEX_SLOWDOWN if options.purpose == "memory" else SMALLER_IF_WITHIN
+    while True:
+        positions = min(page_size, job.bases)
+        sampling = options.sampling or choose_sampling(
+            replace(job, bases=positions),
+            min(most_bytes, most_table_bytes(positions)),
+            costs,
+            slowdown,
+        )
+        fits = sampling.table_bytes(positions) <= most_bytes
+        if fits or options.page_size is not None or page_size <= LEAST_PAGE_BASES:
+            return page_size, sampling
+        page_size = -(-page_size // 2)
 
 
 def _table_bytes(page: Page, most_positions: int, sampling: KmerSampling) -> int:

@@ -43,35 +43,18 @@ class KmerPage:
         """The codes of the whole reference, without the margins."""
         return self.padded_reference[MARGIN:-MARGIN]
 
+    @property
+    def looks_up_all(self) -> bool:
+        """Whether a search looks up all k-mers of a query: where it skips frequent ones."""
+        return self.most_occurrences is not None
+
     def query_step(self, minimum_length: int) -> int:
-        """Return the bases from one k-mer that is looked up to the next (`query_step_of`)."""
-        return query_step_of(self.table.sampling, minimum_length, self.most_occurrences)
+        """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""
+        return self.table.sampling.query_step(minimum_length, self.looks_up_all)
 
     def period(self, minimum_length: int) -> int:
-        """Return the bases from one pair of a match to the next, at this query step."""
-        return self.table.sampling.reference_step * self.query_step(minimum_length)
-
-
-def query_step_of(sampling: KmerSampling, minimum_length: int, most_occurrences: int | None) -> int:
-    """Return the bases from one k-mer of a query that is looked up to the next.
-
-    Parameters
-    ----------
-    sampling : KmerSampling
-        Which k-mers the table lists.
-    minimum_length : int
-        The minimum length of a MEM in bases.
-    most_occurrences : int or None
-        A search skips k-mers that are listed more often; None for none.
-
-    Returns
-    -------
-    int
-        The largest step with which every MEM contains a pair. If frequent k-mers are skipped, one
-        base: which MEMs are found then depends on their first listed k-mer alone, and not on where
-        a query or a block of queries begins.
-    """
-    return sampling.query_step(minimum_length) if most_occurrences is None else 1
+        """Return the bases from one pair of a match to the next (`KmerSampling`)."""
+        return self.table.sampling.period(minimum_length, self.looks_up_all)
 
 
 def build_kmer_page(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, expm1
+from math import ceil, expm1, inf
 from typing import Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -157,12 +157,15 @@ class KmerJob:
         The bases of all queries, on all strands that are searched.
     is_kept : bool
         Whether the table is in a file; else it is built for this work alone.
+    looks_up_all : bool
+        Whether all k-mers of the queries are looked up (`KmerSampling.query_step`).
     """
 
     bases: int
     minimum_length: int
     query_bases: int
     is_kept: bool = False
+    looks_up_all: bool = False
 
     @classmethod
     def of_purpose(
@@ -233,29 +236,58 @@ def expected_cost(
         The times. They are proportional to the counts of the steps, so they hold for several
         threads if these share the steps evenly.
     """
-    positions = job.bases / sampling.reference_step
-    kmers = float(4**sampling.kmer_length)
-    if job.is_kept:
-        table = 4 * (positions + kmers) * costs.load_byte
-    else:
-        passes = ceil(ENTRY_BYTES * positions / most_scratch_bytes(job.bases))
-        position = costs.position + (passes - 1) * costs.passed_position
-        table = positions * position + kmers * costs.offset
-    cache = costs.cache_bytes
-    lookup = _memory_cost(4 * kmers, cache, costs.cached_lookup, costs.lookup)
-    candidate = _memory_cost(job.bases, cache, costs.cached_candidate, costs.candidate)
-    candidates = positions / kmers
-    step, period = sampling.query_step(job.minimum_length), sampling.period(job.minimum_length)
-    sample = lookup + costs.first_candidate * -expm1(-candidates) + candidates * candidate
-    # Most bases of most queries lie in a match, and a match has a pair in every period.
-    pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
-    search = costs.query_base + sample / step + pair / period
-    # A base of a query begins so many matches by chance.
-    matches = job.bases * 4.0 ** -min(job.minimum_length, LONGEST_EXTENSION)
-    search += matches * costs.sorted_match * (period > 1)
-    search += matches * costs.resorted_match * (sampling.reference_step > 1)
-    search *= job.query_bases
-    return KmerCost(table * 1e-9, search * 1e-9)
+    return _CostsOfLength(job, sampling.kmer_length, costs).of(sampling)
+
+
+class _CostsOfLength:
+    """What a job is expected to cost with each table of k-mers of one length."""
+
+    def __init__(self, job: KmerJob, kmer_length: int, costs: KmerCosts) -> None:
+        self._job = job
+        self._costs = costs
+        self.kmer_length = kmer_length
+        self._kmers = kmers = float(4**kmer_length)
+        self._scratch_bytes = most_scratch_bytes(job.bases)
+        cache = costs.cache_bytes
+        self._lookup = _memory_cost(4 * kmers, cache, costs.cached_lookup, costs.lookup)
+        self._candidate = _memory_cost(job.bases, cache, costs.cached_candidate, costs.candidate)
+        # A base of a query begins so many matches by chance.
+        matches = job.bases * 4.0 ** -min(job.minimum_length, LONGEST_EXTENSION)
+        self._sorting = matches * costs.sorted_match
+        self._resorting = matches * costs.resorted_match
+
+    def of(self, sampling: KmerSampling) -> KmerCost:
+        """Return what the job is expected to cost with one of these tables (`expected_cost`)."""
+        job, costs, kmers = self._job, self._costs, self._kmers
+        step = sampling.query_step(job.minimum_length, job.looks_up_all)
+        period = sampling.reference_step * step
+        positions = job.bases / sampling.reference_step
+        if job.is_kept:
+            table = 4 * (positions + kmers) * costs.load_byte
+        else:
+            passes = ceil(ENTRY_BYTES * positions / self._scratch_bytes)
+            position = costs.position + (passes - 1) * costs.passed_position
+            table = positions * position + kmers * costs.offset
+        candidates = positions / kmers
+        sample = self._lookup + costs.first_candidate * -expm1(-candidates)
+        sample += candidates * self._candidate
+        # Most bases of most queries lie in a match, and a match has a pair in every period.
+        pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
+        search = costs.query_base + sample / step + pair / period
+        if period > 1:
+            search += self._sorting
+        if sampling.reference_step > 1:
+            search += self._resorting
+        return KmerCost(table * 1e-9, search * job.query_bases * 1e-9)
+
+    def least_seconds(self) -> float:
+        """Return a time that the job takes at least, whatever the reference step is."""
+        job, costs, kmers = self._job, self._costs, self._kmers
+        table = kmers * (4 * costs.load_byte if job.is_kept else costs.offset)
+        # The longest period gives the fewest candidates for each base of a query.
+        longest_period = job.minimum_length - self.kmer_length + 1
+        search = costs.query_base + job.bases / kmers * self._candidate / longest_period
+        return (table + search * job.query_bases) * 1e-9
 
 
 def choose_sampling(
@@ -284,19 +316,25 @@ def choose_sampling(
     KmerSampling
         The smallest table among those that are good enough.
     """
-    sizes = {
-        sampling: sampling.table_bytes(job.bases)
-        for sampling in _possible_samplings(job.minimum_length)
-    }
-    all_seconds = {sampling: expected_cost(job, sampling, costs).seconds for sampling in sizes}
-    worst = SLOWDOWN_FOR_MEMORY * min(all_seconds.values())
-    most_bytes = max(
-        most_bytes, min(sizes[one] for one, cost in all_seconds.items() if cost <= worst)
-    )
-    seconds = {one: cost for one, cost in all_seconds.items() if sizes[one] <= most_bytes}
-    bound = slowdown * min(seconds.values())
-    good = [sampling for sampling, cost in seconds.items() if cost <= bound]
-    return min(good, key=lambda sampling: sizes[sampling])
+    lengths = range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
+    models = [_CostsOfLength(job, length, costs) for length in lengths]
+    tables: list[tuple[KmerSampling, int, float]] = []
+    least = inf
+    for model in sorted(models, key=_CostsOfLength.least_seconds):
+        # However short memory is, a table that costs more than this is not chosen.
+        if model.least_seconds() > slowdown * SLOWDOWN_FOR_MEMORY * least:
+            break
+        for sampling in _possible_samplings(job.minimum_length, model.kmer_length):
+            seconds = model.of(sampling).seconds
+            least = min(least, seconds)
+            tables.append((sampling, sampling.table_bytes(job.bases), seconds))
+    worst = SLOWDOWN_FOR_MEMORY * least
+    most_bytes = max(most_bytes, min(size for _, size, seconds in tables if seconds <= worst))
+    fitting = [table for table in tables if table[1] <= most_bytes]
+    bound = slowdown * min(seconds for _, _, seconds in fitting)
+    good = [(size, sampling) for sampling, size, seconds in fitting if seconds <= bound]
+    # Of two tables of one size, that of shorter k-mers.
+    return min(good, key=lambda table: (table[0], table[1].kmer_length))[1]
 
 
 def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:
@@ -344,9 +382,8 @@ def _memory_cost(size: float, cache_bytes: int, cached: float, uncached: float) 
     return in_cache * cached + (1 - in_cache) * uncached
 
 
-def _possible_samplings(minimum_length: int) -> Iterator[KmerSampling]:
-    """Yield the tables with which all matches of a length can be found."""
-    for kmer_length in range(1, min(minimum_length, MAXIMUM_KMER_LENGTH) + 1):
-        most = min(minimum_length - kmer_length + 1, MAXIMUM_REFERENCE_STEP)
-        for reference_step in range(1, most + 1):
-            yield KmerSampling(kmer_length, reference_step)
+def _possible_samplings(minimum_length: int, kmer_length: int) -> Iterator[KmerSampling]:
+    """Yield the tables of k-mers of a length with which all matches can be found."""
+    most = min(minimum_length - kmer_length + 1, MAXIMUM_REFERENCE_STEP)
+    for reference_step in range(1, most + 1):
+        yield KmerSampling(kmer_length, reference_step)

@@ -38,39 +38,47 @@ class KmerSampling:
         """The length, in bases, of the shortest matches that contain a listed k-mer for sure."""
         return self.kmer_length + self.reference_step - 1
 
-    def query_step(self, minimum_length: int) -> int:
-        """Return the bases from one k-mer that is looked up to the next.
+    def query_step(self, minimum_length: int, looks_up_all: bool = False) -> int:
+        """Return the bases from one k-mer of a query that is looked up to the next.
 
         Parameters
         ----------
         minimum_length : int
             The minimum length of a MEM in bases, at least `shortest_match`.
+        looks_up_all : bool
+            Whether to look up all k-mers of a query. A search that skips frequent k-mers does:
+            which MEMs it finds then depends on their first listed k-mer alone, and not on where a
+            query or a block of queries begins.
 
         Returns
         -------
         int
-            The largest step with which every MEM contains a pair.
+            The largest step with which every MEM contains a pair, or one base.
         """
+        if looks_up_all:
+            return 1
         longest_period = min(minimum_length - self.kmer_length + 1, MAXIMUM_PERIOD)
         step = longest_period // self.reference_step
         while gcd(step, self.reference_step) > 1:
             step -= 1
         return step
 
-    def period(self, minimum_length: int) -> int:
+    def period(self, minimum_length: int, looks_up_all: bool = False) -> int:
         """Return the bases from one pair of a match to the next.
 
         Parameters
         ----------
         minimum_length : int
             The minimum length of a MEM in bases, at least `shortest_match`.
+        looks_up_all : bool
+            Whether to look up all k-mers of a query (`query_step`).
 
         Returns
         -------
         int
             The product of both steps.
         """
-        return self.reference_step * self.query_step(minimum_length)
+        return self.reference_step * self.query_step(minimum_length, looks_up_all)
 
     def table_bytes(self, bases: int) -> int:
         """Return the most bytes that the table of a part of the reference takes.

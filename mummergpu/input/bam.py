@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError
+from mummergpu.input.block_arrays import lengthen
 from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import Input, reading
-from mummergpu.input.records import Limits, Records, lengthen
+from mummergpu.input.records import Limits, Records
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 

@@ -9,7 +9,6 @@ that errors do not depend on how a file is cut.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -18,10 +17,11 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input import parser_state
+from mummergpu.input.block_arrays import lengthen
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.parser_state import Offsets
-from mummergpu.input.records import UNLIMITED, Records, lengthen
+from mummergpu.input.records import UNLIMITED, Records
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -112,11 +112,8 @@ def read_fasta_in_parallel(
         joined.append(parsed[0])
         buffers.put(parsed[1])
 
-    def pieces() -> Iterator[int]:
-        yield from range(0, size, PIECE_BYTES)
-
     try:
-        ordered_map(executor, window, pieces(), parse, append)
+        ordered_map(executor, window, range(0, size, PIECE_BYTES), parse, append)
         return joined.finish()
     except UnusualTextError:
         return None

@@ -27,6 +27,7 @@ from mummergpu.input.files import (
     reading,
 )
 from mummergpu.input.formats import Format
+from mummergpu.input.parallel_fastq import ParallelFastqReader, is_worth_pieces
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.records import CHUNK_SIZE, Limits, RecordReader, Records
 from mummergpu.sequence.codes import MARGIN, CodeArray
@@ -121,7 +122,8 @@ class QueryReader:
 
     The reader is a context manager and an iterator over `QueryBlock`. A block ends with the
     query that brings it to `block_size` bases, or at the end of a file; no query is split.
-    Millions of empty queries, or very long names, also end a block.
+    Millions of empty queries, or very long names, also end a block. A large FASTQ file that
+    threads read has blocks of about `block_size` bases.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ class QueryReader:
     Notes
     -----
     The reader needs memory for one block, and for the part of the longest query that exceeds a
-    block.
+    block; with threads, for some blocks more (see `ParallelFastqReader`).
     """
 
     def __init__(
@@ -231,11 +233,16 @@ class QueryReader:
             finally:
                 reader.close()
 
-    def _reader_of(self, file: Input) -> RecordReader | AlignmentReader | BamReader:
+    def _reader_of(
+        self, file: Input
+    ) -> RecordReader | ParallelFastqReader | AlignmentReader | BamReader:
         if file.format is Format.BAM:
             return BamReader(file, self._limits)
         if file.format.is_alignment:
             return AlignmentReader(file, self._limits)
+        if self._threads is not None and is_worth_pieces(file, self._threads):
+            any_letters, chunk_size = self._rules.any_letters, self._chunk_size
+            return ParallelFastqReader(file, self._limits, any_letters, chunk_size, self._threads)
         return RecordReader(
             file,
             file.format is Format.FASTQ,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input import parser_state
+from mummergpu.input.block_arrays import BlockArrays
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.fastq import parse_fastq
+from mummergpu.input.file_part import FilePart
 from mummergpu.input.files import Input
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -73,8 +76,8 @@ class RecordReader:
 
     Parameters
     ----------
-    file : Input
-        The open file; the caller closes it.
+    file : Input or FilePart
+        The open file, or a part of it; the caller closes it.
     is_fastq : bool
         Whether the file is FASTQ rather than FASTA.
     limits : Limits
@@ -87,20 +90,21 @@ class RecordReader:
         Accept records whose letters are mostly not DNA or RNA.
     chunk_size : int, default CHUNK_SIZE
         The number of bytes of text parsed at once, at least 2.
+    new_arrays : callable, optional
+        Returns the arrays of a block; otherwise they are allocated.
     """
 
     def __init__(
         self,
-        file: Input,
+        file: Input | FilePart,
         is_fastq: bool,
         limits: Limits,
         gap: bool = False,
         expected_bases: int = 0,
         any_letters: bool = False,
         chunk_size: int = CHUNK_SIZE,
+        new_arrays: Callable[[], BlockArrays] | None = None,
     ) -> None:
-        self._file = file
-        self._path = file.path
         self._is_fastq = is_fastq
         self._limits = limits
         self._gap = int(gap)
@@ -108,11 +112,10 @@ class RecordReader:
         self._chunk_size = chunk_size
         self._text: Text = np.empty(chunk_size + 1 + STEP, dtype=np.uint8)
         self._text[:] = ord("\n")
-        self._at = self._end = 0
-        self._at_end_of_file = False
-        self._allocate()
+        self._new_arrays = new_arrays
+        self._arrays = BlockArrays(0, 0, 0)
         self._state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
-        self._state[parser_state.LINE] = 1
+        self.begin_file(file)
         self._state[parser_state.GAP] = self._gap
         self._state[parser_state.ANY_LETTERS] = int(any_letters)
         self._state[parser_state.BASE_LIMIT] = limits.bases
@@ -124,9 +127,37 @@ class RecordReader:
         """The number of bytes read from the file, counted before decompression."""
         return self._file.source.bytes_read
 
+    @property
+    def line(self) -> int:
+        """The line on which the text goes on, counted from 1."""
+        return int(self._state[parser_state.LINE])
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all text has been read and parsed; it is not known before a block is read."""
+        return self._at_end_of_file and self._at == self._end
+
+    def begin_file(self, file: Input | FilePart, line: int = 1) -> None:
+        """Read another file next, from its beginning.
+
+        Parameters
+        ----------
+        file : Input or FilePart
+            The open file, or a part of it that begins with a record; the caller closes it.
+        line : int, default 1
+            The number of its first line, for errors.
+        """
+        self._file = file
+        self._path = file.path
+        self._at = self._end = 0
+        self._at_end_of_file = False
+        self._state[parser_state.MODE] = parser_state.LINE_START
+        self._state[parser_state.LINE] = line
+        self._state[parser_state.STARTED] = self._state[parser_state.FOREIGN] = 0
+
     def close(self) -> None:
         """Release the arrays of the last block."""
-        del self._padded, self._codes, self._offsets, self._names, self._name_offsets
+        self._arrays = BlockArrays(0, 0, 0)
 
     def next_block(self) -> Records | None:
         """Return the records of the next block, None after the last.
@@ -143,34 +174,27 @@ class RecordReader:
         """
         state = self._state
         state[parser_state.RECORDS] = state[parser_state.BASES] = state[parser_state.NAME_BYTES] = 0
-        self._allocate()
+        self._arrays = self._allocate() if self._new_arrays is None else self._new_arrays()
         while self._parse() != parser_state.FULL and not self._at_end_of_file:
             self._refill()
         if state[parser_state.RECORDS] == 0:
             return None
         return self._finish()
 
-    def _allocate(self) -> None:
+    def _allocate(self) -> BlockArrays:
         room = min(self._limits.bases, 16 * self._chunk_size) + self._chunk_size + 2 * STEP
-        bases = max(room, self._expected_bases)
-        self._padded: CodeArray = np.empty(bases + 2 * MARGIN, dtype=np.uint8)
-        self._codes = self._padded[MARGIN:]
-        self._names: Text = np.empty(room, dtype=np.uint8)
-        records = min(self._limits.records, self._chunk_size) + 1
-        self._offsets = np.empty(records, dtype=np.int64)
-        self._name_offsets = np.empty(records, dtype=np.int64)
+        records = min(self._limits.records, self._chunk_size)
+        return BlockArrays(max(room, self._expected_bases), records, room)
 
     def _make_room(self, text_bytes: int) -> None:
         """Make the arrays long enough for any content of `text_bytes` bytes of text."""
         state = self._state
-        bases = int(state[parser_state.BASES]) + text_bytes
-        lengthen(self._padded, MARGIN + bases + max(STEP, MARGIN))
-        self._codes = self._padded[MARGIN:]
-        lengthen(self._names, int(state[parser_state.NAME_BYTES]) + text_bytes + STEP)
         records = int(state[parser_state.RECORDS]) + text_bytes // 2 + 1
-        records = min(records, self._limits.records) + 1
-        lengthen(self._offsets, records)
-        lengthen(self._name_offsets, records)
+        self._arrays.make_room(
+            int(state[parser_state.BASES]) + text_bytes,
+            min(records, self._limits.records),
+            int(state[parser_state.NAME_BYTES]) + text_bytes,
+        )
 
     def _parse(self) -> int:
         """Parse the text in the buffer; return the status of the parser."""
@@ -178,16 +202,17 @@ class RecordReader:
         state[parser_state.STATUS] = parser_state.GOING
         if self._at < self._end:
             self._make_room(self._end - self._at)
+            arrays = self._arrays
             parse = parse_fastq if self._is_fastq else parse_fasta
             self._at = parse(
                 self._text,
                 self._at,
                 self._end,
                 state,
-                self._codes,
-                self._offsets,
-                self._names,
-                self._name_offsets,
+                arrays.codes,
+                arrays.offsets,
+                arrays.names,
+                arrays.name_offsets,
             )
         status = int(state[parser_state.STATUS])
         if status > parser_state.FULL:
@@ -213,19 +238,20 @@ class RecordReader:
                 text[self._end] = ord("\n")
 
     def _finish(self) -> Records:
-        state = self._state
+        state, arrays = self._state, self._arrays
         records, bases = int(state[parser_state.RECORDS]), int(state[parser_state.BASES])
-        self._offsets[records] = bases + self._gap
-        self._name_offsets[records] = state[parser_state.NAME_BYTES]
+        name_bytes = int(state[parser_state.NAME_BYTES])
+        arrays.offsets[records] = bases + self._gap
+        arrays.name_offsets[records] = name_bytes
         if bases > 16 * self._chunk_size:  # The array may be far too long.
-            self._padded.resize(bases + 2 * MARGIN, refcheck=False)
-        padded = self._padded[: bases + 2 * MARGIN]
+            arrays.give_back(bases)
+        padded = arrays.padded[: bases + 2 * MARGIN]
         padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
         return Records(
             padded[MARGIN:-MARGIN],
-            self._offsets[: records + 1],
-            self._names[: int(state[parser_state.NAME_BYTES])],
-            self._name_offsets[: records + 1],
+            arrays.offsets[: records + 1],
+            arrays.names[:name_bytes],
+            arrays.name_offsets[: records + 1],
             padded,
         )
 
@@ -256,8 +282,9 @@ class RecordReader:
     def _bases_of_record(self) -> int:
         """Return how many bases the last record has so far, gap symbols included."""
         state = self._state
-        records = state[parser_state.RECORDS]
-        return int(state[parser_state.BASES] - self._offsets[records - 1]) if records > 0 else 0
+        records = int(state[parser_state.RECORDS])
+        begin = int(self._arrays.offsets[records - 1]) if records > 0 else 0
+        return int(state[parser_state.BASES]) - begin
 
     def _letters_of_record(self) -> int:
         """Return how many letters the last record has so far."""
@@ -298,11 +325,9 @@ class RecordReader:
         records = int(self._state[parser_state.RECORDS])
         name = None
         if records > 0:
-            begin, end = (
-                int(self._name_offsets[records - 1]),
-                int(self._state[parser_state.NAME_BYTES]),
-            )
-            name = printable(self._names[begin:end].tobytes())
+            begin = int(self._arrays.name_offsets[records - 1])
+            end = int(self._state[parser_state.NAME_BYTES])
+            name = printable(self._arrays.names[begin:end].tobytes())
         return InputError(message, self._path, int(self._state[parser_state.LINE]), name)
 
 
@@ -318,22 +343,6 @@ _FAULTS: Final = {
     parser_state.OTHER_NAME: "the line with '+' repeats another name",
     parser_state.BAD_QUALITY: "{character} is not a quality character",
 }
-
-
-def lengthen(array: npt.NDArray[np.uint8] | npt.NDArray[np.int64], size: int) -> None:
-    """Lengthen an array, to which there is no other reference, to at least `size` items.
-
-    The C library moves the memory pages of a large array instead of copying them.
-
-    Parameters
-    ----------
-    array : ndarray, dtype=uint8 or int64, shape=(n_items,)
-        The array, changed in place. It becomes half as long again at least, or keeps its length.
-    size : int
-        How many items it must have.
-    """
-    if array.size < size:
-        array.resize(max(size, array.size + array.size // 2), refcheck=False)
 
 
 def _describe(byte: int) -> str:

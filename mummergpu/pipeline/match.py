@@ -80,9 +80,11 @@ def run(
         ExitStack() as stack,
     ):
         executor = ThreadPoolExecutor(threads, thread_name_prefix="match")
-        backend_name = choose_backend(options, is_index(options.reference_path))
+        has_index = is_index(options.reference_path)
+        query_bases = _estimate_searched_bases(options)
+        backend_name = choose_backend(options, has_index, query_bases)
         if backend_name != device.backend:
-            notice("the processor will be done before a GPU could start: backend cpu")
+            notice("too little work for a GPU to be faster than the processor: backend cpu")
             device = replace(device, backend=backend_name)
         # Opening a device takes as long as reading a reference, so both happen at the same time.
         opening = executor.submit(open_backend, kind, device, stats, notice)
@@ -97,13 +99,14 @@ def run(
             QueryStream(options.query_paths, block_size, stats, progress.reads, rules, reading)
         )
         with stats.stage("ref_from_disk"):
-            source = _open_source(options, executor, reading)
+            source = _open_source(options, has_index, executor, reading)
         reference = source.reference if isinstance(source, IndexFile) else source
         tree_files = _open_tree_files(options, reference, stack)
         backend = opening.result()
-        bases = estimate_query_bases(options.query_paths)
-        query_bases = len(search.strands) * (UNKNOWN_QUERY_BASES if bases is None else bases)
-        index = plan_index(source, options.index, threads, backend.page_memory, query_bases)
+        if query_bases is None:
+            query_bases = len(search.strands) * UNKNOWN_QUERY_BASES
+        device_memory = backend.memory_for_pages(reference.codes.size)
+        index = plan_index(source, options.index, threads, device_memory, query_bases)
         describe_plan(index, search.minimum_length, threads, backend.name, stats, notice)
         if warning := index.slow_search_warning():
             warn(warning)
@@ -197,12 +200,18 @@ def _close(opening: Future[Backend[Any]]) -> None:
         opening.result().close()
 
 
+def _estimate_searched_bases(options: MatchOptions) -> int | None:
+    """Return about how many bases the queries have on all strands; None if that is unknown."""
+    bases = estimate_query_bases(options.query_paths)
+    return None if bases is None else len(options.search.strands) * bases
+
+
 def _open_source(
-    options: MatchOptions, executor: ThreadPoolExecutor, reading: ReadingThreads
+    options: MatchOptions, has_index: bool, executor: ThreadPoolExecutor, reading: ReadingThreads
 ) -> Reference | IndexFile:
     """Read the reference or open its index file; verify the index file if the user asks for it."""
     path = options.reference_path
-    index = IndexFile(path) if is_index(path) else None
+    index = IndexFile(path) if has_index else None
     if options.verify:
         verify_for_run(index, path, executor.map)
     if index is not None:

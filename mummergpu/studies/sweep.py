@@ -204,7 +204,8 @@ class _Sweeping:
 
 def _plan(data: DataSet, options: SweepOptions, searcher: StudySearcher) -> TreeIndex:
     """Divide the reference into pages, which must fit in memory together."""
-    budget = MemoryBudget.of(None, searcher.backend.page_memory)
+    device_memory = searcher.backend.memory_for_pages(data.reference.codes.size)
+    budget = MemoryBudget.of(None, device_memory)
     index = TreeIndex.plan(
         data.reference, options.trees, data.minimum_length, budget, options.threads
     )

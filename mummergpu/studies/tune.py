@@ -117,7 +117,8 @@ def tune(
     """
     codes = differing_policies(searcher.backend.name)
     with ThreadPoolExecutor(threads) as executor:
-        budget = MemoryBudget.of(None, searcher.backend.page_memory)
+        device_memory = searcher.backend.memory_for_pages(data.reference.codes.size)
+        budget = MemoryBudget.of(None, device_memory)
         index = TreeIndex.plan(data.reference, trees, data.minimum_length, budget, threads)
         searcher.compile_programs(codes, index.layout.wide, profile=False)
         progress.write_line(f"mummergpu: {data.name}: building trees for {len(codes)} layouts")

@@ -53,9 +53,12 @@ def test_matches_that_begin_with_a_frequent_kmer_are_lost(
 ) -> None:
     every = rows("")
     assert told()["settings"]["max_occurrences"] is None
+    expected = told()["settings"]["expected_search_seconds"]
     for most in (1, 5, 100):
         found = rows(f"--max-occurrences {most}")
         settings, counts = told()["settings"], told()["counts"]
+        assert settings["query_step"] == 1
+        assert settings["expected_search_seconds"] > expected
         assert (settings["max_occurrences"], settings["reference_step"]) == (most, 1)
         assert found == kept(every, settings["kmer_length"], most)
         assert len(QUERIES) * 2 < len(found) < len(every)

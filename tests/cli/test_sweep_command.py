@@ -1,73 +1,26 @@
-"""The command ``sweep``: whole sweeps of a small reference, interruptions and user errors."""
+"""The command ``sweep``: whole sweeps of a small reference, and user errors."""
 
 from __future__ import annotations
 
-import json
 import os
-import random
-import re
-import signal
-import subprocess
-import sys
-import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.browser import visit
 from helpers.studies import planned_in, wanted
+from helpers.sweep_command import ALL, error_of, swept
 
 from mummergpu.cli.main import main
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.combinations import CONTROL, differing_policies
-from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, Sweep, read_sweep
+from mummergpu.studies.combinations import CONTROL
+from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, read_sweep
 from mummergpu.workload import generation
 from mummergpu.workload.declaration import Workload
 
-ALL = differing_policies("cpu")
+pytestmark = pytest.mark.usefixtures("inside_sweep_files")
+
 SHORT = "--runs 1 --repeat-control 0 --policies m -t 2"
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a reference of two records, and reads of both strands."""
-    folder = tmp_path_factory.mktemp("made")
-    some = random.Random(11)
-    records = ["".join(some.choices("ACGT", k=1500)) for _ in range(2)]
-    records[1] = records[1][:700] + "N" * 9 + records[0][200:500] + records[1][700:]
-    text = "".join(f">record{n}\n{record}\n" for n, record in enumerate(records))
-    (folder / "r.fa").write_text(text)
-    complement = str.maketrans("ACGTN", "TGCAN")
-    reads = [record[start : start + 90] for record in records for start in range(0, 1400, 70)]
-    reads += [read.translate(complement)[::-1] for read in reads[::3]]
-    (folder / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))
-    (folder / "more.fa").write_text(f">more\n{records[0][100:180]}\n")
-    (folder / "none.fa").write_text("")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def inside(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(made)
-
-
-def swept(words: str, folder: Path) -> Sweep:
-    """Sweep with the processor; return what was recorded."""
-    assert main(["sweep", "-C", "-o", str(folder), *words.split()]) == 0
-    return read_sweep(folder)
-
-
-def error_of(words: str, code: int, capfd: pytest.CaptureFixture[str]) -> str:
-    """Return the message of a command that fails; it is one line, and all that is said."""
-    capfd.readouterr()
-    assert main(["sweep", *words.split()]) == code
-    out, err = capfd.readouterr()
-    start = "mummergpu: error: "
-    assert out == "" and err.startswith(start) and err.count("\n") == 1, err
-    return err.removeprefix(start).rstrip("\n")
 
 
 def mems_of(words: str, capfd: pytest.CaptureFixture[str]) -> int:
@@ -318,92 +271,3 @@ def test_the_help_tells_all_options(capfd: pytest.CaptureFixture[str]) -> None:
     ):
         assert option in out, option
     assert "runs.jsonl" in out and "mummergpu report" in out
-
-
-class Sweeping:
-    """A sweep in a process of its own, in the middle of its runs."""
-
-    def __init__(self, folder: Path, words: str, lines: int) -> None:
-        command = [sys.executable, "-m", "mummergpu", "sweep", "-C", "-o", str(folder)]
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [*command, *words.split()],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            # What is started in the background of a shell inherits that SIGINT is ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        until = time.monotonic() + 120
-        while self.count() < lines:
-            assert self.process.poll() is None and time.monotonic() < until
-            time.sleep(0.005)
-
-    def count(self) -> int:
-        path = self.folder / RUNS_FILE
-        return path.read_bytes().count(b"\n") if path.exists() else 0
-
-    def end_by(self, number: signal.Signals) -> tuple[int, bytes]:
-        """Send a signal; return the exit code and what was said."""
-        self.process.send_signal(number)
-        _, err = self.process.communicate(timeout=60)
-        return self.process.returncode, err
-
-
-LONG = "r.fa q.fa -t 2 -q --runs 40 --repeat-control 60"
-
-
-def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
-    lines = 1
-    for _ in range(3):
-        sweeping = Sweeping(tmp_path, LONG, lines)
-        assert sweeping.end_by(signal.SIGKILL) == (-signal.SIGKILL, b"")
-        # Some runs are made while a process looks at the file and sends the signal.
-        lines = sweeping.count() + 20
-    recorded = sweeping.count()
-    assert 40 < recorded < 700
-    before = (tmp_path / RUNS_FILE).read_bytes()
-    sweep = swept(LONG, tmp_path)
-    assert planned_in(tmp_path) == wanted(ALL, 40, 60)
-    whole = before[: before.rindex(b"\n") + 1]
-    assert (tmp_path / RUNS_FILE).read_bytes().startswith(whole)
-    assert len({run.digest for run in sweep.runs}) == 1
-    assert sorted(os.listdir(tmp_path)) == [RUNS_FILE, SETUP_FILE]
-
-
-def test_a_sweep_that_went_on_is_reported(browser_binary: str, tmp_path: Path) -> None:
-    """From a reference and reads to a page in a browser, with a kill on the way."""
-    folder = tmp_path / "study"
-    words = "r.fa q.fa -t 2 -q --runs 6 --repeat-control 9"
-    Sweeping(folder, words, 5).end_by(signal.SIGKILL)
-    swept(words, folder)
-    assert main(["report", "-q", str(folder)]) == 0
-    seen = visit(browser_binary, folder / "report.html", tmp_path / "browser")
-    assert (seen.requests, seen.console) == (set(), [])
-    assert "medians of 6 runs of 16 layouts" in seen.document
-    figures = {path.stem for path in (folder / "figures").glob("*.svg")}
-    assert len(figures) > 5
-    assert set(re.findall(r'<figure id="([^"]+)">\s*<div[^>]*><svg', seen.document)) == figures
-
-
-def test_an_interrupt_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
-    sweeping = Sweeping(tmp_path, LONG, 10)
-    code, err = sweeping.end_by(signal.SIGINT)
-    assert (code, err) == (130, b"mummergpu: interrupted\n")
-    text = (tmp_path / RUNS_FILE).read_bytes()
-    lines = text[: text.rindex(b"\n") + 1].splitlines()
-    assert Counter(json.loads(line)["digest"] for line in lines).total() == len(lines) >= 10
-    swept(LONG, tmp_path)
-    assert planned_in(tmp_path) == wanted(ALL, 40, 60)
-
-
-def test_two_sweeps_do_not_write_to_one_folder(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    sweeping = Sweeping(tmp_path, LONG.replace("40", "4000"), 3)
-    try:
-        told = error_of(f"-C -o {tmp_path} {LONG}", 1, capfd)
-        assert told == f"{tmp_path / RUNS_FILE}: another sweep is writing to it"
-        assert sweeping.process.poll() is None
-    finally:
-        sweeping.end_by(signal.SIGKILL)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.cuda.device import Device
 from mummergpu.cuda.driver import driver_facts
+from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 
 REQUIRE_GPU = "MUMMERGPU_REQUIRE_GPU"
@@ -43,17 +45,26 @@ def device_numbers(cuda_device: None) -> tuple[int, ...]:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="module")
+def device(cuda_device: None) -> Iterator[Device]:
+    """The first device."""
+    from mummergpu.cuda.pycuda_device import PycudaDevice
+
+    found = PycudaDevice(0)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
+    """Kernels that are compiled anew for each module."""
+    folder: Path = tmp_path_factory.mktemp("kernels")
+    return KernelCache(folder, print)
+
+
 @pytest.fixture(autouse=True)
 def alone() -> Iterator[None]:
     """Let the processes that share the tests take turns on the device, as they share its memory."""
     with open(Path(tempfile.gettempdir()) / f"mummergpu-gpu-tests-{os.getuid()}", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-@pytest.fixture(autouse=True)
-def text_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the device make text, which it does not do by default."""
-    from mummergpu.matching.kmer.cuda_text import KmerTextBackend
-
-    monkeypatch.setattr(KmerTextBackend, "may_make_text", True)

@@ -3,10 +3,8 @@ without a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,21 +32,6 @@ from helpers.both_backends import (  # isort: skip
 )
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def device(cuda_device: None) -> Iterator[Device]:
-    from mummergpu.cuda.pycuda_device import PycudaDevice
-
-    found = PycudaDevice(0)
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
-    folder: Path = tmp_path_factory.mktemp("kernels")
-    return KernelCache(folder, print)
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 from helpers.text_cases import (
@@ -25,21 +22,6 @@ from mummergpu.matching.kmer.device_text import WINDOW_BYTES
 from mummergpu.output.mummer import MummerFormatter
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def device(cuda_device: None) -> Iterator[Device]:
-    from mummergpu.cuda.pycuda_device import PycudaDevice
-
-    found = PycudaDevice(0)
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
-    folder: Path = tmp_path_factory.mktemp("kernels")
-    return KernelCache(folder, print)
 
 
 def check(device: Device, cache: KernelCache, case: TextCase, number: int) -> int:

@@ -11,10 +11,16 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from helpers.host_device import everything_given_back
+from helpers.kmer_cases import tables_of
 from helpers.search_cases import ANY, Row, SearchCase, find_on, made_bases, made_queries, rows_of
 from helpers.watched_device import WatchedDevice
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.policy import Policy
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.streaming import StreamingBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -61,6 +67,30 @@ class OpenedBackend(Generic[BackendType]):
         """The numbers of queries that are said not to have fit."""
         pattern = rf"([\d,]+) queries do not fit the device: \d+ {self.too_many}.*; halving"
         return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
+
+
+@dataclass
+class OpenedTrees(OpenedBackend[TreeCudaBackend]):
+    """A backend that searches trees of one policy."""
+
+    policy: Policy
+
+    def load_pages(self, case: SearchCase, wide: bool = False) -> None:
+        self.backend.load_pages(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
+
+
+class OpenedTables(OpenedBackend[KmerCudaBackend]):
+    """A backend that searches tables."""
+
+    too_many = "(bytes|bases)"
+
+    def load_pages(self, case: SearchCase, kmer_length: int = 3, reference_step: int = 1) -> None:
+        sampling = KmerSampling(kmer_length, reference_step)
+        self.backend.load_pages(tables_of(case, sampling), case.minimum_length)
+
+
+OpenTrees = Callable[..., OpenedTrees]
+OpenTables = Callable[..., OpenedTables]
 
 
 def close_all(every: Sequence[OpenedBackend[Any]]) -> None:

@@ -26,6 +26,12 @@ Row = tuple[int, int, int]
 STYLES = [TextStyle(*flags) for flags in product((False, True), repeat=3)]
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 
+AWKWARD_NUMBERS = sorted(
+    {1, 2, 123_456_789_012, 1 << 31, (1 << 31) - 1, 1 << 32, (1 << 32) + 1}
+    | {10**exponent + more for exponent in range(1, 13) for more in (-1, 0, 1)}
+)
+"""Numbers of up to 13 digits, and around powers of ten and of two."""
+
 
 @dataclass(frozen=True)
 class TextCase:
@@ -109,11 +115,8 @@ def _random_case(seed: int) -> TextCase:
 
 
 def _number_case(name: str, record_names: Sequence[bytes]) -> TextCase:
-    """Numbers of up to 13 digits, and around powers of ten and of two."""
-    numbers = sorted(
-        {1, 2, 123_456_789_012, 1 << 31, (1 << 31) - 1, 1 << 32, (1 << 32) + 1}
-        | {10**exponent + more for exponent in range(1, 13) for more in (-1, 0, 1)}
-    )
+    """Each of the awkward numbers in every column."""
+    numbers = AWKWARD_NUMBERS
     largest = 2 * numbers[-1]
     lengths = [1] * (len(record_names) - 1) + [largest]
     reference = named_reference(record_names, lengths)

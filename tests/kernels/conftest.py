@@ -1,18 +1,36 @@
-"""A compiler for the host, without which the kernels' own source cannot be run."""
+"""What the tests share that run the kernels' own source on the host: a compiler, without which
+there is nothing to run, and a machine whose GPU is the host's."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from helpers.host_device import everything_given_back
 from helpers.host_libraries import host_compiler, prune
+from helpers.opened_backends import OpenedTables, OpenedTrees, OpenTables, OpenTrees, close_all
+from helpers.played_machine import SOUND, Machine, Output, write_files
+from helpers.several_devices import POLICY, NamedDevice, OpenDevices, Several
+from helpers.watched_device import WatchedCompiler, WatchedDevice
 
+from mummergpu.cli.main import main
+from mummergpu.cuda.pool import DevicePool
+from mummergpu.index.options import KmerOptions, TreeOptions
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching import open_cuda as opening
 from mummergpu.matching.backends import memory_plan as plan
 from mummergpu.matching.backends.streaming import STREAMS
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.matching.tree.cuda import TreeCudaBackend
+from mummergpu.runtime.stats import Stats
 
 HERE = Path(__file__).resolve().parent
 
@@ -66,6 +84,11 @@ def library_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPat
     return folder
 
 
+@pytest.fixture(scope="module")
+def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
+    return WatchedCompiler(library_folder)
+
+
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
@@ -73,7 +96,120 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
 
 
-@pytest.fixture(autouse=True)
-def text_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the device make text, which it does not do by default."""
-    monkeypatch.setattr(KmerTextBackend, "may_make_text", True)
+@pytest.fixture
+def opened_trees(compiler: WatchedCompiler) -> Iterator[OpenTrees]:
+    """Opens backends of trees, and closes them: then nothing may be left on their devices."""
+    every: list[OpenedTrees] = []
+
+    def open_backend(
+        code: str = "m",
+        device: WatchedDevice | None = None,
+        memory: int | None = None,
+        profile: bool = False,
+    ) -> OpenedTrees:
+        given = WatchedDevice() if device is None else device
+        stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
+        pool = DevicePool(lambda number: given)
+        backend = TreeCudaBackend(
+            pool.device(0), compiler, policy, stats, notices.append, memory, profile, pool=pool
+        )
+        every.append(OpenedTrees(backend, given, stats, notices, policy))
+        return every[-1]
+
+    yield open_backend
+    close_all(every)
+
+
+@pytest.fixture
+def opened_tables(compiler: WatchedCompiler) -> Iterator[OpenTables]:
+    """Opens backends of tables, and closes them: then nothing may be left on their devices."""
+    every: list[OpenedTables] = []
+
+    def open_backend(
+        device: WatchedDevice | None = None, memory: int | None = None
+    ) -> OpenedTables:
+        given = WatchedDevice() if device is None else device
+        stats, notices = Stats(), list[str]()
+        pool = DevicePool(lambda number: given)
+        backend = KmerCudaBackend(
+            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+        )
+        every.append(OpenedTables(backend, given, stats, notices))
+        return every[-1]
+
+    yield open_backend
+    close_all(every)
+
+
+@pytest.fixture
+def opened_devices(compiler: WatchedCompiler) -> Iterator[OpenDevices]:
+    """Opens devices as the command does, and closes them: then nothing may be left on them."""
+    every: list[Several] = []
+
+    def open_several(
+        *numbers: int,
+        memory_bytes: tuple[int, ...] = (),
+        options: DeviceOptions | None = None,
+        kind: KmerOptions | TreeOptions | None = None,
+    ) -> Several:
+        sizes = memory_bytes or (1 << 30,) * len(numbers)
+        devices = dict(zip(numbers, map(NamedDevice, numbers, sizes), strict=True))
+        stats, notices = Stats(), list[str]()
+        pool = DevicePool(devices.__getitem__)
+        cache: Any = compiler
+        opener = opening._Opening(
+            kind or TreeOptions(policy=POLICY),
+            options or DeviceOptions(numbers=numbers),
+            stats,
+            cache,
+            plan.LARGEST_BLOCK,
+        )
+        borrowed = {number: pool.device(number) for number in numbers}
+        backend: Any = opener.open_several(borrowed, notices.append, pool)
+        every.append(Several(backend, devices, stats, notices))
+        return every[-1]
+
+    yield open_several
+    for one in every:
+        if not all(device.closed for device in one.devices.values()):
+            one.backend.close()
+        assert all(map(everything_given_back, one.devices.values()))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the files of `write_files`."""
+    folder = tmp_path_factory.mktemp("files")
+    write_files(folder)
+    return folder
+
+
+@pytest.fixture
+def machine(compiler: WatchedCompiler, files: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine with one sound GPU, on which the working folder has the files."""
+    monkeypatch.chdir(files)
+    made = Machine(monkeypatch)
+    made.looks(SOUND)
+    played: Any = ModuleType("mummergpu.cuda.pycuda_device")
+    played.PycudaDevice = made.open_device
+    monkeypatch.setitem(sys.modules, played.__name__, played)
+
+    def cache(folder: Path | None, notice: Callable[[str], None]) -> WatchedCompiler:
+        made.folders.append(folder)
+        return compiler
+
+    monkeypatch.setattr(opening, "KernelCache", cache)
+    return made
+
+
+@pytest.fixture
+def output(capfdbinary: pytest.CaptureFixture[bytes]) -> Output:
+    """Runs the command; returns what it wrote to standard output and error."""
+
+    def run(*words: str) -> tuple[bytes, str]:
+        code = main(words)
+        out, err = capfdbinary.readouterr()
+        assert code == 0, err
+        return out, err.decode()
+
+    return run

@@ -181,7 +181,6 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--short", action="store_true")
     given = parser.parse_args()
-    KmerTextBackend.may_make_text = True
     workspace.SMALLEST_BUFFER = 1
     workspace.SLACK = PLENTY
     searching.Workspace = ExactWorkspace

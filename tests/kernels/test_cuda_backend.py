@@ -1,39 +1,21 @@
-"""The cuda backend around its kernels: memory that runs out, groups of pages, many threads.
+"""The cuda backend around its kernels: groups of pages, many threads, what is counted, the end.
 
 The device is the host's, the kernels are their own source. What the kernels find under every
-policy is for `test_host_kernels.py`; here little is searched, and much goes wrong.
+policy is for `test_host_kernels.py`; here little is searched.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from helpers.host_device import everything_given_back
-from helpers.opened_backends import (
-    FORWARD,
-    GENOME,
-    REPEATS,
-    OpenedBackend,
-    close_all,
-    refused,
-)
-from helpers.search_cases import (
-    ANY,
-    ONE_PAGE,
-    STRANDS,
-    SearchCase,
-    block_of,
-    find_on,
-    rows_of,
-)
+from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenedTrees, OpenTrees
+from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase, block_of, find_on, rows_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda.pool import DevicePool
@@ -42,58 +24,14 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.streaming import STREAMS
-from mummergpu.matching.tree import cuda_pages as resident
-from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.runtime.stats import Stats
 
 
-@dataclass
-class Opened(OpenedBackend[TreeCudaBackend]):
-    """A backend that searches trees of one policy."""
-
-    policy: Policy
-
-    def load_pages(self, case: SearchCase, wide: bool = False) -> None:
-        self.backend.load_pages(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
-
-
-Open = Callable[..., Opened]
-
-
-@pytest.fixture(scope="module")
-def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
-    return WatchedCompiler(library_folder)
-
-
-@pytest.fixture
-def opened(compiler: WatchedCompiler) -> Iterator[Open]:
-    """Opens backends, and closes them: then nothing may be left on their devices."""
-    every: list[Opened] = []
-
-    def open_backend(
-        code: str = "m",
-        device: WatchedDevice | None = None,
-        memory: int | None = None,
-        profile: bool = False,
-    ) -> Opened:
-        given = WatchedDevice() if device is None else device
-        stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
-        pool = DevicePool(lambda number: given)
-        backend = TreeCudaBackend(
-            pool.device(0), compiler, policy, stats, notices.append, memory, profile, pool=pool
-        )
-        every.append(Opened(backend, given, stats, notices, policy))
-        return every[-1]
-
-    yield open_backend
-    close_all(every)
-
-
-def test_both_strands_are_searched(opened: Open) -> None:
-    given = opened()
+def test_both_strands_are_searched(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     given.load_pages(GENOME)
     for strand in STRANDS:
         assert given.find(GENOME.block(), strand=strand) == GENOME.expected(strand)
@@ -101,8 +39,8 @@ def test_both_strands_are_searched(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("code", ["m", "QRT"])
-def test_a_block_is_sent_once_for_both_strands(opened: Open, code: str) -> None:
-    given = opened(code)
+def test_a_block_is_sent_once_for_both_strands(opened_trees: OpenTrees, code: str) -> None:
+    given = opened_trees(code)
     given.load_pages(GENOME)
     block = GENOME.block()
     moved = [given.stats.bytes["to_device"]]
@@ -119,8 +57,8 @@ def test_a_block_is_sent_once_for_both_strands(opened: Open, code: str) -> None:
     assert all(len(columns) in (1, 2) for columns in found)
 
 
-def test_more_matches_on_both_strands_than_there_may_be_are_none(opened: Open) -> None:
-    given = opened()
+def test_more_matches_on_both_strands_than_there_may_be_are_none(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     given.load_pages(GENOME)
     counts = [sum(map(len, GENOME.expected(strand))) for strand in STRANDS]
     assert given.backend.find_mems(GENOME.block(), STRANDS, sum(counts)) is not None
@@ -128,99 +66,13 @@ def test_more_matches_on_both_strands_than_there_may_be_are_none(opened: Open) -
     assert given.backend.find_mems(GENOME.block(), STRANDS, counts[0]) is None
 
 
-def test_what_is_planned_is_told(opened: Open, small_blocks: int) -> None:
-    given = opened(device=WatchedDevice(2 << 30), memory=small_blocks)
-    assert given.notices == ["device host (sm_90), 2.0 GiB free; 3 blocks of 300 bases at once"]
-    assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
-    assert given.backend.page_memory == small_blocks // 2
-    assert given.stats.settings["device_memory"] == 2 << 30
-
-
-@pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_blocks_that_do_not_fit_are_halved(opened: Open, small_blocks: int, who: str) -> None:
-    given = opened("QRT", memory=small_blocks if who == "the plan" else None)
-    given.load_pages(REPEATS)
-    if who == "the device":
-        given.device.refuse = lambda number, size: size > 20_000
-    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
-    assert (given.device.refusals > 0) == (who == "the device")
-    assert given.halved[0] == 16
-    assert Counter(given.halved)[8] == 2
-    assert (
-        Counter(given.device.launches)["match_kernel"]
-        > Counter({name: kernel.launches for name, kernel in given.stats.kernels.items()})[
-            "match_kernel"
-        ]
-    ), "what came to nothing is not counted"
-    small = block_of(REPEATS.queries[:1])
-    assert given.find(small) == REPEATS.expected(FORWARD)[:1]
-
-
-@pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_a_single_query_that_does_not_fit_is_an_error(
-    opened: Open, small_blocks: int, who: str
-) -> None:
-    given = opened(memory=small_blocks if who == "the plan" else None)
-    given.load_pages(REPEATS)
-    if who == "the device":
-        given.device.refuse = lambda number, size: size > 30_000
-    block = block_of(("A" * 20, "A" * 2000, "A" * 30))
-    for _ in range(STREAMS + 1):
-        with pytest.raises(BackendError, match="the matches of one query do not fit") as caught:
-            given.find(block)
-        assert "use a larger -l or --backend cpu" in caught.value.message
-    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"
-
-
-@pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])
-def test_any_request_may_be_refused_and_no_match_is_lost(opened: Open, code: str) -> None:
-    given = opened(code)
-    given.load_pages(GENOME)
-    block = GENOME.block()
-    with refused(given.device, lambda number, size: False):
-        assert given.find(block) == GENOME.expected(FORWARD)
-        requests = given.device.requests
-    assert requests > 15
-    for searcher in given.backend._searchers:
-        searcher.release()
-    for wanted in range(1, requests + 1):
-        lines = len(given.notices)
-        textures = len(given.device.textures)
-        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
-            assert given.find(block) == GENOME.expected(FORWARD)
-        assert given.halved[lines - 1 :] == [13]
-        assert len(given.device.textures) == textures
-        for searcher in given.backend._searchers:
-            searcher.release()
-    assert given.device.refusals == requests
-
-
-@pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])
-def test_trees_that_do_not_fit_are_an_error_and_leave_nothing(opened: Open, code: str) -> None:
-    given = opened(code)
-    with refused(given.device, lambda number, size: False):
-        given.load_pages(GENOME)
-        requests, held = given.device.requests, given.device.used
-    assert requests > 8
-    for wanted in range(1, requests + 1):
-        with (
-            refused(given.device, lambda number, size, wanted=wanted: number == wanted),
-            pytest.raises(BackendError, match="the trees do not fit the device's memory"),
-        ):
-            given.load_pages(GENOME)
-        assert not given.device.buffers and not given.device.textures
-    given.load_pages(GENOME)
-    assert given.device.used == held
-    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
-
-
 @pytest.mark.parametrize("halving", [False, True], ids=["whole", "in halves"])
 @pytest.mark.parametrize("page_size", [ONE_PAGE, 120])
 def test_more_matches_than_there_may_be_are_none(
-    opened: Open, small_blocks: int, page_size: int, halving: bool
+    opened_trees: OpenTrees, small_blocks: int, page_size: int, halving: bool
 ) -> None:
     case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
-    given = opened("QRT", memory=small_blocks if halving else None)
+    given = opened_trees("QRT", memory=small_blocks if halving else None)
     given.load_pages(case)
     expected = REPEATS.expected(FORWARD)
     count = sum(map(len, expected))
@@ -235,8 +87,8 @@ def groups_of(pages: Sequence[TreePage]) -> list[Sequence[TreePage]]:
     return [pages[:2], pages[2:3], pages[3:], pages[-1:], pages]
 
 
-def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
-    given = opened()
+def test_groups_of_pages_take_each_others_place(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     pages = GENOME.pages(Layout.of(given.policy))
     assert len(pages) >= 5
     block = GENOME.block()
@@ -250,7 +102,7 @@ def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
         assert len(given.device.buffers) == 2 * len(group) + goes_on
     assert held[-1] == max(held)
     for group, used in zip(groups_of(pages), held, strict=True):
-        other = opened()
+        other = opened_trees()
         other.backend.load_pages(group, GENOME.minimum_length)
         assert other.device.used == used, "nothing is left of the groups before"
         given.backend.load_pages(group, GENOME.minimum_length)
@@ -261,8 +113,8 @@ def test_groups_of_pages_take_each_others_place(opened: Open) -> None:
     assert given.find(block) == GENOME.expected(FORWARD)
 
 
-def test_each_format_is_compiled_once(opened: Open, compiler: WatchedCompiler) -> None:
-    given = opened()
+def test_each_format_is_compiled_once(opened_trees: OpenTrees, compiler: WatchedCompiler) -> None:
+    given = opened_trees()
     before = len(compiler.asked)
     for wide in (False, True, False, True):
         given.load_pages(GENOME, wide)
@@ -272,9 +124,9 @@ def test_each_format_is_compiled_once(opened: Open, compiler: WatchedCompiler) -
     assert given.stats.stages["kernels_compiled"].count == 2
 
 
-def test_closing_gives_everything_back(opened: Open) -> None:
+def test_closing_gives_everything_back(opened_trees: OpenTrees) -> None:
     for searches in range(3):
-        given = opened("QRTmrt")
+        given = opened_trees("QRTmrt")
         for _ in range(searches):
             given.load_pages(GENOME)
             given.find(GENOME.block())
@@ -282,7 +134,9 @@ def test_closing_gives_everything_back(opened: Open) -> None:
         assert everything_given_back(given.device)
 
 
-def test_a_device_that_is_borrowed_stays_open(opened: Open, compiler: WatchedCompiler) -> None:
+def test_a_device_that_is_borrowed_stays_open(
+    opened_trees: OpenTrees, compiler: WatchedCompiler
+) -> None:
     """Two backends on one device of a pool, which closes it when both are gone."""
     device, policy = WatchedDevice(), Policy.from_code("m")
     with DevicePool(lambda number: device) as pool:
@@ -296,8 +150,8 @@ def test_a_device_that_is_borrowed_stays_open(opened: Open, compiler: WatchedCom
     assert everything_given_back(device)
 
 
-def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:
-    given = opened()
+def test_closing_waits_for_the_searches_under_way(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     given.load_pages(GENOME)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -320,8 +174,8 @@ def test_closing_waits_for_the_searches_under_way(opened: Open) -> None:
     assert everything_given_back(given.device)
 
 
-def test_searches_that_wait_for_a_stream_end_with_the_backend(opened: Open) -> None:
-    given = opened()
+def test_searches_that_wait_for_a_stream_end_with_the_backend(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     given.load_pages(GENOME)
     begun, go_on = threading.Semaphore(0), threading.Event()
 
@@ -347,8 +201,8 @@ def test_searches_that_wait_for_a_stream_end_with_the_backend(opened: Open) -> N
     assert everything_given_back(given.device)
 
 
-def test_a_search_after_the_end_is_an_error(opened: Open) -> None:
-    given = opened()
+def test_a_search_after_the_end_is_an_error(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     given.load_pages(GENOME)
     given.backend.close()
     for _ in range(2):
@@ -356,8 +210,8 @@ def test_a_search_after_the_end_is_an_error(opened: Open) -> None:
             given.find(GENOME.block())
 
 
-def test_as_many_blocks_are_under_way_as_there_are_streams(opened: Open) -> None:
-    given = opened("QRT")
+def test_as_many_blocks_are_under_way_as_there_are_streams(opened_trees: OpenTrees) -> None:
+    given = opened_trees("QRT")
     case = SearchCase("one page", GENOME.records, GENOME.queries, 6)
     given.load_pages(case)
     meeting = threading.Barrier(STREAMS, timeout=60)
@@ -376,24 +230,14 @@ def test_as_many_blocks_are_under_way_as_there_are_streams(opened: Open) -> None
     assert len(given.device.streams) == 1 + STREAMS
 
 
-def test_blocks_are_halved_beside_each_other(opened: Open, small_blocks: int) -> None:
-    given = opened("QRT", memory=small_blocks)
-    given.load_pages(REPEATS)
-    parts = [REPEATS.queries[: 1 + number % 8] for number in range(12)]
-    with ThreadPoolExecutor(5) as pool:
-        found = list(pool.map(lambda part: given.find(block_of(part)), parts))
-    assert found == [REPEATS.expected(FORWARD)[: len(part)] for part in parts]
-    assert given.halved
-
-
 @pytest.mark.parametrize(
     ("code", "resident_textures", "of_search"),
     [("m", 0, 0), ("Q", 0, 1), ("QRT", 3, 1), ("QRTmrt", 2, 1)],
 )
 def test_textures_are_made_for_what_the_policy_says(
-    opened: Open, small_blocks: int, code: str, resident_textures: int, of_search: int
+    opened_trees: OpenTrees, small_blocks: int, code: str, resident_textures: int, of_search: int
 ) -> None:
-    given = opened(code, memory=small_blocks)
+    given = opened_trees(code, memory=small_blocks)
     given.load_pages(REPEATS)
     held = list(given.device.textures)
     assert len(held) == given.device.textures_made == resident_textures
@@ -407,40 +251,14 @@ def test_textures_are_made_for_what_the_policy_says(
     assert given.device.textures == held
 
 
-@pytest.mark.parametrize(
-    ("code", "module", "limit", "value", "message"),
-    [
-        ("QRT", cuda_program, "TEXTURE_PART_BITS", 4, "too large for textures"),
-        ("QRTmrt", resident, "MOST_ARRAY_ROWS", 31, "too large for two-dimensional textures"),
-    ],
-    ids=["one dimension", "two dimensions"],
-)
-def test_trees_too_large_for_textures_are_an_error(
-    opened: Open,
-    monkeypatch: pytest.MonkeyPatch,
-    code: str,
-    module: ModuleType,
-    limit: str,
-    value: int,
-    message: str,
-) -> None:
-    given = opened(code)
-    with monkeypatch.context() as patched:
-        patched.setattr(module, limit, value)
-        with pytest.raises(BackendError, match=f"{message}; use a smaller --page-size"):
-            given.load_pages(GENOME)
-    given.load_pages(GENOME)
-    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
-
-
-def visits_of(given: Opened) -> dict[str, int | None]:
+def visits_of(given: OpenedTrees) -> dict[str, int | None]:
     return {name: kernel.node_visits for name, kernel in given.stats.kernels.items()}
 
 
-def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
+def test_node_visits_are_counted_when_asked_for(opened_trees: OpenTrees) -> None:
     seen = []
     for resident_blocks in (1, 2, 50):
-        given = opened("m", WatchedDevice(1 << 30, resident_blocks), profile=True)
+        given = opened_trees("m", WatchedDevice(1 << 30, resident_blocks), profile=True)
         given.load_pages(REPEATS)
         assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
         once = visits_of(given)
@@ -466,16 +284,16 @@ def test_node_visits_are_counted_when_asked_for(opened: Open) -> None:
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_node_visits_are_not_counted_unasked(opened: Open) -> None:
-    given = opened()
+def test_node_visits_are_not_counted_unasked(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     given.load_pages(REPEATS)
     given.find(REPEATS.block())
     assert set(visits_of(given)) >= set(KERNELS)
     assert set(visits_of(given).values()) == {None}
 
 
-def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
-    given = opened()
+def test_every_launch_and_byte_is_accounted_for(opened_trees: OpenTrees) -> None:
+    given = opened_trees()
     given.load_pages(GENOME)
     trees = sum(page.tree.byte_count for page in GENOME.pages(Layout.of(given.policy)))
     assert given.stats.bytes == {"to_device": trees}
@@ -496,11 +314,3 @@ def test_every_launch_and_byte_is_accounted_for(opened: Open) -> None:
     assert block.codes.size <= moved - block.offsets.nbytes <= block.codes.size + 32
     for kernel in KERNELS:
         assert given.stats.kernels[kernel].resources["registers"] == 1
-
-
-@pytest.mark.parametrize("free", [1 << 20, 79 << 20])
-def test_a_device_with_too_little_memory_is_refused(compiler: WatchedCompiler, free: int) -> None:
-    device = WatchedDevice(free)
-    with pytest.raises(BackendError, match="bytes of device memory are too few"):
-        TreeCudaBackend(device, compiler, Policy(), Stats(), lambda line: None)
-    assert not device.buffers and not device.streams

@@ -87,11 +87,6 @@ class Studied:
         return found
 
 
-@pytest.fixture(scope="module")
-def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
-    return WatchedCompiler(library_folder)
-
-
 @pytest.fixture
 def studied(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studied]:
     kept = []

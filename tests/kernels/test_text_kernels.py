@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from helpers.host_device import HostDevice
@@ -33,11 +32,6 @@ from mummergpu.output.mummer import MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
-
-
-@pytest.fixture(scope="module")
-def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
-    return WatchedCompiler(library_folder)
 
 
 @pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)

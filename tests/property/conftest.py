@@ -1,9 +1,16 @@
-"""How hard hypothesis tries: ``HYPOTHESIS_PROFILE=thorough`` tries ten times as much."""
+"""How hard hypothesis tries, and one folder for all that it tries.
+
+``HYPOTHESIS_PROFILE=thorough`` tries ten times as much.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 EXAMPLES = 150
@@ -18,3 +25,10 @@ for name, factor in (("quick", 1), ("thorough", 10)):
         print_blob=True,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """One folder for all examples: hypothesis and a folder for each test do not agree."""
+    with tempfile.TemporaryDirectory() as path:
+        yield Path(path)

@@ -2,123 +2,24 @@
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from io import StringIO
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
-from helpers.options import match_options
+from helpers.main_job import EVERYTHING, Setting, found_text, output_options
 from helpers.oracle import mummer_text
-from helpers.strategies import queries, references, satellites, sequences
+from helpers.strategies import queries, references, satellites
 from helpers.trees import LAYOUTS, flags_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.index import kmer_index, kmer_order
-from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index import kmer_order
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.matching.kmer import cpu as sampled
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
-from mummergpu.pipeline.match import run
-from mummergpu.runtime.progress import NullProgress
-from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 
 FEWER_EXAMPLES = settings(max_examples=max(settings().max_examples // 6, 1))
-
-STRANDS = {
-    "forward": (Strand.FORWARD,),
-    "reverse": (Strand.REVERSE,),
-    "both": (Strand.FORWARD, Strand.REVERSE),
-}
-EVERYTHING: dict[str, Any] = {"strands": "both", "four_columns": True}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What must not change a byte of the output."""
-
-    policy: str = "Tmn"
-    page_size: int = 1 << 23
-    threads: int = 1
-    block_size: int = 1 << 20
-    memory: int | None = None
-    piece_bases: int = trees.SIZES.piece_bases
-    most_rows: int = trees.SIZES.most_rows
-    address_bits: int | None = None
-    search: str = "tree"
-    kmer_length: int | None = None
-    reference_step: int = 1
-    longest_ascending: int = kmer_order.LONGEST_ASCENDING
-    most_visits: int = trees.MOST_VISITS
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """One folder for all examples: hypothesis and a folder for each test do not agree."""
-    with tempfile.TemporaryDirectory() as path:
-        yield Path(path)
-
-
-def write_fasta(path: Path, letter: str, sequences: list[str]) -> str:
-    lines = [f">{letter}{number}\n{sequence}\n" for number, sequence in enumerate(sequences)]
-    path.write_text("".join(lines))
-    return str(path)
-
-
-def found_text(
-    folder: Path,
-    records: list[str],
-    reads: list[str],
-    minimum_length: int,
-    setting: Setting,
-    **told: Any,
-) -> str:
-    """Return what the main job writes."""
-    told["strands"] = STRANDS[told.get("strands", "forward")]
-    told["uniqueness"] = Uniqueness(told.get("uniqueness", "maxmatch"))
-    options = match_options(
-        write_fasta(folder / "reference.fa", "r", records),
-        (write_fasta(folder / "queries.fa", "q", reads),),
-        str(folder / "found.txt"),
-        minimum_length=minimum_length,
-        threads=setting.threads,
-        backend="cpu",
-        search=setting.search,
-        page_size=setting.page_size,
-        address_bits=setting.address_bits,
-        policy=Policy.from_code(setting.policy),
-        block_size=setting.block_size,
-        memory=setting.memory,
-        **told,
-    )
-    sizes = replace(
-        sampled.SIZES if setting.search == "kmer" else trees.SIZES,
-        piece_bases=setting.piece_bases,
-        long_query=2 * setting.piece_bases,
-        part_bases=4 * setting.piece_bases,
-        most_rows=setting.most_rows,
-    )
-    kmer_length = min(minimum_length, setting.kmer_length or 2)
-    step = min(setting.reference_step, minimum_length - kmer_length + 1)
-    sampling = KmerSampling(kmer_length, step)
-    with (
-        patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
-        patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),
-        patch.object(trees, "MOST_VISITS", setting.most_visits),
-        patch.object(kmer_index, "choose_sampling", lambda job, *_: sampling)
-        if setting.kmer_length
-        else nullcontext(),
-    ):
-        run(options, Stats(), NullProgress(StringIO()), lambda line: None, lambda line: None)
-    return (folder / "found.txt").read_text()
 
 
 policies = (
@@ -158,18 +59,6 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         longest_ascending=st.sampled_from([kmer_order.LONGEST_ASCENDING, 0, 1, 4]),
         most_visits=st.sampled_from([trees.MOST_VISITS, 0, 1, 5]),
     ).map(without_waste)
-
-
-output_options = st.fixed_dictionaries(
-    {
-        "strands": st.sampled_from(sorted(STRANDS)),
-        "uniqueness": st.sampled_from([member.value for member in Uniqueness]),
-        "forward_coordinates": st.booleans(),
-        "four_columns": st.booleans(),
-        "show_query_lengths": st.booleans(),
-        "show_sequences": st.booleans(),
-    }
-)
 
 
 def check(
@@ -338,71 +227,3 @@ def test_awkward_cases(
     ]
     told = {**EVERYTHING, "uniqueness": uniqueness}
     check(folder, records, reads, minimum_length, several, told)
-
-
-@given(
-    records=st.lists(sequences().filter(bool), min_size=1, max_size=4),
-    data=st.data(),
-    minimum_length=st.integers(1, 9),
-    told=output_options,
-)
-def test_the_oracle_prints_the_rows_that_mummer_prints(
-    folder: Path,
-    mummer_binary: str,
-    records: list[str],
-    data: st.DataObject,
-    minimum_length: int,
-    told: dict[str, Any],
-) -> None:
-    reads = [read for read in data.draw(queries(records), "reads") if read] or ["A"]
-    told = {**told, "show_sequences": False}
-    if told["uniqueness"] == "mum":
-        # See test_mummer_forgets_a_match_of_one_base_at_the_first_base.
-        minimum_length = max(2, minimum_length)
-    told["forward_coordinates"] &= told["strands"] != "forward"
-    flags = {
-        f"-{told['uniqueness']}": True,
-        "-b": told["strands"] == "both",
-        "-r": told["strands"] == "reverse",
-        "-c": told["forward_coordinates"],
-        "-F": told["four_columns"],
-        "-L": told["show_query_lengths"],
-    }
-    command = [
-        mummer_binary,
-        *(flag for flag, on in flags.items() if on),
-        *("-n", "-l", str(minimum_length)),
-        write_fasta(folder / "reference.fa", "r", records),
-        write_fasta(folder / "queries.fa", "q", reads),
-    ]
-    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    assert in_blocks(printed) == in_blocks(mummer_text(records, reads, minimum_length, **told))
-
-
-def in_blocks(text: str) -> list[tuple[str, list[str]]]:
-    """Headers in their order, the rows of each sorted."""
-    blocks: list[tuple[str, list[str]]] = []
-    for line in text.splitlines():
-        if line.startswith(">"):
-            blocks.append((line, []))
-        else:
-            blocks[-1][1].append(line)
-    return [(header, sorted(rows)) for header, rows in blocks]
-
-
-def test_mummer_forgets_a_match_of_one_base_at_the_first_base(
-    folder: Path, mummer_binary: str
-) -> None:
-    """Its filter of contained matches begins as if one had ended at the first base.
-
-    By definition the match is unique in both sequences, so we report it.
-    """
-    paths = [write_fasta(folder / name, "r", ["ACCGG"]) for name in ("one.fa", "same.fa")]
-    Path(paths[1]).write_text(">q0\nAT\n")
-    command = [mummer_binary, "-n", "-mum", "-l", "1", *paths]
-    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    assert printed == "> q0\n"
-    expected = mummer_text(["ACCGG"], ["AT"], 1, "mum")
-    assert expected == "> q0\n       1         1         1\n"
-    told = {**EVERYTHING, "uniqueness": "mum", "strands": "forward", "show_sequences": False}
-    check(folder, ["ACCGG"], ["AT"], 1, [Setting()], {**told, "forward_coordinates": False})

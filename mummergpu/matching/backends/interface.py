@@ -50,9 +50,6 @@ class Backend(Protocol[IndexedPart]):
         The name in ``--backend``.
     sizes : WorkSizes
         The amounts of work that suit it.
-    page_memory : int or None
-        The most bytes of trees or k-mer tables that fit the device's memory together; None for
-        a backend that uses the host's memory.
     """
 
     @property
@@ -61,8 +58,20 @@ class Backend(Protocol[IndexedPart]):
     @property
     def sizes(self) -> WorkSizes: ...  # noqa: D102
 
-    @property
-    def page_memory(self) -> int | None: ...  # noqa: D102
+    def memory_for_pages(self, reference_bases: int) -> int | None:
+        """Return the most bytes of trees or k-mer tables that fit the device's memory together.
+
+        Parameters
+        ----------
+        reference_bases : int
+            The bases of the reference, which may need memory besides.
+
+        Returns
+        -------
+        int or None
+            0 if not even the reference fits; None for a backend that uses the host's memory.
+        """
+        ...
 
     def load_pages(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
         """Load the pages to search, in place of earlier ones; no search may be running.

@@ -28,13 +28,15 @@ class PageByPageBackend(ABC, Generic[PageType]):
     """
 
     name = "cpu"
-    page_memory = None
 
     def __init__(self, stats: Stats, sizes: WorkSizes) -> None:
         self.stats = stats
         self.sizes = sizes
         self.minimum_length = 0
         self._pages: list[PageType] = []
+
+    def memory_for_pages(self, reference_bases: int) -> None:
+        """Return None: the pages are in the host's memory (`interface.Backend`)."""
 
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
         """Load the pages to search, in place of earlier ones.

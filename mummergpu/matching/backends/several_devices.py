@@ -50,8 +50,6 @@ class SeveralDevices(Generic[PageType]):
     ----------
     sizes : WorkSizes
         The amounts of work that suit every device.
-    page_memory : int
-        The most bytes of trees or k-mer tables that fit the smallest device.
 
     Notes
     -----
@@ -83,8 +81,12 @@ class SeveralDevices(Generic[PageType]):
                 for field in fields(WorkSizes)
             }
         )
-        self.page_memory = min(backend.page_memory for backend in every)
         self._record_devices()
+
+    def memory_for_pages(self, reference_bases: int) -> int:
+        """Return the most bytes of pages that fit the smallest device (`interface.Backend`)."""
+        every = self._backends.values()
+        return min(backend.memory_for_pages(reference_bases) for backend in every)
 
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
         """Copy a group of pages to all devices at the same time, in place of the last group.
@@ -119,29 +121,7 @@ class SeveralDevices(Generic[PageType]):
     def find_mems(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs between the loaded pages and a block of queries.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows to return, on all strands together.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            The MEMs, as for `streaming.StreamingBackend.find_mems`. They do not depend on the
-            device that found them.
-
-        Raises
-        ------
-        BackendError
-            If the MEMs of a single query do not fit the memory of a device, or a device fails
-            or has failed.
-        """
+        """Return the MEMs of a block (`interface.Backend.find_mems`), found on a free device."""
         with self._free_device() as number:
             return self._backends[number].find_mems(block, strands, max_rows)
 
@@ -160,27 +140,7 @@ class SeveralDevices(Generic[PageType]):
     def find_text(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> BlockText | None:
-        """Return the text of the MEMs of a block, as `find_mems` returns their columns.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows of the text, on all strands together.
-
-        Returns
-        -------
-        BlockText or None
-            The text, as for `interface.TextBackend.find_text`.
-
-        Raises
-        ------
-        BackendError
-            If a device fails or has failed.
-        """
+        """Return the text of a block (`interface.TextBackend.find_text`), made on a free device."""
         with self._free_device() as number:
             backend = self._backends[number]
             assert isinstance(backend, TextBackend)

@@ -61,6 +61,10 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         The device.
     cache : KernelCache
         The cache of compiled programs.
+    sizes : WorkSizes
+        The amounts of work that suit the device.
+    page_memory : int
+        The most bytes that pages, and what a backend keeps besides them, may take together.
 
     Raises
     ------
@@ -123,6 +127,10 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             f"device {device.name} ({device.architecture}), {free / 2**30:.1f} GiB free; "
             f"{STREAMS} blocks of {plan.block_bases:,} bases at once"
         )
+
+    def memory_for_pages(self, reference_bases: int) -> int:
+        """Return the most bytes of pages that fit the device (`interface.Backend`)."""
+        return self.page_memory
 
     @abstractmethod
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:

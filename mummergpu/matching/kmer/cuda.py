@@ -269,6 +269,10 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
     piece_bases = PIECE_BASES
     long_query = LONG_QUERY
 
+    def memory_for_pages(self, reference_bases: int) -> int:
+        """Return the bytes that the packed reference leaves to tables (`interface.Backend`)."""
+        return max(0, self.page_memory - bit_planes_bytes(reference_bases))
+
     def load_pages(self, pages: Sequence[KmerPage], minimum_length: int) -> None:
         """Copy the tables of a group of parts, and the whole reference, to the device.
 

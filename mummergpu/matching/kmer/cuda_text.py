@@ -131,28 +131,7 @@ class KmerTextBackend(KmerCudaBackend):
     def find_text(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> BlockText | None:
-        """Return the text of the MEMs between the loaded pages and a block of queries.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows of the text, on all strands together.
-
-        Returns
-        -------
-        BlockText or None
-            The text, or None if it has too many rows or bytes, or if that of a single query does
-            not fit the device's memory.
-
-        Raises
-        ------
-        BackendError
-            If the device fails, or the backend was closed.
-        """
+        """Return a block's text (`interface.TextBackend.find_text`), None if it does not fit."""
         with self._idle_searcher() as searcher:
             assert isinstance(searcher, KmerTextSearcher)
             return self._text_in_halves(searcher, block, strands, max_rows)

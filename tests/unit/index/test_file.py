@@ -1,32 +1,31 @@
-"""Index files: what is built comes back, and damage is told."""
+"""Index files: what is built comes back, what is planned with it, builds that fail."""
 
 from __future__ import annotations
 
 import mmap
 import os
-import random
 import signal
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.index_files import SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, index_of
 from helpers.index_pages import build_kmer_pages, load_pages
 from helpers.nameless_files import WAYS, can_be_nameless
-from helpers.options import build_options, index_options
+from helpers.options import index_options
 from helpers.search_cases import find_on
 
-from mummergpu.errors import InputError, MummergpuError, OptionError
+from mummergpu.errors import MummergpuError, OptionError
 from mummergpu.index import checksums, kmer_page, writer
 from mummergpu.index import file as index_file
 from mummergpu.index.checksums import digest_of
-from mummergpu.index.file import RECORD_SECTIONS, IndexFile
-from mummergpu.index.format import IndexHeader, PageEntry, is_index, start_of
+from mummergpu.index.file import IndexFile
+from mummergpu.index.format import is_index
 from mummergpu.index.kmer_order import order_long_lists
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -41,39 +40,12 @@ from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cpu_match import match_kernel
 from mummergpu.matching.tree.cpu_print import print_kernel
 from mummergpu.pipeline import build_index as indexing
-from mummergpu.pipeline.build_index import make_index
 from mummergpu.pipeline.plan import plan_index
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import encode, with_margins
 
-SAMPLED = {"search": "kmer", "page_size": None}
-SAMPLED_PAGES = {"search": "kmer", "page_size": 700}
-TREE = {"search": "tree"}
-TREE_PAGES = {"search": "tree", "page_size": 700, "policy": Policy.from_code("Tn")}
-WIDE_PAGES = {"search": "tree", "page_size": 900, "address_bits": 32}
 EVERY_POLICY = {"search": "tree", "page_size": 1200, "policy": Policy.from_code("QRTmrtn")}
 KINDS = [SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, EVERY_POLICY]
-
-
-@pytest.fixture(scope="module")
-def fasta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Records of all kinds: repeats, unknown bases, nothing at all, a name of many bytes."""
-    made = random.Random(4)
-    repeat = "".join(made.choices("ACGT", k=60))
-    text = "".join(made.choices("ACGT", k=2500))
-    path = tmp_path_factory.mktemp("reference") / "ref.fa"
-    path.write_text(
-        f">a first\n{text}{repeat}\n>empty\n>b\nNNN{text[:300]}NNNN{repeat}{text[900:1200]}N\n"
-        f">nothing\nNNNNNNNN\n>{'x' * 300}\n{repeat}\n>last\n"
-    )
-    return path
-
-
-def index_of(fasta: Path, folder: Path, name: str = "ref.mgi", **told: Any) -> Path:
-    path = folder / name
-    options = build_options(str(fasta), str(path), 2, minimum_length=12, **told)
-    make_index(options, Stats(), lambda _line: None)
-    return path
 
 
 def arrays_of(record: Any) -> dict[str, Any]:
@@ -202,190 +174,6 @@ def test_the_digest_takes_the_codes_in_pieces(fasta: Path, monkeypatch: pytest.M
     assert checksums.checksum_of(codes) == checksums.checksum_of(codes.copy())
     assert checksums.checksum_of(codes) != checksums.checksum_of(reference.codes)
     assert checksums.checksum_of(codes) == zlib.crc32(codes.tobytes())
-
-
-@pytest.mark.parametrize("told", [SAMPLED_PAGES, TREE_PAGES, WIDE_PAGES])
-def test_damage_in_each_section_is_found(told: dict[str, Any], fasta: Path, tmp_path: Path) -> None:
-    path = index_of(fasta, tmp_path, **told)
-    data = path.read_bytes()
-    for section in IndexFile(str(path)).header.sections:
-        at = section.offset + section.byte_count // 2
-        path.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
-        if section.name in RECORD_SECTIONS:
-            with pytest.raises(InputError, match=f"damaged in its section '{section.name}'"):
-                IndexFile(str(path))
-        else:
-            assert IndexFile(str(path)).damaged_sections() == [section.name]
-
-
-@pytest.mark.parametrize("told", [SAMPLED, TREE])
-@pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99, 1.0])
-def test_a_truncated_index_is_refused(
-    told: dict[str, Any], part: float, fasta: Path, tmp_path: Path
-) -> None:
-    path = index_of(fasta, tmp_path, **told)
-    size = path.stat().st_size
-    os.truncate(path, max(5, int(part * size) - 1))
-    with pytest.raises(InputError, match=r"ref\.mgi: the index is truncated: it has "):
-        IndexFile(str(path))
-
-
-def test_a_change_of_any_byte_of_the_records_is_told(fasta: Path, tmp_path: Path) -> None:
-    path = index_of(fasta, tmp_path, **SAMPLED)
-    sections = [one for one in IndexFile(str(path)).header.sections if one.name in RECORD_SECTIONS]
-    places = [one.offset + byte for one in sections for byte in range(one.byte_count)]
-    assert len(places) > 400
-    with open(path, "r+b", buffering=0) as file:
-        for place in places:
-            byte = os.pread(file.fileno(), 1, place)
-            os.pwrite(file.fileno(), bytes([byte[0] ^ 1 << place % 8]), place)
-            with pytest.raises(InputError, match="the index is damaged in its section '"):
-                IndexFile(str(path))
-            os.pwrite(file.fileno(), byte, place)
-    assert IndexFile(str(path)).damaged_sections() == []
-
-
-@pytest.mark.parametrize("told", [SAMPLED_PAGES, TREE_PAGES])
-def test_an_index_that_ends_at_a_border_of_blocks_is_refused(
-    told: dict[str, Any], fasta: Path, tmp_path: Path
-) -> None:
-    path = index_of(fasta, tmp_path, **told)
-    size = path.stat().st_size
-    # From the last border to the first: what is cut off does not come back.
-    for border in range((size - 1) // 4096 * 4096, 0, -4096):
-        os.truncate(path, border)
-        with pytest.raises(InputError, match="the index is truncated: it has "):
-            IndexFile(str(path))
-
-
-def test_a_missing_index_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.mgi: no such file"):
-        IndexFile(str(tmp_path / "none.mgi"))
-
-
-def rewritten(path: Path, change: Callable[[IndexHeader], IndexHeader]) -> Path:
-    """Give a file another header, with the hash that belongs to it."""
-    header = IndexFile(str(path)).header
-    text = change(header).as_json()
-    data = path.read_bytes()
-    end = int.from_bytes(data[24:32], "little")
-    path.write_bytes(start_of(text, end) + data[4096:end] + text)
-    return path
-
-
-def without(name: str) -> Callable[[IndexHeader], IndexHeader]:
-    def change(header: IndexHeader) -> IndexHeader:
-        kept = tuple(section for section in header.sections if section.name != name)
-        assert len(kept) == len(header.sections) - 1
-        return replace(header, sections=kept)
-
-    return change
-
-
-def with_section(name: str, **changes: Any) -> Callable[[IndexHeader], IndexHeader]:
-    def change(header: IndexHeader) -> IndexHeader:
-        sections = [
-            replace(section, **changes) if section.name == name else section
-            for section in header.sections
-        ]
-        return replace(header, sections=tuple(sections))
-
-    return change
-
-
-def with_page(number: int, **changes: int) -> Callable[[IndexHeader], IndexHeader]:
-    def change(header: IndexHeader) -> IndexHeader:
-        pages = list(header.pages)
-        pages[number] = replace(pages[number], **changes)
-        return replace(header, pages=tuple(pages))
-
-    return change
-
-
-def with_fields(**changes: Any) -> Callable[[IndexHeader], IndexHeader]:
-    return lambda header: replace(header, **changes)
-
-
-OF_BOTH = [
-    *(without(name) for name in (*RECORD_SECTIONS, "reference")),
-    with_fields(search="other"),
-    with_fields(pages=()),
-    with_fields(records=5),
-    with_fields(bases=77),
-    with_fields(pages=(PageEntry(0, 10, 10, 2, 1),)),
-    with_page(0, begin=1),
-    with_page(0, owned_end=10),
-    with_page(1, end=1 << 40),
-    with_page(1, begin=3),
-    with_section("reference", count=100),
-    with_section("reference", count=10, dtype="<u4"),
-]
-OF_TABLES = [
-    without("1.positions"),
-    without("0.offsets"),
-    with_fields(kmer_length=2),
-    with_fields(kmer_length=0),
-    with_fields(kmer_length=16),
-    with_fields(reference_step=0),
-    with_fields(reference_step=(1 << 20) + 1),
-    with_section("1.positions", count=5),
-    with_section("0.offsets", count=5),
-]
-OF_TREES = [
-    without("1.nodes"),
-    without("0.children"),
-    with_fields(kmer_length=11),
-    with_fields(reference_step=1),
-    with_fields(search_length=0),
-    with_fields(policy="x"),
-    with_fields(address_bits=32),
-    with_page(1, node_count=3),
-    with_page(1, node_count=1 << 40),
-    with_page(1, leaf_count=1 << 40),
-    with_section("1.nodes", count=16),
-    with_section("1.children", count=16),
-    with_section("1.reference", count=16),
-]
-
-
-@pytest.mark.parametrize("kind", ["kmer", "tree"])
-def test_parts_that_do_not_fit_each_other_are_refused(
-    kind: str, fasta: Path, tmp_path: Path
-) -> None:
-    told = SAMPLED_PAGES if kind == "kmer" else TREE_PAGES
-    sound = index_of(fasta, tmp_path, **told).read_bytes()
-    path = tmp_path / "changed.mgi"
-    for change in OF_BOTH + (OF_TABLES if kind == "kmer" else OF_TREES):
-        path.write_bytes(sound)
-        rewritten(path, change)
-        with pytest.raises(InputError, match=r"changed\.mgi: the "):
-            index = IndexFile(str(path))
-            load_pages(index)
-    path.write_bytes(sound)
-    rewritten(path, with_fields(program="another"))
-    assert IndexFile(str(path)).header.program == "another"
-
-
-def test_offsets_end_where_positions_do(fasta: Path, tmp_path: Path) -> None:
-    path = index_of(fasta, tmp_path, **SAMPLED)
-    section = {one.name: one for one in IndexFile(str(path)).header.sections}["0.offsets"]
-    with open(path, "r+b") as file:
-        file.seek(section.offset + section.byte_count - 4)
-        file.write(b"\xff\xff\xff\x7f")
-    index = IndexFile(str(path))
-    with pytest.raises(InputError, match="its table of page 0 cannot be"):
-        load_pages(index)
-
-
-def test_the_margins_are_breaks(fasta: Path, tmp_path: Path) -> None:
-    path = index_of(fasta, tmp_path, **SAMPLED)
-    section = {one.name: one for one in IndexFile(str(path)).header.sections}["reference"]
-    for at in (section.offset, section.offset + section.byte_count - 1):
-        data = path.read_bytes()
-        path.write_bytes(data[:at] + b"\0" + data[at + 1 :])
-        with pytest.raises(InputError, match="its margins of the reference cannot be"):
-            IndexFile(str(path))
-        path.write_bytes(data)
 
 
 def plan(path: Path, most_device_bytes: int | None = None, **told: Any) -> Any:

@@ -12,8 +12,11 @@ from mummergpu.index.kmer_plan import (
     BYTES_PER_BASE,
     DEVICE_COSTS,
     LEAST_TABLE_BYTES,
+    MAXIMUM_REFERENCE_STEP,
     PROCESSOR_COSTS,
+    SLOWDOWN_FOR_MEMORY,
     SMALLER_IF_WITHIN,
+    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,
@@ -29,6 +32,7 @@ jobs = st.builds(
     minimum_length=st.one_of(st.integers(1, 60), st.integers(1, 1 << 33)),
     query_bases=st.integers(0, 10**11),
     is_kept=st.booleans(),
+    looks_up_all=st.booleans(),
 )
 some_costs = st.sampled_from([PROCESSOR_COSTS, DEVICE_COSTS])
 
@@ -44,6 +48,33 @@ def test_a_choice_serves_the_length_and_fits_if_any_does(
     smallest = choose_sampling(job, 0, costs)  # type: ignore[arg-type]
     size = sampling.table_bytes(job.bases)
     assert size <= max(most_bytes, smallest.table_bytes(job.bases))
+
+
+def choice_among_all(
+    job: KmerJob, most_bytes: int, costs: KmerCosts, slowdown: float
+) -> KmerSampling:
+    """The choice if the cost of every table is looked at."""
+    every = [
+        KmerSampling(length, step)
+        for length in range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
+        for step in range(1, min(job.minimum_length - length + 1, MAXIMUM_REFERENCE_STEP) + 1)
+    ]
+    seconds = {one: expected_cost(job, one, costs).seconds for one in every}
+    sizes = {one: one.table_bytes(job.bases) for one in every}
+    worst = SLOWDOWN_FOR_MEMORY * min(seconds.values())
+    most = max(most_bytes, min(sizes[one] for one in every if seconds[one] <= worst))
+    fitting = [one for one in every if sizes[one] <= most]
+    bound = slowdown * min(seconds[one] for one in fitting)
+    return min((one for one in fitting if seconds[one] <= bound), key=sizes.__getitem__)
+
+
+@settings(deadline=None, max_examples=100)
+@given(job=jobs, costs=some_costs, most_bytes=st.integers(0, 1 << 36), slowdown=st.floats(1, 10))
+def test_tables_that_are_left_out_would_not_be_chosen(
+    job: KmerJob, costs: KmerCosts, most_bytes: int, slowdown: float
+) -> None:
+    expected = choice_among_all(job, most_bytes, costs, slowdown)
+    assert choose_sampling(job, most_bytes, costs, slowdown) == expected
 
 
 @settings(deadline=None, max_examples=40)
@@ -91,6 +122,20 @@ def test_more_steps_cost_more() -> None:
     assert expected_cost(replace(job, bases=20_000_000), sampling).table > cost.table
     assert expected_cost(job, KmerSampling(12, 4)).table < cost.table
     assert expected_cost(job, KmerSampling(11, 3)).search > cost.search
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_to_look_up_all_kmers_costs_as_much_as_matches_that_allow_no_other_step(
+    is_kept: bool,
+) -> None:
+    job = KmerJob(10_000_000, 50, 10**9, is_kept)
+    for sampling in (KmerSampling(12), KmerSampling(12, 3)):
+        cost = expected_cost(replace(job, looks_up_all=True), sampling)
+        short = expected_cost(replace(job, minimum_length=sampling.shortest_match), sampling)
+        # Shorter matches are more, but hardly any begins by chance.
+        assert cost.search == pytest.approx(short.search, rel=0.2)
+        assert cost.search > 3 * expected_cost(job, sampling).search
+        assert cost.table == expected_cost(job, sampling).table
 
 
 def test_the_bounds_of_tables() -> None:

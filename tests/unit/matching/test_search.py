@@ -27,23 +27,7 @@ LONG_QUERY = 20
 class Columns:
     """A backend that finds nothing."""
 
-    name = "played"
     sizes = WorkSizes(100, 10, LONG_QUERY, 50, MOST_ROWS)
-    page_memory = None
-
-    def load_pages(self, pages: Sequence[Any], minimum_length: int) -> None:
-        raise NotImplementedError
-
-    def release_pages(self) -> None:
-        raise NotImplementedError
-
-    def find_mems(
-        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
-    ) -> dict[Strand, Any] | None:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        raise NotImplementedError
 
 
 class Texts(Columns):

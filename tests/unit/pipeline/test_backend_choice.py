@@ -23,21 +23,22 @@ def sized(path: Path, size: int) -> str:
     return str(path)
 
 
-def choice(folder: Path, bases: int, queries: str, is_index: bool = False, **told: Any) -> str:
+def choice(folder: Path, bases: int, queries: str, has_index: bool = False, **told: Any) -> str:
     reference = sized(folder / "reference", bases)
     told = {"search": "kmer", "backend": "auto", **told}
     options = match_options(reference, (queries,), "-", threads=16, strands=BOTH, **told)
-    return choose_backend(options, is_index)
+    query_bases = estimate_query_bases([queries])
+    return choose_backend(options, has_index, None if query_bases is None else 2 * query_bases)
 
 
-@pytest.mark.parametrize("is_index", [False, True])
+@pytest.mark.parametrize("has_index", [False, True])
 def test_a_little_work_is_for_the_processor_and_much_for_a_gpu(
-    tmp_path: Path, is_index: bool
+    tmp_path: Path, has_index: bool
 ) -> None:
     few = sized(tmp_path / "few.fq", 300_000_000)
     many = sized(tmp_path / "many.fq", 3_500_000_000)
-    assert choice(tmp_path, 3_000_000, few, is_index) == "cpu"
-    assert choice(tmp_path, 400_000_000 if is_index else 100_000_000, many, is_index) == "auto"
+    assert choice(tmp_path, 3_000_000, few, has_index) == "cpu"
+    assert choice(tmp_path, 400_000_000 if has_index else 100_000_000, many, has_index) == "auto"
 
 
 def test_what_the_user_names_is_taken(tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""The main job on made references and queries, under any setting."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import strategies as st
+
+from helpers.options import match_options
+from mummergpu.index import kmer_index, kmer_order
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.kmer import cpu as sampled
+from mummergpu.matching.options import Uniqueness
+from mummergpu.matching.tree import cpu as trees
+from mummergpu.pipeline.match import run
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+STRANDS = {
+    "forward": (Strand.FORWARD,),
+    "reverse": (Strand.REVERSE,),
+    "both": (Strand.FORWARD, Strand.REVERSE),
+}
+EVERYTHING: dict[str, Any] = {"strands": "both", "four_columns": True}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What must not change a byte of the output."""
+
+    policy: str = "Tmn"
+    page_size: int = 1 << 23
+    threads: int = 1
+    block_size: int = 1 << 20
+    memory: int | None = None
+    piece_bases: int = trees.SIZES.piece_bases
+    most_rows: int = trees.SIZES.most_rows
+    address_bits: int | None = None
+    search: str = "tree"
+    kmer_length: int | None = None
+    reference_step: int = 1
+    longest_ascending: int = kmer_order.LONGEST_ASCENDING
+    most_visits: int = trees.MOST_VISITS
+
+
+def write_fasta(path: Path, letter: str, sequences: list[str]) -> str:
+    lines = [f">{letter}{number}\n{sequence}\n" for number, sequence in enumerate(sequences)]
+    path.write_text("".join(lines))
+    return str(path)
+
+
+def found_text(
+    folder: Path,
+    records: list[str],
+    reads: list[str],
+    minimum_length: int,
+    setting: Setting,
+    **told: Any,
+) -> str:
+    """Return what the main job writes."""
+    told["strands"] = STRANDS[told.get("strands", "forward")]
+    told["uniqueness"] = Uniqueness(told.get("uniqueness", "maxmatch"))
+    options = match_options(
+        write_fasta(folder / "reference.fa", "r", records),
+        (write_fasta(folder / "queries.fa", "q", reads),),
+        str(folder / "found.txt"),
+        minimum_length=minimum_length,
+        threads=setting.threads,
+        backend="cpu",
+        search=setting.search,
+        page_size=setting.page_size,
+        address_bits=setting.address_bits,
+        policy=Policy.from_code(setting.policy),
+        block_size=setting.block_size,
+        memory=setting.memory,
+        **told,
+    )
+    sizes = replace(
+        sampled.SIZES if setting.search == "kmer" else trees.SIZES,
+        piece_bases=setting.piece_bases,
+        long_query=2 * setting.piece_bases,
+        part_bases=4 * setting.piece_bases,
+        most_rows=setting.most_rows,
+    )
+    kmer_length = min(minimum_length, setting.kmer_length or 2)
+    step = min(setting.reference_step, minimum_length - kmer_length + 1)
+    sampling = KmerSampling(kmer_length, step)
+    with (
+        patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
+        patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),
+        patch.object(trees, "MOST_VISITS", setting.most_visits),
+        patch.object(kmer_index, "choose_sampling", lambda job, *_: sampling)
+        if setting.kmer_length
+        else nullcontext(),
+    ):
+        run(options, Stats(), NullProgress(StringIO()), lambda line: None, lambda line: None)
+    return (folder / "found.txt").read_text()
+
+
+output_options = st.fixed_dictionaries(
+    {
+        "strands": st.sampled_from(sorted(STRANDS)),
+        "uniqueness": st.sampled_from([member.value for member in Uniqueness]),
+        "forward_coordinates": st.booleans(),
+        "four_columns": st.booleans(),
+        "show_query_lengths": st.booleans(),
+        "show_sequences": st.booleans(),
+    }
+)

@@ -1,0 +1,156 @@
+"""The cuda backend on a device whose memory runs out: blocks are halved, and no match is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+
+import pytest
+from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenTrees, refused
+from helpers.search_cases import block_of
+from helpers.watched_device import WatchedCompiler, WatchedDevice
+
+from mummergpu.errors import BackendError
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.tree import cuda_pages as resident
+from mummergpu.matching.tree import cuda_program
+from mummergpu.matching.tree.cuda import TreeCudaBackend
+from mummergpu.runtime.stats import Stats
+
+
+def test_what_is_planned_is_told(opened_trees: OpenTrees, small_blocks: int) -> None:
+    given = opened_trees(device=WatchedDevice(2 << 30), memory=small_blocks)
+    assert given.notices == ["device host (sm_90), 2.0 GiB free; 3 blocks of 300 bases at once"]
+    assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
+    assert given.backend.page_memory == small_blocks // 2
+    assert given.stats.settings["device_memory"] == 2 << 30
+
+
+@pytest.mark.parametrize("who", ["the plan", "the device"])
+def test_blocks_that_do_not_fit_are_halved(
+    opened_trees: OpenTrees, small_blocks: int, who: str
+) -> None:
+    given = opened_trees("QRT", memory=small_blocks if who == "the plan" else None)
+    given.load_pages(REPEATS)
+    if who == "the device":
+        given.device.refuse = lambda number, size: size > 20_000
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
+    assert (given.device.refusals > 0) == (who == "the device")
+    assert given.halved[0] == 16
+    assert Counter(given.halved)[8] == 2
+    assert (
+        Counter(given.device.launches)["match_kernel"]
+        > Counter({name: kernel.launches for name, kernel in given.stats.kernels.items()})[
+            "match_kernel"
+        ]
+    ), "what came to nothing is not counted"
+    small = block_of(REPEATS.queries[:1])
+    assert given.find(small) == REPEATS.expected(FORWARD)[:1]
+
+
+@pytest.mark.parametrize("who", ["the plan", "the device"])
+def test_a_single_query_that_does_not_fit_is_an_error(
+    opened_trees: OpenTrees, small_blocks: int, who: str
+) -> None:
+    given = opened_trees(memory=small_blocks if who == "the plan" else None)
+    given.load_pages(REPEATS)
+    if who == "the device":
+        given.device.refuse = lambda number, size: size > 30_000
+    block = block_of(("A" * 20, "A" * 2000, "A" * 30))
+    for _ in range(STREAMS + 1):
+        with pytest.raises(BackendError, match="the matches of one query do not fit") as caught:
+            given.find(block)
+        assert "use a larger -l or --backend cpu" in caught.value.message
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"
+
+
+@pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])
+def test_any_request_may_be_refused_and_no_match_is_lost(
+    opened_trees: OpenTrees, code: str
+) -> None:
+    given = opened_trees(code)
+    given.load_pages(GENOME)
+    block = GENOME.block()
+    with refused(given.device, lambda number, size: False):
+        assert given.find(block) == GENOME.expected(FORWARD)
+        requests = given.device.requests
+    assert requests > 15
+    for searcher in given.backend._searchers:
+        searcher.release()
+    for wanted in range(1, requests + 1):
+        lines = len(given.notices)
+        textures = len(given.device.textures)
+        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
+            assert given.find(block) == GENOME.expected(FORWARD)
+        assert given.halved[lines - 1 :] == [13]
+        assert len(given.device.textures) == textures
+        for searcher in given.backend._searchers:
+            searcher.release()
+    assert given.device.refusals == requests
+
+
+@pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])
+def test_trees_that_do_not_fit_are_an_error_and_leave_nothing(
+    opened_trees: OpenTrees, code: str
+) -> None:
+    given = opened_trees(code)
+    with refused(given.device, lambda number, size: False):
+        given.load_pages(GENOME)
+        requests, held = given.device.requests, given.device.used
+    assert requests > 8
+    for wanted in range(1, requests + 1):
+        with (
+            refused(given.device, lambda number, size, wanted=wanted: number == wanted),
+            pytest.raises(BackendError, match="the trees do not fit the device's memory"),
+        ):
+            given.load_pages(GENOME)
+        assert not given.device.buffers and not given.device.textures
+    given.load_pages(GENOME)
+    assert given.device.used == held
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+
+
+def test_blocks_are_halved_beside_each_other(opened_trees: OpenTrees, small_blocks: int) -> None:
+    given = opened_trees("QRT", memory=small_blocks)
+    given.load_pages(REPEATS)
+    parts = [REPEATS.queries[: 1 + number % 8] for number in range(12)]
+    with ThreadPoolExecutor(5) as pool:
+        found = list(pool.map(lambda part: given.find(block_of(part)), parts))
+    assert found == [REPEATS.expected(FORWARD)[: len(part)] for part in parts]
+    assert given.halved
+
+
+@pytest.mark.parametrize(
+    ("code", "module", "limit", "value", "message"),
+    [
+        ("QRT", cuda_program, "TEXTURE_PART_BITS", 4, "too large for textures"),
+        ("QRTmrt", resident, "MOST_ARRAY_ROWS", 31, "too large for two-dimensional textures"),
+    ],
+    ids=["one dimension", "two dimensions"],
+)
+def test_trees_too_large_for_textures_are_an_error(
+    opened_trees: OpenTrees,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    module: ModuleType,
+    limit: str,
+    value: int,
+    message: str,
+) -> None:
+    given = opened_trees(code)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, limit, value)
+        with pytest.raises(BackendError, match=f"{message}; use a smaller --page-size"):
+            given.load_pages(GENOME)
+    given.load_pages(GENOME)
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+
+
+@pytest.mark.parametrize("free", [1 << 20, 79 << 20])
+def test_a_device_with_too_little_memory_is_refused(compiler: WatchedCompiler, free: int) -> None:
+    device = WatchedDevice(free)
+    with pytest.raises(BackendError, match="bytes of device memory are too few"):
+        TreeCudaBackend(device, compiler, Policy(), Stats(), lambda line: None)
+    assert not device.buffers and not device.streams

@@ -1,0 +1,127 @@
+"""The whole command where the device makes the text: what ``-C`` writes, always."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.host_device import everything_given_back
+from helpers.played_machine import Machine, Output
+from helpers.watched_device import WatchedDevice
+
+from mummergpu.matching.backends import streaming
+from mummergpu.matching.kmer import device_text
+from mummergpu.matching.kmer.cuda_text import KmerTextBackend
+from mummergpu.matching.kmer.device_text import TEXT_KERNELS
+
+
+def check_text(machine: Machine, output: Output, *given: str) -> dict[str, int]:
+    """Run the k-mer search on both backends; return the launches of the kernels of ``cuda``."""
+    report = ["--stats", "stats.json"]
+    ours, _ = output(*given, "--search", "sampled", "--backend", "cuda", *report)
+    told = json.loads(Path("stats.json").read_text())
+    assert all(map(everything_given_back, machine.devices))
+    others, _ = output(*given, "--search", "sampled", "-C", *report)
+    assert ours == others
+    assert told["counts"] == json.loads(Path("stats.json").read_text())["counts"]
+    assert ours.count(b"\n") > 20 and told["bytes"]["output"] == len(ours)
+    launches = {name: kernel["launches"] for name, kernel in told["kernels"].items()}
+    # Either the device makes all text, or the host does.
+    assert (told["stages"]["format"]["count"] == 0) == (launches.get("write_text", 0) > 0)
+    assert told["stages"]["text_kernel"]["count"] == sum(
+        launches.get(name, 0) for name in TEXT_KERNELS
+    )
+    return launches
+
+
+@pytest.mark.parametrize("reference", ["r.fa", "one.fa"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("-l 12", "-l 12 -r", "-l 12 -r -c", "-l 12 -b -c -L", "-l 12 -b -F -L", "-l 40 -F"),
+        *("-l 9 -b -t 3 --block-size 300", "-l 9 -b -L -t 2 --block-size 1"),
+    ],
+)
+def test_the_device_makes_the_text(
+    machine: Machine, output: Output, reference: str, words: str
+) -> None:
+    launches = check_text(machine, output, reference, "q.fa", *words.split())
+    assert launches["write_text"] == launches["count_text"] > 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("-s", "-mum", "-mumreference", "-mum -b -s"),
+        *("--page-size 900", "--page-size 900 --max-memory 1"),
+    ],
+)
+def test_what_needs_columns_gets_columns(machine: Machine, output: Output, words: str) -> None:
+    launches = check_text(machine, output, "r.fa", "q.fa", "-l", "12", *words.split())
+    assert launches["count_kmer_mems"] > 0 and launches["count_text"] == 0
+
+
+def test_a_device_that_may_not_make_text_gives_columns(
+    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KmerTextBackend, "may_make_text", False)
+    launches = check_text(machine, output, "r.fa", "q.fa", "-l", "12", "-b")
+    assert launches["write_kmer_mems"] > 0 and launches["count_text"] == 0
+
+
+def test_the_device_makes_the_text_of_an_index_that_finds_shorter_matches_too(
+    machine: Machine, output: Output, tmp_path: Path
+) -> None:
+    index = str(tmp_path / "r.mgi")
+    output("index", "r.fa", "-o", index, "-l", "12", "--search", "sampled")
+    for length in ("12", "14"):
+        launches = check_text(machine, output, index, "q.fa", "-l", length, "-b")
+        assert launches["write_text"] > 0
+
+
+def test_long_queries_have_columns_and_others_text(
+    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KmerTextBackend, "long_query", 2000)
+    monkeypatch.setattr(KmerTextBackend, "piece_bases", 1000)
+    given = ["r.fa", "long.fa", "-l", "12", "-b", "--search", "sampled", "--block-size", "1"]
+    ours, _ = output(*given, "--backend", "cuda", "--stats", "stats.json")
+    told = json.loads(Path("stats.json").read_text())
+    # Of four blocks of one query, two are long.
+    assert told["kernels"]["count_text"]["launches"] == told["stages"]["format"]["count"] == 2
+    assert ours == output(*given, "-C")[0]
+
+
+@pytest.mark.parametrize("limit", ["rows", "bytes", "bytes of nothing"])
+def test_a_text_that_is_too_long_is_made_of_smaller_blocks(
+    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    if limit == "rows":
+        monkeypatch.setattr(streaming, "MOST_ROWS", 40)
+    else:
+        monkeypatch.setattr(device_text, "MOST_TEXT_BYTES", 2000 if limit == "bytes" else 10)
+    given = ["r.fa", "q.fa", "-l", "9", "-b", "--search", "sampled"]
+    ours, _ = output(*given, "--backend", "cuda", "--stats", "stats.json")
+    told = json.loads(Path("stats.json").read_text())
+    assert ours == output(*given, "-C")[0]
+    assert (told["kernels"]["write_text"]["launches"] > 0) == (limit != "bytes of nothing")
+    assert told["kernels"]["count_text"]["launches"] > 1
+
+
+def test_a_text_that_does_not_fit_the_device_is_made_in_halves(
+    machine: Machine, output: Output
+) -> None:
+    def prepare(device: WatchedDevice) -> None:
+        def before_launch(kernel: str) -> None:
+            if kernel == "count_text":
+                device.refuse = lambda number, size: size > 20_000
+
+        device.before_launch = before_launch
+
+    machine.prepare = prepare
+    given = ["r.fa", "q.fa", "-l", "7", "-b", "--search", "sampled"]
+    ours, told = output(*given, "--backend", "cuda", "-v")
+    assert "queries do not fit the device" in told and "halving" in told
+    assert everything_given_back(machine.devices[0])
+    assert ours == output(*given, "-C")[0]

@@ -1,0 +1,140 @@
+"""Which backend is opened, with a device and without one, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.host_device import everything_given_back
+from helpers.options import match_options
+from helpers.played_machine import BARE, GIB, NO_DRIVER, NO_PYCUDA, SOUND, Machine, Output
+
+from mummergpu.cli.main import main
+from mummergpu.cuda.driver import DriverFacts
+from mummergpu.cuda.nvrtc import INSTALL
+from mummergpu.cuda.requirements import CudaFacts
+from mummergpu.errors import BackendError
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching import open_cuda as opening
+from mummergpu.matching.backends import memory_plan as plan
+from mummergpu.matching.open_backend import open_backend
+from mummergpu.matching.tree.cpu import TreeCpuBackend
+from mummergpu.matching.tree.cuda import TreeCudaBackend
+from mummergpu.runtime.stats import Stats
+
+
+def chosen(notices: list[str], **told: Any) -> tuple[TreeCpuBackend | TreeCudaBackend, Stats]:
+    stats = Stats()
+    options = match_options("r.fa", ("q.fa",), **told)
+    backend = open_backend(options.index.kind, options.device, stats, notices.append)
+    assert isinstance(backend, TreeCpuBackend | TreeCudaBackend)
+    return backend, stats
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> None:
+    notices: list[str] = []
+    backend, stats = chosen(
+        notices,
+        backend=name,
+        devices=(3,),
+        gpu_memory=GIB // 4,
+        profile=True,
+        policy=Policy.from_code("Tn"),
+        kernel_folder="cubins",
+    )
+    assert isinstance(backend, TreeCudaBackend)
+    assert (machine.numbers, machine.folders) == ([3], [Path("cubins")])
+    assert stats.settings["device"] == "host"
+    expected = plan.divide_memory(GIB, GIB // 4, 3)
+    assert backend.page_memory == expected.tree_bytes
+    assert backend.sizes.block_bases == expected.block_bases
+    assert backend.profile
+    assert [notice.split(" ")[0] for notice in notices] == ["device"]
+    backend.close()
+    assert everything_given_back(machine.devices[0])
+
+
+def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
+    def ask() -> DriverFacts:
+        raise AssertionError("the driver was asked")
+
+    machine.patch.setattr(opening, "driver_facts", ask)
+    notices: list[str] = []
+    backend, _ = chosen(notices, backend="cpu")
+    assert isinstance(backend, TreeCpuBackend)
+    assert notices == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "notice"),
+    [
+        (BARE, "no cuda backend: no NVIDIA driver (not found)"),
+        (NO_PYCUDA, f"no cuda backend: PyCUDA is not installed: {INSTALL}"),
+    ],
+)
+def test_auto_takes_the_cpu_where_something_is_missing_and_says_so(
+    machine: Machine, facts: CudaFacts, notice: str
+) -> None:
+    machine.looks(facts)
+    notices: list[str] = []
+    backend, _ = chosen(notices, backend="auto")
+    assert isinstance(backend, TreeCpuBackend)
+    assert len(notices) == 1 and notices[0].startswith(notice)
+    assert machine.devices == []
+
+
+def test_auto_takes_the_cpu_where_the_device_is_full(machine: Machine) -> None:
+    machine.memory_bytes = 1 << 20
+    notices: list[str] = []
+    backend, _ = chosen(notices, backend="auto")
+    assert isinstance(backend, TreeCpuBackend)
+    assert len(notices) == 1 and "bytes of device memory are too few" in notices[0]
+    assert everything_given_back(machine.devices[0])
+
+
+def test_cuda_without_a_device_is_an_error(machine: Machine) -> None:
+    machine.looks(NO_DRIVER)
+    with pytest.raises(BackendError, match=r"no NVIDIA driver \(not found\): install NVIDIA's"):
+        chosen([], backend="cuda")
+    machine.looks(SOUND)
+    machine.memory_bytes = 1 << 20
+    with pytest.raises(BackendError, match="bytes of device memory are too few"):
+        chosen([], backend="cuda")
+    assert everything_given_back(machine.devices[0])
+
+
+@pytest.mark.parametrize(
+    ("facts", "remedies"),
+    [
+        (NO_DRIVER, ["install NVIDIA's driver"]),
+        (NO_PYCUDA, [f"PyCUDA is not installed: {INSTALL}"]),
+        (BARE, ["install NVIDIA's driver", f"PyCUDA is not installed: {INSTALL}"]),
+    ],
+)
+def test_the_command_says_what_to_install(
+    machine: Machine, capfd: pytest.CaptureFixture[str], facts: CudaFacts, remedies: list[str]
+) -> None:
+    machine.looks(facts)
+    assert main(["r.fa", "q.fa", "--backend", "cuda", "-o", "out"]) == 1
+    out, err = capfd.readouterr()
+    last = err.splitlines()[-1]
+    assert out == "" and last.startswith("mummergpu: error: backend 'cuda': ")
+    for remedy in remedies:
+        assert remedy in last
+    assert not Path("out").exists()
+
+
+def test_the_command_without_a_device_says_which_backend_it_takes(
+    machine: Machine, output: Output
+) -> None:
+    machine.looks(BARE)
+    out, err = output("r.fa", "q.fa", "-l", "15", "--search", "tree", "-v")
+    assert "mummergpu: no cuda backend: no NVIDIA driver (not found)" in err
+    assert "backend cpu" in err
+    assert out == output("r.fa", "q.fa", "-l", "15", "--search", "tree", "-C")[0]
+    machine.looks(SOUND)
+    same, err = output("r.fa", "q.fa", "-l", "15", "--search", "tree", "-v")
+    assert "mummergpu: device host (sm_90)" in err and "backend cuda" in err
+    assert same == out

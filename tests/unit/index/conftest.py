@@ -1,0 +1,22 @@
+"""A reference of which index files are built."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def fasta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of all kinds: repeats, unknown bases, nothing at all, a name of many bytes."""
+    made = random.Random(4)
+    repeat = "".join(made.choices("ACGT", k=60))
+    text = "".join(made.choices("ACGT", k=2500))
+    path = tmp_path_factory.mktemp("reference") / "ref.fa"
+    path.write_text(
+        f">a first\n{text}{repeat}\n>empty\n>b\nNNN{text[:300]}NNNN{repeat}{text[900:1200]}N\n"
+        f">nothing\nNNNNNNNN\n>{'x' * 300}\n{repeat}\n>last\n"
+    )
+    return path
