@@ -71,6 +71,7 @@ def warmup(
     if generic:
         chosen += [target.name for target in _generic_targets() if target.name not in chosen]
     chosen = chosen or [_NATIVE]
+    _refuse_what_does_not_run_here(chosen)
     if architectures:
         _compile_kernels(architectures, quiet)
     # Numba compiles for one kind of processor in each process, and may have begun to.
@@ -88,6 +89,13 @@ def _generic_targets() -> tuple[GenericTarget, ...]:
     return targets
 
 
+def _refuse_what_does_not_run_here(names: list[str]) -> None:
+    known = {_NATIVE, *(target.name for target in runnable_targets())}
+    for name in names:
+        if name not in known:
+            raise OptionError("--cpu", f"this machine cannot run code for {name}")
+
+
 def _fill(context: click.Context, name: str, quiet: bool) -> None:
     """Run all commands of a warm-up in this process, which compiles for one kind of processor."""
     import tempfile
@@ -95,13 +103,7 @@ def _fill(context: click.Context, name: str, quiet: bool) -> None:
     from mummergpu.cli.warmup_commands import run_all
     from mummergpu.runtime.code_target import compile_for
 
-    if name != _NATIVE:
-        target = next((one for one in runnable_targets() if one.name == name), None)
-        if target is None:
-            raise OptionError("--cpu", f"this machine cannot run code for {name}")
-        compile_for(target)
-    else:
-        compile_for(None)
+    compile_for(next((one for one in runnable_targets() if one.name == name), None))
     from mummergpu.runtime.code_cache import code_places, process_store
 
     store = process_store()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -135,13 +134,3 @@ def test_a_file_that_shrinks_is_read_from_the_beginning(
     path.write_text(">r\nACGT\n")
     with path.open("rb") as file, ThreadPoolExecutor(2) as executor:
         assert read_fasta_in_parallel(file.fileno(), 100, False, executor, 2) is None
-
-
-def test_pieces_are_read_without_preadv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which macOS lacks before version 11."""
-    path = tmp_path / "r.fa"
-    path.write_text("".join(f">r{number}\n{'ACGTTGCA' * 9}\n" for number in range(60)))
-    monkeypatch.delattr(os, "preadv")
-    found, sufficed = read_in_pieces(path, False, monkeypatch, piece=500, header=40)
-    assert sufficed
-    assert_same(found, read_whole(path, False))
