@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.native.store import native_store
+from mummergpu.runtime.native.store import native_stores
 
 COMPILER = {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
 TREES = {
@@ -91,7 +91,7 @@ def test_a_warm_start_imports_what_it_needs_only(
     assert not (absent | MASKED_ARRAYS) & set(modules)
 
 
-@pytest.mark.skipif(native_store() is None, reason="kept code cannot run without numba here")
+@pytest.mark.skipif(not native_stores(), reason="kept code cannot run without numba here")
 @pytest.mark.parametrize("name", ["mummer", *OUTPUTS])
 def test_a_warm_start_needs_no_numba(text: str, name: str) -> None:
     for _ in range(2):
