@@ -8,7 +8,6 @@ readers show ``M``.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO, Final, cast
@@ -41,7 +40,7 @@ class CramSink(ByteSink):
         Receives the CRAM.
     stats : Stats
         Collects the bytes and the times.
-    most_rows : int
+    most_rows, threads : int
         As for `ByteSink`.
 
     Raises
@@ -50,10 +49,12 @@ class CramSink(ByteSink):
         If there is no room for the temporary file.
     """
 
-    def __init__(self, made: BamFormat, output: OutputFile, stats: Stats, most_rows: int) -> None:
+    def __init__(
+        self, made: BamFormat, output: OutputFile, stats: Stats, most_rows: int, threads: int
+    ) -> None:
         self._temporary: list[BinaryIO] = []
         self._bam = self._new_file()
-        super().__init__(made, output, stats, most_rows, BgzfCompressor())
+        super().__init__(made, output, stats, most_rows, BgzfCompressor(), threads)
 
     def finish(self) -> None:
         """Write the CRAM.
@@ -73,10 +74,11 @@ class CramSink(ByteSink):
             cram.write(bytes(len(_FILE_ID)))
             cram.seek(0)
         for piece in iter(partial(_read_piece, cram), b""):
-            super()._write([piece])
+            super()._emit(piece)
 
     def close(self) -> None:
-        """Close the temporary files, which also deletes them."""
+        """End the threads, and close the temporary files, which also deletes them."""
+        super().close()
         for file in self._temporary:
             # Closing can fail when it writes the last bytes; nobody will read them.
             with suppress(OSError):
@@ -88,11 +90,10 @@ class CramSink(ByteSink):
         self._temporary.append(file)
         return file
 
-    def _write(self, pieces: Iterable[Piece]) -> None:
-        """Keep pieces of BAM."""
-        for piece in pieces:
-            with self._stats.stage("results_to_disk"), temporary_data():
-                self._bam.write(cast(bytes, piece))
+    def _emit(self, piece: Piece) -> None:
+        """Keep a piece of BAM."""
+        with self._stats.stage("results_to_disk"), temporary_data():
+            self._bam.write(cast(bytes, piece))
 
 
 def _encode(bam: BinaryIO, cram: BinaryIO) -> None:

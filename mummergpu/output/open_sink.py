@@ -105,10 +105,11 @@ def _open_one(
     if target.format == "cram":
         from mummergpu.output.cram import CramSink
 
-        return CramSink(_bam_format(facts), file, stats, facts.most_rows)
+        return CramSink(_bam_format(facts), file, stats, facts.most_rows, facts.threads)
     made = _block_format(target.format, facts)
     compression = "bgzf" if target.format == "bam" else target.compression
-    return ByteSink(made, file, stats, facts.most_rows, compressor_of(compression))
+    compressor = compressor_of(compression)
+    return ByteSink(made, file, stats, facts.most_rows, compressor, facts.threads)
 
 
 def _block_format(name: str, facts: RunFacts) -> BlockFormat:

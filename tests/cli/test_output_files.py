@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import mummergpu
 from mummergpu.cli.main import main
 
 
@@ -32,6 +33,22 @@ def test_compressed_text_is_the_text(block: str) -> None:
     assert run(f"-o x.txt.gz{block}") == 0 and run(f"-o x.txt.bgz{block}") == 0
     assert gzip.decompress(Path("x.txt.gz").read_bytes()) == plain
     assert gzip.decompress(Path("x.txt.bgz").read_bytes()) == plain
+
+
+@pytest.mark.parametrize("name", ["x.txt.gz", "x.paf.bgz", "x.sam.gz", "x.bam", "x.cram"])
+def test_compressed_bytes_do_not_depend_on_threads(name: str) -> None:
+    found = set()
+    for threads in (1, 2, 5):
+        # The command line, of which the header of SAM tells, would name the threads.
+        mummergpu.match("r.fa", "q.fa", name, threads=threads)
+        found.add(Path(name).read_bytes())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("words", ["--block-size 100", "--block-size 1000 -t 4"])
+def test_compressed_bytes_do_not_depend_on_blocks(words: str) -> None:
+    assert run("-o one.paf.gz") == 0 and run(f"-o other.paf.gz {words}") == 0
+    assert Path("one.paf.gz").read_bytes() == Path("other.paf.gz").read_bytes()
 
 
 def test_several_files_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

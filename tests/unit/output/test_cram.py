@@ -28,7 +28,7 @@ SIMPLE = MatchCase([(b"r", b"ACGT")], [(b"q", b"ACGT")], {Strand.FORWARD: [[(0, 
 def write_cram(path: Path, case: MatchCase, options: SamOptions) -> Stats:
     stats = Stats()
     with OutputFile(str(path)) as file:
-        sink = CramSink(BamFormat(case.reference, options, "", "q.fa"), file, stats, 1000)
+        sink = CramSink(BamFormat(case.reference, options, "", "q.fa"), file, stats, 1000, 2)
         try:
             sink.write(sink.prepare(case.block, case.columns))
             sink.finish()
