@@ -74,12 +74,19 @@ def test_a_file_that_an_option_names_takes_the_place_of_standard_output(
         ("--mummer x --format mummer", "--format is the format of -o"),
         ("-o x.txt --mummer x.txt", "'x.txt' is also another output"),
         ("--mummer r.fa", "'r.fa' is also an input"),
+        ("-o x.paf -s", "-s is for MUMmer's text, and no output is in that format"),
+        ("--bed x.bed -F", "-F is for MUMmer's text"),
         ("-o x.bam.gz", "would compress bam once more"),
     ],
 )
 def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_options_of_the_text_may_go_with_other_files() -> None:
+    assert run("-o x.txt --paf x.paf -s -c") == 0 and run("-o y.paf -c") == 0
+    assert Path("x.paf").read_bytes() == Path("y.paf").read_bytes()
 
 
 def test_a_failed_run_leaves_none_of_its_files() -> None:
