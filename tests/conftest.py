@@ -11,6 +11,8 @@ from typing import NoReturn
 
 import pytest
 
+from mummergpu.runtime.processors import processor_count
+
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 """Real genomes and reads; they lie beside a checkout, never in it."""
 
@@ -70,7 +72,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     told = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
     if told.isdecimal():
         return int(told)
-    processors = len(os.sched_getaffinity(0))
+    processors = processor_count()
     return 0 if processors == 1 or _names_tests(config) else min(processors, MOST_WORKERS)
 
 

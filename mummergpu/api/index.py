@@ -30,7 +30,7 @@ from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.merge import join_all
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.pipeline.query_volume import estimate_query_bases
-from mummergpu.runtime.processors import usable_processors
+from mummergpu.runtime.processors import processor_count
 from mummergpu.runtime.stats import Stats
 
 Queries = str | bytes | Iterable[NamedSequence]
@@ -298,8 +298,8 @@ class Index:
         engine = self._engine
         if isinstance(engine.source, IndexFile):
             raise OptionError("save", f"the index is in the file '{self._path}' already")
-        with ThreadPoolExecutor(usable_processors()) as executor:
-            work = BuildWork(executor, usable_processors(), Stats(), _do_nothing)
+        with ThreadPoolExecutor(processor_count()) as executor:
+            work = BuildWork(executor, processor_count(), Stats(), _do_nothing)
             plan = engine.kept_index(self.min_length).plan
             with open_index_file(os.fspath(path)) as output:
                 write_index(plan, self.min_length, output, work, LOG.debug)
@@ -323,7 +323,7 @@ class Index:
         file = self._engine.source
         if not isinstance(file, IndexFile):
             raise OptionError("verify", "only an index in a file can be damaged")
-        with ThreadPoolExecutor(usable_processors()) as executor:
+        with ThreadPoolExecutor(processor_count()) as executor:
             verify(file, executor.map)
             if reference is not None:
                 require_reference(file, read_reference(os.fspath(reference)), executor.map)
@@ -360,7 +360,7 @@ class Index:
 
 
 def _threads(asked: int | None) -> int:
-    return usable_processors() if asked is None else positive("threads", asked)
+    return processor_count() if asked is None else positive("threads", asked)
 
 
 def _parts(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:

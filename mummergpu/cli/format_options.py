@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.output.targets import FORMATS, OutputTarget, target_of
+from mummergpu.output.targets import DEFAULT_FORMAT, FORMATS, OutputTarget, target_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _ALIGNMENT_FORMATS: Final = frozenset({"sam", "bam", "cram"})
 _READ_GROUP, _PRIMARY_ONLY, _MOST_HITS = "--read-group", "--primary-only", "--max-hits"
+
+_FLAGS_OF_TEXT: Final = {"four_columns": "-F", "show_lengths": "-L", "show_sequences": "-s"}
 
 _DESCRIPTIONS: Final = {
     "mummer": "MUMmer's text",
@@ -137,6 +139,8 @@ def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
     ------
     OptionError
         If the name of a file asks to compress a compressed format.
+    click.UsageError
+        If an option of MUMmer's text is given, and no output is in that format.
     """
     targets = [
         target_of(path, name, f"--{name}")
@@ -148,7 +152,22 @@ def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
         targets.insert(0, target_of(path, given["format_name"]))
     elif given["format_name"] is not None:
         raise click.UsageError("--format is the format of -o, which is not given")
+    _refuse_flags_of_text(given, targets)
     return tuple(targets)
+
+
+def _refuse_flags_of_text(given: Mapping[str, Any], targets: Sequence[OutputTarget]) -> None:
+    """Refuse options of MUMmer's text if nothing is written in that format.
+
+    Positions on the forward strand (``-c``) are what every other format has.
+    """
+    if any(target.format == DEFAULT_FORMAT for target in targets):
+        return
+    for name, written in _FLAGS_OF_TEXT.items():
+        if given[name]:
+            raise click.UsageError(
+                f"{written} is for MUMmer's text, and no output is in that format"
+            )
 
 
 def output_files(given: Mapping[str, Any]) -> dict[str, str | None]:

@@ -7,7 +7,6 @@ is tried on its own, and the backends are examined after the libraries that they
 from __future__ import annotations
 
 import json
-import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.runtime.libraries import Library, in_one_line, look_for
+from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def examine(
     return Report(
         python=platform.python_version(),
         system=platform.platform(),
-        processors=len(os.sched_getaffinity(0)),
+        processors=processor_count(),
         libraries=libraries,
         optional=tuple(look_for(name, module) for name, (module, _) in OPTIONAL.items()),
         compiled_code=_folder_facts(compiled_code, "**/*.code", can_be_written),

@@ -36,6 +36,7 @@ from mummergpu.cli.session import Session
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.sweep import sweep
 from mummergpu.cli.tune import tune
+from mummergpu.cli.warmup import warmup
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
 
@@ -76,6 +77,7 @@ commands.add_command(report)
 commands.add_command(completion)
 commands.add_command(sweep)
 commands.add_command(tune)
+commands.add_command(warmup)
 
 
 def _occupy_closed_descriptors() -> None:

@@ -36,6 +36,7 @@ Other commands; each has its own --help:
   mummergpu plot        draw the matches of two genomes
   mummergpu report      show what sweeps of the policies found, on one page
   mummergpu doctor      show what this machine has for mummergpu
+  mummergpu warmup      compile now what later runs need
   mummergpu completion  print a completion script for bash, zsh or fish
   mummergpu match       the same as mummergpu without a command
 

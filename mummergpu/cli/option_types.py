@@ -5,7 +5,6 @@ MUMmer's options may be written with one dash or two, before or after the files.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,6 +14,7 @@ from mummergpu.cli.format_options import format_options
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
+from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["-t", "--threads"],
             callback=_integer,
             metavar="N",
-            default=lambda: str(len(os.sched_getaffinity(0))),
+            default=lambda: str(processor_count()),
             help="Number of threads; -qthreads N, as in MUMmer 4, is the same.  "
             "[default: all cores]",
         ),

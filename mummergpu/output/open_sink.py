@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.input.reference import Reference
@@ -16,6 +17,9 @@ from mummergpu.output.sink import ByteSink, MatchSink, SeveralSinks
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+
+if TYPE_CHECKING:
+    from mummergpu.output.bam import BamFormat
 
 
 @dataclass(frozen=True)
@@ -71,16 +75,19 @@ def open_sink(
     Returns
     -------
     MatchSink
-        The sink; it has written what comes before the first match.
+        The sink; it has written what comes before the first match. The caller closes it.
 
     Raises
     ------
     MummergpuError
         If a format cannot be made of this input, or its library is missing.
     """
-    sinks = [
-        _open_one(target, file, facts, stats) for target, file in zip(targets, files, strict=True)
-    ]
+    sinks: list[MatchSink[Any]] = []
+    with ExitStack() as failure:
+        for target, file in zip(targets, files, strict=True):
+            sinks.append(_open_one(target, file, facts, stats))
+            failure.callback(sinks[-1].close)
+        failure.pop_all()
     return sinks[0] if len(sinks) == 1 else SeveralSinks(sinks)
 
 
@@ -95,13 +102,21 @@ def _open_one(
             *(target, file, facts.reference, facts.query_paths),
             *(facts.picture, stats, facts.most_rows),
         )
+    if target.format == "cram":
+        from mummergpu.output.cram import CramSink
+
+        return CramSink(_bam_format(facts), file, stats, facts.most_rows, facts.threads)
     made = _block_format(target.format, facts)
-    return ByteSink(made, file, stats, facts.most_rows, compressor_of(target.compression))
+    compression = "bgzf" if target.format == "bam" else target.compression
+    compressor = compressor_of(compression)
+    return ByteSink(made, file, stats, facts.most_rows, compressor, facts.threads)
 
 
 def _block_format(name: str, facts: RunFacts) -> BlockFormat:
     if name == "mummer":
         return MummerFormatter(facts.reference, facts.style)
+    if name == "bam":
+        return _bam_format(facts)
     if name == "paf":
         from mummergpu.output.paf import PafFormat
 
@@ -124,3 +139,9 @@ def _block_format(name: str, facts: RunFacts) -> BlockFormat:
 
         return DeltaFormat(facts.reference, facts.query_paths)
     raise NotImplementedError(name)
+
+
+def _bam_format(facts: RunFacts) -> BamFormat:
+    from mummergpu.output.bam import BamFormat
+
+    return BamFormat(facts.reference, facts.sam, facts.command, ", ".join(facts.query_paths))

@@ -118,6 +118,7 @@ def run(
             *(options.command, options.sam, picture),
         )
         sink = open_sink(options.outputs, outputs, facts, stats)
+        stack.callback(sink.close)
         found = FoundMatches(options, reference, sink, stats)
         block_search = BlockSearch(
             backend,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import resource
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from mummergpu.runtime.match_counts import MatchCounts
+
+_MAXRSS_BYTES: Final = 1 if sys.platform == "darwin" else 1024
+"""The unit of `resource.getrusage`: bytes on macOS, KiB elsewhere."""
 
 SCHEMA_VERSION: Final = 3
 """Increased when a key of the report changes its name or meaning."""
@@ -275,7 +279,7 @@ def peak_memory() -> int:
         for line in file:
             if line.startswith(b"VmHWM:"):
                 return 1024 * int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_BYTES
 
 
 def _add(totals: dict[str, int], numbers: dict[str, int]) -> None:

@@ -13,7 +13,9 @@ import pytest
 
 from mummergpu.cli.main import commands, main
 
-VERBS = {"match", "index", "workload", "doctor", "completion", "plot", "report", "sweep", "tune"}
+VERBS = {"match", "index", "workload", "doctor", "completion", "plot", "report"} | {
+    *("sweep", "tune", "warmup"),
+}
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import pysam
 import pytest
 
 from mummergpu.errors import OptionError
@@ -45,6 +47,18 @@ def test_each_block_says_where_the_next_one_begins(random_bytes: bool) -> None:
         at += size
     assert at == len(packed) and b"".join(blocks) == text and blocks[-1] == b""
     assert max(map(len, blocks)) == BGZF_BLOCK_BYTES
+
+
+@pytest.mark.parametrize("random_bytes", [False, True])
+def test_htslib_reads_bgzf(random_bytes: bool, tmp_path: Path) -> None:
+    text = text_of(300_000, random_bytes)
+    compressor = BgzfCompressor()
+    path = tmp_path / "x.gz"
+    path.write_bytes(compressor.compress(text) + compressor.end())
+    with pysam.BGZFile(str(path)) as file:
+        assert file.read(len(text) + 1) == text
+    if (program := shutil.which("bgzip")) is not None:
+        subprocess.run([program, "-t", str(path)], check=True)
 
 
 def test_zstd_reads_what_is_written(tmp_path: Path) -> None:
