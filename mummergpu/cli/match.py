@@ -28,6 +28,7 @@ from mummergpu.cli.option_rules import (
     text_style,
 )
 from mummergpu.cli.option_types import PROGRAM
+from mummergpu.cli.purposes import with_purpose
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
@@ -43,6 +44,7 @@ def run_match(**given: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
     session = click.get_current_context().find_object(Session)
     assert session is not None
+    given = with_purpose(given)
     refuse_combinations(given)
     index = index_options(given)
     refuse_clashing_files(

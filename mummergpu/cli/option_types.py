@@ -12,6 +12,7 @@ import click
 
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
+from mummergpu.cli.purposes import PURPOSES
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
@@ -194,6 +195,13 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             "its name ends in .gz, .bgz or .zst.  [default: standard output, unless an option "
             "below names a file]",
         ),
+        click.Option(
+            ["--for", "purpose"],
+            type=click.Choice(PURPOSES),
+            help="Write what this program reads. mgaps: three columns, without -c and -F. nucmer: "
+            "the same, with -b unless -r is given and -mumreference unless another mode is. "
+            "mummerplot: -c, with -b unless -r is given, without -s.",
+        ),
         _flag(
             "-c forward_coordinates",
             "Count the query positions of reverse matches on the forward strand; with -b or -r.",
@@ -271,6 +279,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         _flag("--verify", "Compare all of an index file with its checksums first."),
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
+        click.Option(["--rows-by-reference"], is_flag=True, hidden=True),
         click.Option(
             ["--device"],
             callback=_devices,

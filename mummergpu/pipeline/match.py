@@ -26,7 +26,7 @@ from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.block_text import BlockText
-from mummergpu.matching.filter import keep_unique
+from mummergpu.matching.filter import keep_unique, order_by_reference
 from mummergpu.matching.open_backend import likely_block_bases, open_backend
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.search import BlockMems, BlockSearch
@@ -129,6 +129,8 @@ def run(
 
         def prepare(block: QueryBlock, mems: BlockMems) -> Any:
             filtered = filter_mems(mems, search.uniqueness, stats)
+            if search.rows_by_reference:
+                filtered = {one: order_by_reference(rows) for one, rows in filtered.items()}
             stats.add(matches=sum(columns.count for columns in filtered.values()))
             return sink.prepare(block, filtered)
 
