@@ -105,6 +105,7 @@ def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOpti
         query_paths=given["query"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
+        paired=given["pair"],
         outputs=output_targets(given),
         command=command,
         threads=given["threads"],

@@ -64,6 +64,8 @@ def refuse_combinations(given: Given) -> None:
             if given[name]:
                 # A match that repeats a lost one would seem to be unique.
                 raise click.UsageError(f"--max-occurrences and -{name} exclude each other")
+    if given["pair"] and len(given["query"]) % 2 and len(given["query"]) > 1:
+        raise click.UsageError("--pair needs one file of pairs, or two files for each set of pairs")
     if given["cpu"] and given["backend"] == "cuda":
         raise click.UsageError("-C and --backend cuda exclude each other")
 

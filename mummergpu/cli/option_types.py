@@ -185,6 +185,11 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
     "Input": [
         _flag("--any-letters", "Accept records that are not DNA or RNA, such as proteins."),
         _flag("--no-empty", "Treat a query file without reads as an error."),
+        _flag(
+            "--pair",
+            "Read pairs: first and second mates from two files in turn, or one after the other "
+            "from one file. Names end in /1 and /2; mates whose names differ are an error.",
+        ),
     ],
     "Output": [
         click.Option(

@@ -40,6 +40,8 @@ class MatchOptions:
         Whether to accept records that are not DNA or RNA, such as proteins.
     no_empty : bool
         Whether a query file without a record is an error.
+    paired : bool
+        Whether the queries are pairs of reads.
     command : str
         The command line, for formats that keep it; empty if there is none.
     """
@@ -57,6 +59,7 @@ class MatchOptions:
     dump_tree_path: str | None = None
     any_letters: bool = False
     no_empty: bool = False
+    paired: bool = False
     command: str = field(default="", compare=False)
 
 

@@ -13,6 +13,8 @@ from helpers.mummer_comparison import RealData
 from helpers.mummer_scripts import FOLDER, PROGRAMS, SCRIPTS, copy_scripts, write_launcher
 from helpers.oracle import reverse_complement
 
+from mummergpu.cli.main import main
+
 SLICE = "B_anthracis_Mslice.fasta"
 CONTIGS = "B_anthracis_contigs.fasta"
 PYLORI = ("H_pylori26695_Eslice.fasta", "H_pyloriJ99_Eslice.fasta")
@@ -127,6 +129,23 @@ def test_nucmer_on_real_genomes(
     )
     assert theirs["out.delta"].count(b"\n") > 20
     assert ours == theirs
+
+
+def test_for_nucmer_gives_its_delta(tools: Tools, tmp_path: Path) -> None:
+    """The lines of the main job's help, beside nucmer's own run."""
+    files = write_genomes(tmp_path)
+    theirs = tools.results(tmp_path, "nucmer", "-p", "out", *files)[0]
+    joined, ours = tmp_path / "a.ntref", tmp_path / "ours.txt"
+    joined.write_bytes(run("/usr/lib/mummer/prenuc", files[0]))
+    assert main(["-q", str(joined), files[1], "--for", "nucmer", "-o", str(ours)]) == 0
+    options = ("-l", "65", "-s", "90", "-d", "5", "-f", ".12")
+    chained = run("mgaps", *options, given=ours.read_bytes())
+    run("/usr/lib/mummer/postnuc", "-b", "200", *files, str(tmp_path / "out"), given=chained)
+    assert (tmp_path / "out.delta").read_bytes() == theirs["out.delta"]
+
+
+def run(*words: str, given: bytes = b"") -> bytes:
+    return subprocess.run(words, input=given, capture_output=True, check=True).stdout
 
 
 def test_dnadiff_on_made_genomes(tools: Tools, tmp_path: Path) -> None:
