@@ -31,22 +31,22 @@ with -l 1 also reports a match of one base at the first base of the reference.""
 
 MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
-  mummergpu index       make an index file to use in place of a reference
-  mummergpu workload    make a reference and reads to try mummergpu on
-  mummergpu report      show what sweeps of the policies found, on one page
-  mummergpu doctor      show what this machine has for mummergpu
-  mummergpu mummer-shim do what MUMmer 3.23's 'mummer' does, also through a link 'mummer'
-  mummergpu completion  print a completion script for bash, zsh or fish
-  mummergpu match       the same as mummergpu without a command
+  mummergpu index        make an index file to use in place of a reference
+  mummergpu workload     make a reference and reads to try mummergpu on
+  mummergpu report       show what sweeps of the policies found, on one page
+  mummergpu doctor       show what this machine has for mummergpu
+  mummergpu mummer-shim  take the place of MUMmer 3.23's 'mummer'
+  mummergpu completion   print a completion script for bash, zsh or fish
+  mummergpu match        the same as mummergpu without a command
 
 Options may stand anywhere. The first word that is neither an option nor an option's value is
 the command, if there is one of that name; for a file named 'index', write ./index instead.
 
 \b
-With nucmer 3 (its reference joined into one record by prenuc, as nucmer does itself):
+The steps of nucmer 3, which also joins the reference into one record:
   /usr/lib/mummer/prenuc a.fna > a.ntref
-  mummergpu a.ntref b.fna --for nucmer | mgaps -l 65 -s 90 -d 5 -f .12 > out.mgaps
-  /usr/lib/mummer/postnuc -b 200 a.fna b.fna out < out.mgaps     # writes out.delta
+  mummergpu a.ntref b.fna --for nucmer | mgaps -l 65 -s 90 -d 5 -f .12 > gaps
+  /usr/lib/mummer/postnuc -b 200 a.fna b.fna out < gaps   # makes out.delta
 
 BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
 

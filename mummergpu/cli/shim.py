@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
 from mummergpu.cli.endings import PROGRAM
 from mummergpu.cli.installed_mummer import CHOSEN, NAME, find_mummer, hand_over
 from mummergpu.cli.main_group import MAIN_VERB, VerbatimCommand
-from mummergpu.cli.mummer_words import MummerCommand, parse_mummer_words
 from mummergpu.cli.option_types import HELP_OPTIONS, complete_files
 from mummergpu.errors import MummergpuError, MummerUsageError
+
+if TYPE_CHECKING:
+    from mummergpu.cli.mummer_words import MummerCommand
 
 SHIM_VERB: Final = "mummer-shim"
 
@@ -29,7 +31,7 @@ nucmer, dnadiff, run-mummer1, run-mummer3 and promer give the results that they 
 \b
   mkdir tools && cp /usr/bin/nucmer /usr/bin/mgaps /usr/bin/show-coords tools
   ln -s "$(command -v {PROGRAM})" tools/mummer
-  sed -i "s,BIN_DIR = \"/usr/bin\",BIN_DIR = \"$PWD/tools\"," tools/nucmer
+  sed -i "/BIN_DIR = /s,/usr/bin,$PWD/tools," tools/nucmer
   tools/nucmer -p out a.fna b.fna
 
 Options come before the files. They are -mumreference (the default), -mumcand, -mum and -maxmatch,
@@ -71,6 +73,8 @@ def called_as_mummer(program: str) -> bool:
 
 def run_shim(words: tuple[str, ...]) -> None:
     """Do the job of a command line of ``mummer``."""
+    from mummergpu.cli.mummer_words import parse_mummer_words
+
     command = parse_mummer_words(words)
     if command is None:
         click.echo(_USAGE)

@@ -13,7 +13,10 @@ import pytest
 
 from mummergpu.cli.main import commands, main
 
-VERBS = {"match", "index", "workload", "doctor", "completion", "report", "sweep", "tune"}
+VERBS = {
+    *("match", "index", "workload", "doctor", "completion", "report", "sweep", "tune"),
+    "mummer-shim",
+}
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
 
@@ -70,6 +73,7 @@ def plain(*names: str) -> set[str]:
         (["-b", "genome.fa", "in"], {"file,in"}),
         (["genome.fa", "reads.fq", "in"], {"file,in"}),
         (["match", "in"], {"file,in"}),
+        (["mummer-shim", "-mum", "in"], {"file,in"}),
         (["--", "in"], {"file,in"}),
         (["--search", ""], plain("auto", "tree", "kmer", "sampled")),
         (["--search", "=", "t"], plain("tree")),

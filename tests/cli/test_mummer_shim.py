@@ -54,6 +54,8 @@ def mummer(binary: str, words: list[str]) -> tuple[int, bytes]:
         "-mumcand -r -c -l 12 one.fa q.fa",
         "-mumreference -b -L -F -s one.fa q.fa r.fa",
         "-l 20000 one.fa q.fa",
+        "-l 99999999999999 one.fa q.fa",
+        "-l 1 -n n.fa q.fa",
         "-l 10abc r.fa q.fa",
         "r.fa n.fa",
         "n.fa q.fa",
