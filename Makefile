@@ -6,7 +6,7 @@ BIN := .venv/bin
 FUZZ_TARGETS := records detection index_header
 FUZZ_SECONDS ?= 300
 
-.PHONY: dev test test-all fuzz lint format bench wheel clean
+.PHONY: dev test test-all fuzz lint format bench wheel packaging clean
 
 dev: $(BIN)/ruff
 
@@ -40,6 +40,10 @@ bench: dev
 
 wheel: dev
 	$(BIN)/python -m build --wheel
+
+packaging: dev
+	$(BIN)/pip install --quiet --editable ".[dev,packaging]"
+	MUMMERGPU_REQUIRE_PACKAGING=1 $(BIN)/pytest tests/packaging
 
 clean:
 	rm -rf .venv build dist example .mypy_cache .pytest_cache .ruff_cache .hypothesis .fuzz

@@ -16,6 +16,7 @@ from mummergpu.version import __version__ as __version__
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from mummergpu import plot as plot
     from mummergpu.api.index import Index as Index
     from mummergpu.api.matches import Match as Match
     from mummergpu.api.matches import Matches as Matches
@@ -34,16 +35,21 @@ _PLACES = {
 }
 """The module of each public name: it is imported when the name is used (PEP 562)."""
 
+_MODULES = ("plot",)
+"""Public modules, which are imported when they are used, too."""
+
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
+    if name not in _PLACES and name not in _MODULES:
         raise AttributeError(f"module 'mummergpu' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"mummergpu.{name}")
     value = getattr(import_module(_PLACES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PLACES])
+    return sorted([*globals(), *_PLACES, *_MODULES])

@@ -10,6 +10,8 @@ from typing import NoReturn
 
 import pytest
 
+from mummergpu.runtime.processors import processor_count
+
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 """Real genomes and reads; they lie beside a checkout, never in it."""
 
@@ -19,10 +21,16 @@ REQUIRE_MUMMER = "MUMMERGPU_REQUIRE_MUMMER"
 REQUIRE_SAMTOOLS = "MUMMERGPU_REQUIRE_SAMTOOLS"
 """Set to 1 where a missing ``samtools`` must fail the tests that need it."""
 
+REQUIRE_BEDTOOLS = "MUMMERGPU_REQUIRE_BEDTOOLS"
+"""Set to 1 where a missing ``bedtools`` must fail the tests that need it."""
+
 REQUIRE_BROWSER = "MUMMERGPU_REQUIRE_BROWSER"
 """Set to 1 where a missing browser must fail the tests that open a page in one."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+REQUIRE_MULTIQC = "MUMMERGPU_REQUIRE_MULTIQC"
+"""Set to 1 where a missing MultiQC must fail the tests that give it files."""
 
 REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
 """Set to 1 where tests that compile the kernels must not be skipped."""
@@ -60,7 +68,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     told = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
     if told.isdecimal():
         return int(told)
-    processors = len(os.sched_getaffinity(0))
+    processors = processor_count()
     return 0 if processors == 1 or _names_tests(config) else min(processors, MOST_WORKERS)
 
 
@@ -111,6 +119,18 @@ def samtools_binary() -> str:
 
 
 @pytest.fixture(scope="session")
+def bedtools_binary() -> str:
+    """The path of ``bedtools``, which reads BED.
+
+    Without it the test is skipped, or fails where `REQUIRE_BEDTOOLS` is set to 1.
+    """
+    path = shutil.which("bedtools")
+    if path is not None:
+        return path
+    _do_without("bedtools is not installed (Debian: apt-get install bedtools)", REQUIRE_BEDTOOLS)
+
+
+@pytest.fixture(scope="session")
 def browser_binary() -> str:
     """The path of a Chromium, which opens the pages of reports without a window.
 
@@ -120,6 +140,18 @@ def browser_binary() -> str:
     if path is not None:
         return path
     _do_without("there is no browser (Debian: apt-get install chromium)", REQUIRE_BROWSER)
+
+
+@pytest.fixture(scope="session")
+def multiqc_binary() -> str:
+    """The path of ``multiqc``, which makes one page of the files of many programs.
+
+    Without it the test is skipped, or fails where `REQUIRE_MULTIQC` is set to 1.
+    """
+    path = shutil.which("multiqc")
+    if path is not None:
+        return path
+    _do_without("multiqc is not installed (pip install multiqc)", REQUIRE_MULTIQC)
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,11 @@ from mummergpu.matching.open_backend import open_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.backend_choice import processor_is_faster
-from mummergpu.pipeline.match import filter_mems
+from mummergpu.pipeline.found_matches import filter_mems
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import plan_index
+from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
 
 LOG: Final = logging.getLogger("mummergpu")
@@ -161,17 +163,19 @@ class Engine:
             opened.search_length,
         )
 
+        done = QueryProgress(_ignore, len(options.strands))
+
         def prepare(block: QueryBlock, mems: BlockMems) -> FoundBlock:
             return block, filter_mems(mems, options.uniqueness, stats)
 
-        def refuse_text(text: BlockText) -> FoundBlock:
+        def refuse_text(block: QueryBlock, text: BlockText) -> FoundBlock:
             raise AssertionError("columns were asked for")
 
         executor = ThreadPoolExecutor(threads, thread_name_prefix="mummergpu")
         work = BuildWork(executor, threads, stats, _do_nothing)
         try:
             with _exclusive(opened):
-                yield from GroupPasses(search, executor, threads, stats).results(
+                yield from GroupPasses(search, executor, threads, stats, done).results(
                     len(opened.index.plan.groups),
                     lambda number: self._load_group(opened, number, work),
                     blocks,
@@ -295,3 +299,7 @@ def _exclusive(opened: OpenSearch) -> Iterator[None]:
 
 def _do_nothing() -> None:
     """Report nothing when a page is ready."""
+
+
+def _ignore(_work: Work) -> None:
+    """Report no progress."""

@@ -30,7 +30,7 @@ from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.merge import join_all
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.pipeline.query_volume import estimate_query_bases
-from mummergpu.runtime.processors import usable_processors
+from mummergpu.runtime.processors import processor_count
 from mummergpu.runtime.stats import Stats
 
 Queries = str | bytes | Iterable[NamedSequence]
@@ -208,13 +208,15 @@ class Index:
         MummergpuError
             If a sequence or an argument is at fault.
         """
+        if isinstance(queries, os.PathLike):
+            raise OptionError("queries", "'match' takes sequences; 'stream' reads files")
         if isinstance(queries, str | bytes):
             queries = [("query", queries)]
         block = block_in_memory(queries, any_letters=any_letters)
         if block is None:
             return Matches.of_block(_no_queries(), {}, self._reference)
         count = _threads(threads)
-        options = search_options(min_length or self.min_length, strands, mode)
+        options = search_options(self._length(min_length), strands, mode)
         searched = block.base_count * len(options.strands)
         length = options.minimum_length
         name = self._engine.choose_backend(backend, searched, length, count)
@@ -259,7 +261,7 @@ class Index:
         if not names:
             raise OptionError("paths", "name at least one file")
         count = _threads(threads)
-        options = search_options(min_length or self.min_length, strands, mode)
+        options = search_options(self._length(min_length), strands, mode)
         length = options.minimum_length
         if backend == "auto" and (bases := estimate_query_bases(names)) is not None:
             searched = bases * len(options.strands)
@@ -296,8 +298,8 @@ class Index:
         engine = self._engine
         if isinstance(engine.source, IndexFile):
             raise OptionError("save", f"the index is in the file '{self._path}' already")
-        with ThreadPoolExecutor(usable_processors()) as executor:
-            work = BuildWork(executor, usable_processors(), Stats(), _do_nothing)
+        with ThreadPoolExecutor(processor_count()) as executor:
+            work = BuildWork(executor, processor_count(), Stats(), _do_nothing)
             plan = engine.kept_index(self.min_length).plan
             with open_index_file(os.fspath(path)) as output:
                 write_index(plan, self.min_length, output, work, LOG.debug)
@@ -321,7 +323,7 @@ class Index:
         file = self._engine.source
         if not isinstance(file, IndexFile):
             raise OptionError("verify", "only an index in a file can be damaged")
-        with ThreadPoolExecutor(usable_processors()) as executor:
+        with ThreadPoolExecutor(processor_count()) as executor:
             verify(file, executor.map)
             if reference is not None:
                 require_reference(file, read_reference(os.fspath(reference)), executor.map)
@@ -349,13 +351,16 @@ class Index:
             f"{self.min_length} bases or more>"
         )
 
+    def _length(self, asked: int | None) -> int:
+        return self.min_length if asked is None else asked
+
     @property
     def _reference(self) -> Reference:
         return self._engine.reference
 
 
 def _threads(asked: int | None) -> int:
-    return usable_processors() if asked is None else positive("threads", asked)
+    return processor_count() if asked is None else positive("threads", asked)
 
 
 def _parts(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:

@@ -18,7 +18,7 @@ from mummergpu.output.mummer import TextStyle
 from mummergpu.output.targets import OutputTarget, target_of
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.runtime.processors import usable_processors
+from mummergpu.runtime.processors import processor_count
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 
@@ -121,7 +121,7 @@ def match(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    count = usable_processors() if threads is None else positive("threads", threads)
+    count = processor_count() if threads is None else positive("threads", threads)
     name = os.fspath(reference)
     length = positive("min_length", min_length)
     kind: KmerOptions | TreeOptions = KmerOptions()

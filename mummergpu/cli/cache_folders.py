@@ -6,6 +6,7 @@ GPU. The environment is a parameter, because only the command line reads that of
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -55,8 +56,13 @@ def announce_compilation() -> None:
     """Print a message when the first compilation begins, at most once in a process."""
     from mummergpu.runtime.jit import on_first_compilation
 
-    text = f"{PROGRAM}: compiling what is needed for the first time here (up to 20 s)"
-    on_first_compilation(lambda: click.echo(text, err=True))
+    def announce() -> None:
+        # On a terminal the line replaces the progress line, which comes back below it.
+        start = "\r\x1b[K" if sys.stderr.isatty() else ""
+        text = f"{PROGRAM}: compiling what is needed for the first time here (up to 20 s)"
+        click.echo(start + text, err=True)
+
+    on_first_compilation(announce)
 
 
 def tell_cache_trouble(notice: Callable[[str], None]) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.output.targets import FORMATS, OutputTarget, target_of
+from mummergpu.output.targets import DEFAULT_FORMAT, FORMATS, OutputTarget, target_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from mummergpu.output.sam_options import SamOptions
+
+_ALIGNMENT_FORMATS: Final = frozenset({"sam", "bam", "cram"})
+_READ_GROUP, _PRIMARY_ONLY, _MOST_HITS = "--read-group", "--primary-only", "--max-hits"
+
+_FLAGS_OF_TEXT: Final = {"four_columns": "-F", "show_lengths": "-L", "show_sequences": "-s"}
 
 _DESCRIPTIONS: Final = {
     "mummer": "MUMmer's text",
@@ -21,11 +29,25 @@ _DESCRIPTIONS: Final = {
     "parquet": "Parquet",
     "arrow": "Arrow's file format",
     "delta": "nucmer's .delta",
+    "plot": "a dot plot, whose name ends in .png, .svg, .pdf or .html",
 }
 
 
-def format_options(complete: Any) -> list[click.Option]:
-    """Return the options; `complete` lets the shell complete the name of a file."""
+def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Option]:
+    """Return the options.
+
+    Parameters
+    ----------
+    complete : callable
+        Lets the shell complete the name of a file.
+    integer : callable
+        The callback of an option that takes a positive number.
+
+    Returns
+    -------
+    list of click.Option
+        The options.
+    """
     by_name = [
         click.Option(
             [f"--{name}", f"{name}_path"],
@@ -40,7 +62,64 @@ def format_options(complete: Any) -> list[click.Option]:
         type=click.Choice(FORMATS),
         help="The format of the output.  [default: as -o ends, such as .paf or .bam, else mummer]",
     )
-    return [chosen, *by_name]
+    of_alignments = [
+        click.Option(
+            [_READ_GROUP],
+            metavar="LINE",
+            help=r"Put all queries into the read group '@RG\tID:x\tSM:y'; for SAM, BAM and CRAM.",
+        ),
+        click.Option(
+            [_PRIMARY_ONLY],
+            is_flag=True,
+            help="Write only the longest match of each query; for SAM, BAM and CRAM.",
+        ),
+        click.Option(
+            [_MOST_HITS],
+            callback=integer,
+            metavar="N",
+            help="Write at most the N longest matches of each query; for SAM, BAM and CRAM.",
+        ),
+    ]
+    return [chosen, *by_name, *of_alignments]
+
+
+def alignment_options(given: Mapping[str, Any]) -> SamOptions:
+    """Return the options of SAM, BAM and CRAM.
+
+    Parameters
+    ----------
+    given : mapping
+        The options by their parameter names.
+
+    Returns
+    -------
+    SamOptions
+        The options.
+
+    Raises
+    ------
+    click.UsageError
+        If two options exclude each other, or no output is in one of these formats.
+    OptionError
+        If the read group makes no sense.
+    """
+    from mummergpu.output.sam_options import SamOptions, read_group_of
+
+    text, primary_only = given["read_group"], given["primary_only"]
+    most_hits: int | None = given["max_hits"]
+    if primary_only and most_hits is not None:
+        raise click.UsageError(f"{_PRIMARY_ONLY} and {_MOST_HITS} exclude each other")
+    wanted = {
+        _READ_GROUP: text is not None,
+        _PRIMARY_ONLY: primary_only,
+        _MOST_HITS: most_hits is not None,
+    }
+    option = next((name for name, is_given in wanted.items() if is_given), None)
+    formats = {target.format for target in output_targets(given)}
+    if option is not None and not formats & _ALIGNMENT_FORMATS:
+        raise click.UsageError(f"{option} is for SAM, BAM and CRAM, and no output is one of them")
+    read_group = None if text is None else read_group_of(text)
+    return SamOptions(read_group, 1 if primary_only else most_hits)
 
 
 def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
@@ -60,6 +139,8 @@ def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
     ------
     OptionError
         If the name of a file asks to compress a compressed format.
+    click.UsageError
+        If an option of MUMmer's text is given, and no output is in that format.
     """
     targets = [
         target_of(path, name, f"--{name}")
@@ -71,7 +152,22 @@ def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
         targets.insert(0, target_of(path, given["format_name"]))
     elif given["format_name"] is not None:
         raise click.UsageError("--format is the format of -o, which is not given")
+    _refuse_flags_of_text(given, targets)
     return tuple(targets)
+
+
+def _refuse_flags_of_text(given: Mapping[str, Any], targets: Sequence[OutputTarget]) -> None:
+    """Refuse options of MUMmer's text if nothing is written in that format.
+
+    Positions on the forward strand (``-c``) are what every other format has.
+    """
+    if any(target.format == DEFAULT_FORMAT for target in targets):
+        return
+    for name, written in _FLAGS_OF_TEXT.items():
+        if given[name]:
+            raise click.UsageError(
+                f"{written} is for MUMmer's text, and no output is in that format"
+            )
 
 
 def output_files(given: Mapping[str, Any]) -> dict[str, str | None]:

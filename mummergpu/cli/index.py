@@ -11,11 +11,13 @@ from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.index_report import checked, described, described_as_json
 from mummergpu.cli.option_rules import index_options, refuse_clashing_files
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS, complete_files
+from mummergpu.cli.progress_line import progress_shown
 from mummergpu.index.tree.policy import LETTERS
 
 if TYPE_CHECKING:
     from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import BuildOptions
+    from mummergpu.runtime.progress import NullProgress
 
 _OF_THE_MAIN_JOB: Final = {
     option.name: option for options in SECTIONS.values() for option in options
@@ -73,6 +75,7 @@ _SHARED: Final = (
         ),
         _OF_THE_MAIN_JOB["verbose"],
         _OF_THE_MAIN_JOB["quiet"],
+        _OF_THE_MAIN_JOB["no_progress"],
     ],
 )
 def index(**given: Any) -> None:
@@ -108,7 +111,9 @@ def index(**given: Any) -> None:
     build = BuildOptions(
         given["reference"], given["output"], given["threads"], options, given["any_letters"]
     )
-    _make(build, given["verbose"], given["quiet"])
+    hidden = given["quiet"] or given["no_progress"]
+    with progress_shown(hidden, given["verbose"]) as progress:
+        _make(build, progress, given["verbose"], given["quiet"])
 
 
 def _with_purpose(options: IndexOptions, purpose: str | None) -> IndexOptions:
@@ -134,7 +139,7 @@ def _tell(given: dict[str, Any], compared: str | None) -> None:
         click.echo(checked(path, compared, given["threads"]))
 
 
-def _make(options: BuildOptions, verbose: bool, quiet: bool) -> None:
+def _make(options: BuildOptions, progress: NullProgress, verbose: bool, quiet: bool) -> None:
     from mummergpu.pipeline.build_index import make_index
     from mummergpu.runtime.stats import Stats
 
@@ -143,10 +148,10 @@ def _make(options: BuildOptions, verbose: bool, quiet: bool) -> None:
 
     def notice(text: str) -> None:
         if verbose:
-            click.echo(f"{PROGRAM}: {text}", err=True)
+            progress.write_line(f"{PROGRAM}: {text}")
 
     tell_cache_trouble(notice)
     stats = Stats()
-    make_index(options, stats, notice)
+    make_index(options, stats, notice, progress.tell)
     for line in stats.summary():
         notice(line)

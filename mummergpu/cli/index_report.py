@@ -132,7 +132,7 @@ def checked(path: str, reference_path: str | None, threads: int) -> str:
     path : str
         The index file.
     reference_path : str or None
-        The reference that the index should hold, as a FASTA file, plain or gzipped.
+        The reference that the index should hold, as a FASTA file, plain or compressed.
     threads : int
         Number of sections that are read at the same time.
 

@@ -7,8 +7,8 @@ is tried on its own, and the backends are examined after the libraries that they
 from __future__ import annotations
 
 import json
-import os
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.runtime.libraries import Library, in_one_line, look_for
+from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
@@ -33,11 +34,14 @@ REQUIRED: Final = {
 
 OPTIONAL: Final = {
     "pydivsufsort": ("pydivsufsort", "sa"),
-    "matplotlib": ("matplotlib.figure", "report"),
+    "matplotlib": ("matplotlib.figure", "plot"),
     "jinja2": ("jinja2", "report"),
     "scipy": ("scipy.special", "report"),
 }
 """The libraries of single options and commands: the module to import, and the extra for pip."""
+
+if sys.version_info < (3, 14):  # Later versions have zstd of their own.
+    OPTIONAL["zstandard"] = ("zstandard", "zstd")
 
 _LABEL_WIDTH: Final = 16
 
@@ -149,7 +153,7 @@ def examine(
     return Report(
         python=platform.python_version(),
         system=platform.platform(),
-        processors=len(os.sched_getaffinity(0)),
+        processors=processor_count(),
         libraries=libraries,
         optional=tuple(look_for(name, module) for name, (module, _) in OPTIONAL.items()),
         compiled_code=_folder_facts(compiled_code, "**/*.code", can_be_written),

@@ -30,17 +30,20 @@ from mummergpu.cli.main_group import (
 )
 from mummergpu.cli.match import run_match
 from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
+from mummergpu.cli.plot import plot
 from mummergpu.cli.report import report
 from mummergpu.cli.session import Session
 from mummergpu.cli.shim import SHIM_VERB, called_as_mummer, shim
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.sweep import sweep
 from mummergpu.cli.tune import tune
+from mummergpu.cli.warmup import warmup
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
+MATPLOTLIB_FOLDER: Final = "MPLCONFIGDIR"
 EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
@@ -70,11 +73,13 @@ commands.add_command(
 commands.add_command(workload)
 commands.add_command(doctor)
 commands.add_command(index)
+commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)
 commands.add_command(shim)
 commands.add_command(sweep)
 commands.add_command(tune)
+commands.add_command(warmup)
 
 
 def _occupy_closed_descriptors() -> None:
@@ -194,13 +199,27 @@ def main(arguments: Iterable[str] | None = None) -> int:
         return _fail(f"internal: {type(error).__name__}: {error}", 1)
 
 
+def _remove_matplotlib_folder(own: str | None) -> None:
+    """Remove the folder that matplotlib makes, and names, where no home can be written.
+
+    It would remove the folder itself if the process ended normally. `own` is the user's folder.
+    """
+    named = os.environ.get(MATPLOTLIB_FOLDER)
+    if named is not None and named != own and "matplotlib" in sys.modules:
+        import shutil
+
+        shutil.rmtree(named, ignore_errors=True)
+
+
 def run() -> NoReturn:
     """Run the command line, and end the process at once with its exit code.
 
     All files are closed before that. A normal end would free every module and the context of the
     GPU, which takes longer than a small search.
     """
+    own_folder = os.environ.get(MATPLOTLIB_FOLDER)
     exit_code = main()
+    _remove_matplotlib_folder(own_folder)
     for stream in (sys.stdout, sys.stderr):
         # An error of writing has already been reported.
         with suppress(OSError, ValueError):

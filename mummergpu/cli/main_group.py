@@ -21,8 +21,8 @@ _VERB_MAY_FOLLOW: Final = f"{PROGRAM}.verb_may_follow"
 MATCH_HELP: Final = """Report every maximal exact match between queries and a reference.
 
 REFERENCE is a FASTA file, or an index of one, made by 'mummergpu index'. Each QUERY is a FASTA,
-FASTQ, SAM, BAM or CRAM file. Files may be compressed with gzip or bgzip; they are recognised by
-their content, not by their names. '-' is standard input.
+FASTQ, SAM, BAM or CRAM file. Files may be compressed with gzip, bgzip, bzip2, xz or zstd; they are
+recognised by their content, not by their names. '-' is standard input.
 
 The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
 reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
@@ -33,8 +33,10 @@ MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
   mummergpu index        make an index file to use in place of a reference
   mummergpu workload     make a reference and reads to try mummergpu on
+  mummergpu plot         draw the matches of two genomes
   mummergpu report       show what sweeps of the policies found, on one page
   mummergpu doctor       show what this machine has for mummergpu
+  mummergpu warmup       compile now what later runs need
   mummergpu mummer-shim  take the place of MUMmer 3.23's 'mummer'
   mummergpu completion   print a completion script for bash, zsh or fish
   mummergpu match        the same as mummergpu without a command

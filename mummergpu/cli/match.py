@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,7 @@ from mummergpu.cli.cache_folders import (
     folder_of_kernels,
     tell_cache_trouble,
 )
-from mummergpu.cli.format_options import output_files, output_targets
+from mummergpu.cli.format_options import alignment_options, output_files, output_targets
 from mummergpu.cli.option_rules import (
     Given,
     device_options,
@@ -28,16 +29,18 @@ from mummergpu.cli.option_rules import (
     text_style,
 )
 from mummergpu.cli.option_types import PROGRAM
+from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.purposes import with_purpose
+from mummergpu.cli.run_reports import RunReports
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
-from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.output_file import STANDARD_OUTPUT
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
+    from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.options import MatchOptions
-    from mummergpu.runtime.progress import NullProgress
 
 
 def run_match(**given: Any) -> None:
@@ -47,11 +50,12 @@ def run_match(**given: Any) -> None:
     given = with_purpose(given)
     refuse_combinations(given)
     index = index_options(given)
+    reports = RunReports(given)
     refuse_clashing_files(
         [given["reference"], *given["query"]],
         {
             **output_files(given),
-            "--stats": given["stats"],
+            **reports.paths,
             "--dot": given["dot"],
             "--dump-tree": given["dump_tree"],
         },
@@ -62,14 +66,21 @@ def run_match(**given: Any) -> None:
     from mummergpu.runtime.stats import Stats
 
     command = shlex.join([PROGRAM, *session.arguments])
-    options = _match_options(given, index, command)
+    options = _match_options(given, index, command, reports.are_wanted)
     stats = Stats()
-    stats.set(version=__version__, command=command)
+    stats.set(
+        version=__version__,
+        command=command,
+        date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        host=os.uname().nodename,
+        mode=options.search.uniqueness.value,
+    )
     if not given["quiet"]:
         announce_compilation()
     with ExitStack() as stack:
-        report = stack.enter_context(OutputFile(given["stats"])) if given["stats"] else None
-        progress = stack.enter_context(_progress(given["quiet"] or given["no_progress"]))
+        reports.open(stack)
+        hidden = given["quiet"] or given["no_progress"] or _shows_matches(options.outputs)
+        progress = stack.enter_context(progress_shown(hidden, session.verbose))
 
         def notice(text: str) -> None:
             if session.verbose:
@@ -92,11 +103,16 @@ def run_match(**given: Any) -> None:
             )
         for line in stats.summary():
             notice(line)
-        if report:
-            report.write(stats.as_json())
+        reports.write(stats)
 
 
-def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOptions:
+def _shows_matches(outputs: Sequence[OutputTarget]) -> bool:
+    """Return whether the matches go to a terminal, where a line of progress would be among them."""
+    return sys.stdout.isatty() and any(target.path == STANDARD_OUTPUT for target in outputs)
+
+
+def _match_options(given: Given, index: IndexOptions, command: str, summary: bool) -> MatchOptions:
+    from mummergpu.cli.picture_options import picture_style
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
@@ -113,19 +129,10 @@ def _match_options(given: Given, index: IndexOptions, command: str) -> MatchOpti
         search=search_options(given),
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         style=text_style(given),
+        sam=alignment_options(given),
         verify=given["verify"],
         dot_path=given["dot"],
         dump_tree_path=given["dump_tree"],
+        summary=summary,
+        picture=picture_style(given),
     )
-
-
-@contextmanager
-def _progress(hidden: bool) -> Iterator[NullProgress]:
-    from mummergpu.runtime.progress import NullProgress, Progress
-
-    stream = sys.stderr
-    progress = NullProgress(stream) if hidden or not stream.isatty() else Progress(stream)
-    try:
-        yield progress
-    finally:
-        progress.close()

@@ -5,7 +5,6 @@ MUMmer's options may be written with one dash or two, before or after the files.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -16,6 +15,7 @@ from mummergpu.cli.purposes import PURPOSES
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
+from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
@@ -218,13 +218,13 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         _flag("-L show_lengths", "Write the length of each query into its header."),
         _flag("-s show_sequences", "Write the bases of each match below its row."),
     ],
-    "Formats": format_options(complete_files),
+    "Formats": format_options(complete_files, _optional_integer),
     "Search": [
         click.Option(
             ["-t", "--threads"],
             callback=_integer,
             metavar="N",
-            default=lambda: str(len(os.sched_getaffinity(0))),
+            default=lambda: str(processor_count()),
             help="Number of threads; -qthreads N, as in MUMmer 4, is the same.  "
             "[default: all cores]",
         ),
@@ -325,7 +325,15 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--stats"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write counts, bytes, seconds and memory of each stage to FILE, as JSON.",
+            help="Write what was found, counts, bytes, seconds and memory of each stage to FILE, "
+            "as JSON.",
+        ),
+        click.Option(
+            ["--multiqc"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and a plot of the "
+            "lengths of matches to SAMPLE_lengths_mqc.yaml beside it.",
         ),
         _flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
         click.Option(
@@ -344,10 +352,11 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["-v", "--verbose", "verbose"],
             is_flag=True,
             callback=_verbose,
-            help="Write more about the run to standard error.",
+            help="Write more about the run to standard error, and how far it is every 30 seconds "
+            "where that is no terminal.",
         ),
         _flag("-q --quiet quiet", "Write nothing but errors to standard error."),
-        _flag("--no-progress", "Show no progress on a terminal."),
+        _flag("--no-progress", "Show no progress."),
     ],
     "Information": [
         click.Option(

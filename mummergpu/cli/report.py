@@ -25,7 +25,7 @@ def report(sources: tuple[str, ...], folder: str | None, quiet: bool) -> None:
 
     DIR is a folder that 'mummergpu sweep' has written, or a folder of such folders; several are
     shown side by side. A file that a run has written with --stats may stand in place of a folder:
-    the page shows where the time of that run went.
+    the page shows where the time of that run went, and what it found.
 
     The page is report.html. It needs neither a network nor other files. Beside it are report.md,
     with the same content, and a folder with the figures as SVG and PNG.

@@ -145,7 +145,7 @@ def _bases_in(path: str) -> int | None:
     with suppress(OSError, ValueError):
         found = os.stat(path)
         if stat.S_ISREG(found.st_mode):
-            compressed = path.endswith((".gz", ".bgz", ".zst"))
+            compressed = path.endswith((".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst"))
             return found.st_size * (_BASES_PER_COMPRESSED_BYTE if compressed else 1)
     return None
 

@@ -10,6 +10,7 @@ import click
 
 from mummergpu.cli.cache_folders import announce_compilation
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_files, complete_folders
+from mummergpu.cli.progress_line import progress_shown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -57,9 +58,23 @@ def complete_workload(
     metavar="N",
     help="Where the random numbers start.  [default: the workload's own]",
 )
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Tell how far it is every 30 seconds where standard error is no terminal.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Write nothing but errors to standard error.")
+@click.option("--no-progress", is_flag=True, help="Show no progress.")
 def workload(
-    name: str, folder: str, scale: float, reference: str | None, seed: int | None, quiet: bool
+    name: str,
+    folder: str,
+    scale: float,
+    reference: str | None,
+    seed: int | None,
+    verbose: bool,
+    quiet: bool,
+    no_progress: bool,
 ) -> None:
     """Make a reference and queries to try mummergpu on.
 
@@ -68,13 +83,16 @@ def workload(
     that differs in one base of a hundred. All are made from random numbers: the same seed makes
     the same files on every machine.
     """
+    if verbose and quiet:
+        raise click.UsageError("-v and -q exclude each other")
     from mummergpu.workload.declaration import load_declaration
     from mummergpu.workload.generation import generate
 
     if not quiet:
         announce_compilation()
     given_reference = Path(reference) if reference else None
-    files = generate(name, Path(folder), scale, given_reference, seed)
+    with progress_shown(quiet or no_progress, verbose) as progress:
+        files = generate(name, Path(folder), scale, given_reference, seed, progress.tell)
     if quiet:
         return
     length = load_declaration(name).minimum_length

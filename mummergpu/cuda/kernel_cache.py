@@ -42,6 +42,10 @@ _HEADER: Final = struct.Struct("<16s32sQ32s")
 
 _SUFFIX: Final = ".kernel"
 
+# Other users may read the kernels: a container image can contain some that root has compiled.
+_FOLDER_MODE: Final = 0o755
+_FILE_MODE: Final = 0o644
+
 Compiler = Callable[[Mapping[str, str], ProgramSource, str], bytes]
 """Compiles sources, a program and an architecture, as `compile_program` does."""
 
@@ -160,8 +164,8 @@ class KernelCache:
         if not self._can_keep:
             return
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole_file(str(path), content, 0o600)
+            path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+            write_whole_file(str(path), content, _FILE_MODE)
         except OSError as error:
             # Images that others have kept there can still be loaded.
             self._can_keep = False

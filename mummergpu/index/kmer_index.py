@@ -243,6 +243,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
         """Build the tables one after the other, and write each as soon as it is ready."""
         for page in self.pages:
             table = self._load_page(page, work).table
+            work.page_is_ready()
             with work.stats.stage("results_to_disk"):
                 writer.write(section_name(page.index, "offsets"), table.offsets)
                 writer.write(section_name(page.index, "positions"), table.positions)
@@ -319,6 +320,7 @@ class KmerIndex(ReferenceIndex[KmerPage]):
                 self.scratch_bytes,
                 work.stats,
                 work.executor.map,
+                work.share_of_next,
             )
         else:
             loaded = KmerPage(

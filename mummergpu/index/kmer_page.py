@@ -64,6 +64,7 @@ def build_kmer_page(
     scratch_bytes: int,
     stats: Stats,
     map_function: Callable[..., Iterable[object]] = map,
+    tell: Callable[[float], None] = lambda share: None,
 ) -> KmerPage:
     """Build the table of a page.
 
@@ -81,6 +82,8 @@ def build_kmer_page(
         Collects the time.
     map_function : callable
         Works like `map`; independent tasks build the table.
+    tell : callable
+        Receives the share of the construction that is done, 0 to 1; any thread calls it.
 
     Returns
     -------
@@ -90,6 +93,6 @@ def build_kmer_page(
     padded = reference.padded_codes
     with stats.stage("table_construction"):
         table = build_kmer_table(
-            padded, page.begin, page.owned_end, sampling, map_function, scratch_bytes
+            padded, page.begin, page.owned_end, sampling, map_function, scratch_bytes, tell
         )
     return KmerPage(page, table, padded)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.shares import Shares
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
 
@@ -46,6 +47,10 @@ SLICE_BASES: Final = 1 << 22
 TASK_NUMBERS: Final = 1 << 15
 """The numbers of the table that one task writes, unless a single bucket has more: starting a task
 takes as long as writing some thousand numbers."""
+
+COUNTING_SHARE: Final = 0.1
+FILLING_SHARE: Final = 0.3
+"""The shares of the time that counting and filling buckets take; sorting them takes the rest."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ def build_kmer_table(
     sampling: KmerSampling,
     map_function: Callable[..., Iterable[object]] = map,
     scratch_bytes: int = 1 << 30,
+    tell: Callable[[float], None] = lambda share: None,
 ) -> KmerTable:
     """Return the table of the k-mers that begin in a part of a reference.
 
@@ -138,6 +144,8 @@ def build_kmer_table(
     scratch_bytes : int
         The approximate memory to use besides the table, in bytes. The less there is, the more
         often the construction passes over the reference.
+    tell : callable
+        Receives the share of the construction that is done, 0 to 1; any thread calls it.
 
     Returns
     -------
@@ -155,8 +163,12 @@ def build_kmer_table(
     ]
     counts = np.zeros((len(slices), bucket_count), dtype=np.int64)
 
+    shares = Shares(tell)
+    counted = shares.part(COUNTING_SHARE, len(slices))
+
     def count(number: int) -> None:
         count_buckets(codes, *slices[number], step, kmer_length, shift, counts[number])
+        counted()
 
     list(map_function(count, range(len(slices))))
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
@@ -166,23 +178,36 @@ def build_kmer_table(
     # The index at which each slice writes its first entry of each bucket.
     places = np.cumsum(counts, axis=0) - counts + bounds[:-1]
 
-    def fill(number: int, group: tuple[int, int], base: int, entries: EntryArray) -> None:
+    def fill(
+        number: int,
+        group: tuple[int, int],
+        base: int,
+        entries: EntryArray,
+        filled: Callable[[], None],
+    ) -> None:
         part = slices[number]
         own = places[number] - base
         fill_buckets(codes, *part, step, MARGIN + begin, kmer_length, shift, *group, own, entries)
+        filled()
 
-    def sort(buckets: tuple[int, int], base: int, entries: EntryArray) -> None:
+    def sort(
+        buckets: tuple[int, int], base: int, entries: EntryArray, is_sorted: Callable[[], None]
+    ) -> None:
         sort_buckets(entries, base, bounds, *buckets, shift, offsets, positions)
+        is_sorted()
 
     # What a bucket writes: its positions, and the offsets of its k-mers.
     written = bounds + (np.arange(bounds.size) << shift)
     for group in _ranges_of_buckets(bounds, scratch_bytes // ENTRY_BYTES, 0, bucket_count):
         base = int(bounds[group[0]])
         entries = np.empty(int(bounds[group[1]]) - base, dtype=np.uint64)
-        fill_group = partial(fill, group=group, base=base, entries=entries)
+        share = entries.size / max(1, int(bounds[-1]))
+        filled = shares.part(FILLING_SHARE * share, len(slices))
+        fill_group = partial(fill, group=group, base=base, entries=entries, filled=filled)
         list(map_function(fill_group, range(len(slices))))
         tasks = _ranges_of_buckets(written, TASK_NUMBERS, *group)
-        list(map_function(partial(sort, base=base, entries=entries), tasks))
+        is_sorted = shares.part((1 - COUNTING_SHARE - FILLING_SHARE) * share, len(tasks))
+        list(map_function(partial(sort, base=base, entries=entries, is_sorted=is_sorted), tasks))
     return KmerTable(sampling, offsets, positions)
 
 

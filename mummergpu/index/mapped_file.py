@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -21,14 +22,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.index.format import ALIGNMENT
+
 ByteArray = npt.NDArray[np.uint8]
 
-# Constants of Linux that the module `mmap` lacks, or has only in later versions.
-_NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000)
+# Constants that the module `mmap` lacks, or has only in later versions. Those without a system in
+# their name are the same on Linux and macOS.
+_IS_LINUX: Final = sys.platform == "linux"
+_NO_RESERVE: Final[int] = getattr(mmap, "MAP_NORESERVE", 0x4000 if _IS_LINUX else 0x40)
 _FIXED: Final = 0x10
 _READ_WRITE: Final = mmap.PROT_READ | mmap.PROT_WRITE
 _DONT_NEED: Final = 4
-_POPULATE_READ: Final = 22
+_WILL_NEED: Final = 3
+_POPULATE_READ_OF_LINUX: Final = 22
+_BRING_IN: Final = _POPULATE_READ_OF_LINUX if _IS_LINUX else _WILL_NEED
 _FAILED: Final = ctypes.c_void_p(-1).value
 
 _HUGE_PAGE: Final = 1 << 21
@@ -94,7 +101,7 @@ def bring_in(parts: Sequence[ByteArray]) -> None:
     Parameters
     ----------
     parts : sequence of ndarray, dtype=uint8
-        Arrays that begin on pages of memory.
+        Arrays in a mapped file.
     """
     threading.Thread(target=_populate, args=(parts,), daemon=True).start()
 
@@ -105,9 +112,13 @@ def give_up(parts: Sequence[ByteArray]) -> None:
     Parameters
     ----------
     parts : sequence of ndarray, dtype=uint8
-        Arrays that begin on pages of memory. What was written to them, or to the rest of their
-        last page, is lost: the next read finds what the file holds.
+        Arrays that begin at multiples of `format.ALIGNMENT`. Either all that was written to them,
+        or to the rest of their last page, is lost, so that the next read finds what the file
+        holds; or nothing is, on systems with larger pages and on others than Linux.
     """
+    if not _IS_LINUX or mmap.PAGESIZE > ALIGNMENT:
+        # A page could belong to two arrays; and macOS may take back some pages and not others.
+        return
     for part in parts:
         _library().madvise(part.ctypes.data, part.size, _DONT_NEED)
 
@@ -116,14 +127,15 @@ def _populate(parts: Sequence[ByteArray]) -> None:
     """Load parts of a mapped file.
 
     The argument keeps the file mapped. Python's own `madvise` would not let other threads run
-    during the call. Systems before Linux 5.14 refuse the call, which does no harm.
+    during the call. Linux before 5.14 refuses the call, which does no harm.
     """
     with suppress(OSError, AttributeError):
         advise: Callable[[int, int, int], int] = _library().madvise
         for part in parts:
-            for begin in range(0, part.size, _BYTES_AT_ONCE):
-                size = min(_BYTES_AT_ONCE, part.size - begin)
-                advise(part.ctypes.data + begin, size, _POPULATE_READ)
+            end = part.ctypes.data + part.size
+            first = part.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+            for begin in range(first, end, _BYTES_AT_ONCE):
+                advise(begin, min(_BYTES_AT_ONCE, end - begin), _BRING_IN)
 
 
 def _map(address: int | None, size: int, protection: int, flags: int, descriptor: int) -> int:

@@ -41,12 +41,16 @@ class BuildWork:
         Collects the times, and the numbers of nodes and bytes.
     page_is_ready : callable
         Called after each page.
+    share_of_next : callable
+        Receives the share of the next page that is built, 0 to 1, if pages are built one after the
+        other; any thread calls it.
     """
 
     executor: ThreadPoolExecutor
     threads: int
     stats: Stats
     page_is_ready: Callable[[], None]
+    share_of_next: Callable[[float], None] = lambda share: None
 
 
 class ReferenceIndex(ABC, Generic[PageType]):
@@ -151,15 +155,17 @@ class ReferenceIndex(ABC, Generic[PageType]):
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
         """Return the most bytes that a group of pages and their construction take."""
 
-    def check_memory(self, budget: MemoryBudget, threads: int) -> None:
+    def check_memory(self, budget: MemoryBudget, threads: int, other_bytes: int = 0) -> None:
         """Refuse a memory limit that is too low for even the best division into groups.
 
         Parameters
         ----------
         budget : MemoryBudget
-            The memory that the index may take.
+            The memory that the index may take, and what else counts.
         threads : int
             How many pages are built at the same time.
+        other_bytes : int
+            The bytes of the budget that other things take.
 
         Raises
         ------
@@ -173,7 +179,7 @@ class ReferenceIndex(ABC, Generic[PageType]):
         """
         if not budget.is_limit:
             return
-        needed = self.reference.padded_codes.nbytes
+        needed = self.reference.padded_codes.nbytes + other_bytes
         needed += max(self.peak_bytes(group, threads) for group in self.groups)
         if needed > budget.host + NEGLIGIBLE_BYTES:
             besides = (PROCESS_BYTES + threads * PROCESS_BYTES_PER_THREAD) >> 20

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
-from types import TracebackType
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -15,15 +13,14 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import STANDARD_INPUT, Input, open_binary, reading
-from mummergpu.input.formats import Format
+from mummergpu.input.formats import Compression, Format
 from mummergpu.input.records import Limits, Records
+from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import MARGIN, encode, with_margins
 
 _NOT_PRIMARY: Final = 0x100 | 0x800
 _COPY_SIZE: Final = 1 << 20
-_CLOSING_FAULT: Final = "Closing failed"
-"""The text of pysam's error when htslib cannot close a file."""
 
 
 class AlignmentReader:
@@ -38,8 +35,8 @@ class AlignmentReader:
 
     Notes
     -----
-    htslib needs a regular file and a header. Input from a pipe, or without a header, is therefore
-    first copied to a temporary file without a name.
+    htslib needs a regular file and a header. Input from a pipe, without a header, or compressed by
+    other means than gzip, is therefore first copied to a temporary file without a name.
 
     Raises
     ------
@@ -58,13 +55,16 @@ class AlignmentReader:
         self._limits = limits
         self._source = file.source
         has_positions = file.format is not Format.SAM or file.text.peek().startswith(b"@")
-        self._is_spooled = file.path == STANDARD_INPUT or file.size is None or not has_positions
+        # Of all compressions, htslib surely knows gzip.
+        is_known = file.compression in (None, Compression.GZIP)
+        is_seekable = file.path != STANDARD_INPUT and file.size is not None
+        self._is_spooled = not (is_seekable and has_positions and is_known)
         self._file = _spool(file, has_positions) if self._is_spooled else open_binary(file.path)
         self._alignments: Any = None
         try:
             with reading(self._path):
                 check_end_of_file(self._file)
-            with self._faults(), _silent_deallocation():
+            with self._faults(), silent_deallocation():
                 self._alignments = self._pysam.AlignmentFile(
                     self._file, "r", check_sq=False, check_header=False
                 )
@@ -149,32 +149,6 @@ class AlignmentReader:
                 reason = ", or their reference is not found (see REF_PATH of htslib)"
             message = f"the {self._format} data are truncated or corrupt{reason}"
             raise InputError(message, self._path) from None
-
-
-@contextmanager
-def _silent_deallocation() -> Iterator[None]:
-    """Keep pysam from printing that it could not close a file that it could not open.
-
-    pysam closes such a file where Python cannot raise an exception. The exception goes to the
-    two hooks of the interpreter instead.
-    """
-    exception_hook, unraisable_hook = sys.excepthook, sys.unraisablehook
-
-    def on_exception(
-        kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        if _CLOSING_FAULT not in str(error):
-            exception_hook(kind, error, trace)
-
-    def on_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-        if _CLOSING_FAULT not in str(unraisable.exc_value):
-            unraisable_hook(unraisable)
-
-    sys.excepthook, sys.unraisablehook = on_exception, on_unraisable
-    try:
-        yield
-    finally:
-        sys.excepthook, sys.unraisablehook = exception_hook, unraisable_hook
 
 
 def _spool(file: Input, has_positions: bool) -> BinaryIO:

@@ -34,6 +34,10 @@ class MissingEndError(EOFError):
     """A container lacks the mark that it must end with."""
 
 
+class TrailingDataError(OSError):
+    """Something that is not compressed in the same way follows compressed data."""
+
+
 def is_bgzf(first: bytes) -> bool:
     """Return whether a file is bgzf rather than plain gzip.
 

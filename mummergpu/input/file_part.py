@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from mummergpu.input.files import TextStream
+from mummergpu.input.positioned_read import read_into
 from mummergpu.input.source import Source
 
 if TYPE_CHECKING:
@@ -59,6 +59,6 @@ class _Range:
         view = memoryview(buffer)
         if self._end is not None:
             view = view[: self._end - self._at]
-        count = os.preadv(self._file_number, [view], self._at)
+        count = read_into(self._file_number, view, self._at)
         self._at += count
         return count

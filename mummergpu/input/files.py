@@ -13,11 +13,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from mummergpu.errors import InputError
-from mummergpu.input.containers import MissingEndError, is_bgzf
+from mummergpu.input.containers import MissingEndError, TrailingDataError, is_bgzf
 from mummergpu.input.formats import (
     BYTE_ORDER_MARK,
-    OTHER_COMPRESSIONS,
+    LONGEST_MAGIC,
+    ZIP_MAGIC,
+    Compression,
     Format,
+    compression_of,
     format_of_text,
     is_binary,
 )
@@ -28,17 +31,17 @@ from mummergpu.input.source import Readable, Source
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+    from mummergpu.input.stream_decoders import DecodedStreams
+
 STANDARD_INPUT: Final = "-"
 
+_TRAILING_DATA: Final = "the compressed data are followed by something else"
 _HEAD_SIZE: Final = 1 << 16
 _LONGEST_BLANK_HEAD: Final = 1 << 20
 
-
-_GZIP: Final = b"\x1f\x8b"
-_LONGEST_MAGIC: Final = 6
 _GZIP_HEAD_SIZE: Final = 18
 """The bytes that tell bgzf from plain gzip."""
-_NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bam", ".cram")
+_NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam", ".cram")
 """The name endings of files that have some bytes even if they hold no reads."""
 
 
@@ -55,10 +58,12 @@ def reading(path: str) -> Iterator[None]:
         yield
     except MissingEndError as error:
         raise InputError(str(error), path) from None
+    except TrailingDataError:
+        raise InputError(_TRAILING_DATA, path) from None
     except EOFError:
         raise InputError("the compressed data end too early (truncated?)", path) from None
     except OSError as error:
-        if error.errno is None:  # Errors of gzip itself have no number.
+        if error.errno is None:  # Errors of the compressed data have no number.
             raise InputError(_gzip_fault(str(error)), path) from None
         reason = os.strerror(error.errno)
         raise InputError(reason[:1].lower() + reason[1:], path) from None
@@ -174,8 +179,8 @@ class Input:
         The bytes of the file; for CRAM they start at the first byte.
     text : TextStream
         The content of the file from its first byte, decompressed, unless it is CRAM.
-    is_compressed : bool
-        Whether the file is gzipped, as BAM is; `text` is then decompressed.
+    compression : Compression or None
+        How the file is compressed, BAM with gzip; `text` is then decompressed.
 
     Raises
     ------
@@ -192,9 +197,9 @@ class Input:
         try:
             self.source = Source(cast(Readable, self.file))
             magic = self._magic()
-            self.is_compressed = magic.startswith(_GZIP)
-            if self.is_compressed:
-                self._decompressor = self._open_gzip(magic, threads)
+            self.compression = compression_of(magic)
+            if self.compression is not None:
+                self._decompressor = self._open_compressed(magic, self.compression, threads)
             self.text = TextStream(self._decompressor or self.source, path)
             self.format = Format.CRAM if magic.startswith(b"CRAM") else self._detect()
             if self.format is Format.CRAM:
@@ -232,25 +237,33 @@ class Input:
         """Return the first bytes of the file, and rewind it."""
         magic = b""
         with reading(self.path):
-            for size in (_LONGEST_MAGIC, _GZIP_HEAD_SIZE):
+            for size in (LONGEST_MAGIC, _GZIP_HEAD_SIZE):
                 while len(magic) < size and (more := self.source.read(size)):
                     magic += more
-                if not magic.startswith(_GZIP):
+                if compression_of(magic) is not Compression.GZIP:
                     break
         if not magic:
             if self.path.endswith(_NEVER_EMPTY):  # Probably a failed download.
                 raise InputError("the file is empty", self.path)
             raise EmptyInputError("the file is empty", self.path, 0)
-        for start, name in OTHER_COMPRESSIONS.items():
-            if magic.startswith(start):
-                raise InputError(f"compressed with {name}; only gzip is understood", self.path)
+        if magic.startswith(ZIP_MAGIC):
+            known = "gzip, bzip2, xz and zstd are"
+            raise InputError(f"compressed with zip; only {known} understood", self.path)
         self.source.rewind()
         return magic
 
-    def _open_gzip(self, magic: bytes, threads: ReadingThreads | None) -> Decompressor:
+    def _open_compressed(
+        self, magic: bytes, compression: Compression, threads: ReadingThreads | None
+    ) -> Decompressor:
         if threads is not None and threads.are_many and is_bgzf(magic):
             return InflatedBlocks(self.source, threads, self._is_ready)
-        inflated = Inflated(self.source, self.source.check_end)
+        inflated: Inflated | DecodedStreams
+        if compression is Compression.GZIP:
+            inflated = Inflated(self.source, self.source.check_end)
+        else:
+            from mummergpu.input.stream_decoders import DecodedStreams
+
+            inflated = DecodedStreams(self.source, compression, self.path)
         if threads is None or self.size is None or is_bgzf(magic):
             return inflated
         return InflatedAhead(inflated, threads)
@@ -271,7 +284,7 @@ class Input:
         head = self.text.peek()
         if not head:
             raise self._empty("the compressed file holds nothing")
-        if head.startswith(b"BAM\x01") and self.is_compressed:
+        if head.startswith(b"BAM\x01") and self.compression is not None:
             return Format.BAM
         at_end = len(head) < _LONGEST_BLANK_HEAD
         if head.startswith(BYTE_ORDER_MARK):
@@ -294,7 +307,7 @@ class Input:
 
 def _gzip_fault(message: str) -> str:
     if message.startswith("Not a gzipped file"):  # The first member was valid gzip.
-        return "the compressed data are followed by something else"
+        return _TRAILING_DATA
     return f"the compressed data are corrupt ({message})"
 
 

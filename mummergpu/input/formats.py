@@ -1,4 +1,4 @@
-"""Detects the format of an input file from its first bytes."""
+"""Detects the compression and the format of an input file from its first bytes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,34 @@ class Format(Enum):
         return self in (Format.SAM, Format.BAM, Format.CRAM)
 
 
-OTHER_COMPRESSIONS: Final = {
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
+class Compression(Enum):
+    """How an input file is compressed, with the name that users know."""
+
+    GZIP = "gzip"
+    BZIP2 = "bzip2"
+    XZ = "xz"
+    ZSTD = "zstd"
+
+    def may_begin(self, first: bytes) -> bool:
+        """Return whether more bytes can make some bytes the beginning of such data."""
+        return any(magic.startswith(first) for magic in _MAGICS[self])
+
+
+_SKIPPABLE_FRAMES: Final = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
+"""The first bytes of frames of zstd that hold no text: some programs begin a file with one."""
+
+_MAGICS: Final = {
+    Compression.GZIP: (b"\x1f\x8b",),
+    Compression.BZIP2: (b"BZh",),
+    Compression.XZ: (b"\xfd7zXZ\x00",),
+    Compression.ZSTD: (b"\x28\xb5\x2f\xfd", *_SKIPPABLE_FRAMES),
 }
-"""The first bytes of files in other compression formats, and the names of the formats."""
+
+LONGEST_MAGIC: Final = 6
+"""The number of bytes that show whether a file is compressed, and how."""
+
+ZIP_MAGIC: Final = b"PK\x03\x04"
+"""The first bytes of a zip file, which holds files and is no compressed file."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SAM_HEADER: Final = re.compile(rb"@(?:HD|SQ|RG|PG)\t[A-Za-z][A-Za-z0-9]:")
@@ -36,6 +57,22 @@ _SAM_RECORD: Final = re.compile(
     rb"[^@\t\n][^\t\n]*\t\d+\t[^\t\n]+\t\d+\t\d+\t[^\t\n]+(?:\t[^\t\n]+){5}"
 )
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]")
+
+
+def compression_of(first: bytes) -> Compression | None:
+    """Return how data are compressed, from their first bytes.
+
+    Parameters
+    ----------
+    first : bytes
+        The first `LONGEST_MAGIC` bytes, or more; fewer if there are no more.
+
+    Returns
+    -------
+    Compression or None
+        None if they are not compressed in a way that is known.
+    """
+    return next((kind for kind, magics in _MAGICS.items() if first.startswith(magics)), None)
 
 
 def format_of_text(head: bytes) -> Format | None:

@@ -48,6 +48,14 @@ class Decompressor(Protocol):
         ...
 
 
+class PieceReader(Protocol):
+    """What decompresses a file piece by piece."""
+
+    def read_some(self, size: int) -> bytes:
+        """Return some of the data, none at the end."""
+        ...
+
+
 class Inflated:
     """Reads gzip of one or many members; a read returns the data at hand and waits for no more.
 
@@ -119,13 +127,13 @@ class _Leftover:
 
 
 class InflatedAhead:
-    """Reads gzip from a regular file, and decompresses the next piece in a thread meanwhile.
+    """Reads a regular file that is compressed, but the next piece is decompressed in a thread.
 
     A thread that waits for a pipe could not be stopped.
 
     Parameters
     ----------
-    inflated : Inflated
+    inflated : PieceReader
         Decompresses the file.
     threads : ReadingThreads
         One of them does the work.
@@ -137,7 +145,7 @@ class InflatedAhead:
 
     def __init__(
         self,
-        inflated: Inflated,
+        inflated: PieceReader,
         threads: ReadingThreads,
         piece_size: int = PIECE_SIZE,
         ahead_from: int = AHEAD_FROM,

@@ -8,7 +8,6 @@ that errors do not depend on how a file is cut.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -21,6 +20,7 @@ from mummergpu.input.block_arrays import lengthen
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.parser_state import Offsets
+from mummergpu.input.positioned_read import read_into
 from mummergpu.input.records import UNLIMITED, Records
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
@@ -165,7 +165,7 @@ def parse_piece(
     last = min(size, begin + PIECE_BYTES + LONGEST_HEADER)
     text = buffers.text
     text[last - first : last - first + 2 + STEP] = _LINE_FEED
-    if os.preadv(file_number, [text[: last - first].data], first) < last - first:
+    if read_into(file_number, text[: last - first].data, first) < last - first:
         raise UnusualTextError
     at, mode = _begin_of_piece(text, begin - first)
     end = min(size, begin + PIECE_BYTES) - first

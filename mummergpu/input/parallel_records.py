@@ -73,7 +73,7 @@ def is_worth_pieces(file: Input, limits: Limits, threads: ReadingThreads | None)
         threads is not None
         and threads.are_many
         and file.format in (Format.FASTA, Format.FASTQ)
-        and not file.is_compressed
+        and file.compression is None
         # Part of standard input may have been read before.
         and file.path != STANDARD_INPUT
         and (file.size or 0) >= LEAST_BYTES

@@ -80,6 +80,8 @@ class QueryBlock:
         The names, one after the other, cut at the first white space.
     name_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         The index in `names` at which each name begins, and the end of the last.
+    file_number : int
+        The number of the file that all queries are from, counted from 0 in the order of the input.
     """
 
     index: int
@@ -87,6 +89,7 @@ class QueryBlock:
     offsets: OffsetArray
     names: npt.NDArray[np.uint8]
     name_offsets: OffsetArray
+    file_number: int = 0
 
     @property
     def codes(self) -> CodeArray:
@@ -147,6 +150,7 @@ class QueryBlock:
             offsets - offsets[0],
             self.names[name_offsets[0] : name_offsets[-1]],
             name_offsets - name_offsets[0],
+            self.file_number,
         )
 
 
@@ -230,7 +234,7 @@ class QueryReader:
 
     def _read(self) -> Generator[QueryBlock]:
         index = 0
-        for path in self._paths:
+        for file_number, path in enumerate(self._paths):
             first = index
             for records in self._read_file(path):
                 yield QueryBlock(
@@ -239,6 +243,7 @@ class QueryReader:
                     records.offsets,
                     records.names,
                     records.name_offsets,
+                    file_number,
                 )
                 index += 1
             if index == first:

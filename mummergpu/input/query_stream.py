@@ -35,7 +35,7 @@ class QueryStream:
     stats : Stats
         Collects counts, bytes and times.
     tell : callable
-        Receives the number of queries read, and the share of the files that has been read if it is
+        Receives the number of bases read, and the share of the files that has been read if it is
         known.
     rules : QueryRules, optional
         Which files are accepted.
@@ -108,7 +108,7 @@ class QueryStream:
     def _read(self) -> Iterator[QueryBlock]:
         """Yield block after block, and report the progress of reading."""
         reader = self._reader
-        queries = 0
+        bases = 0
         while True:
             with self._stats.stage("queries_from_disk"):
                 block = next(reader, None)
@@ -116,9 +116,9 @@ class QueryStream:
                 self._stats.add_bytes(queries=reader.bytes_read)
                 return
             self._stats.add(queries=block.query_count, query_bases=block.base_count, blocks=1)
-            queries += block.query_count
+            bases += block.base_count
             total = reader.bytes_total
-            self._tell(queries, reader.bytes_read / total if total else None)
+            self._tell(bases, reader.bytes_read / total if total else None)
             yield block
 
 

@@ -70,7 +70,7 @@ def read_reference(
     any_letters: bool = False,
     threads: ReadingThreads | None = None,
 ) -> Reference:
-    """Read a reference from FASTA, plain or gzipped.
+    """Read a reference from FASTA, plain or compressed.
 
     Parameters
     ----------
@@ -95,13 +95,13 @@ def read_reference(
 
     Notes
     -----
-    A reference needs one byte of memory per base, and half as much again while a gzipped file or a
-    pipe is read.
+    A reference needs one byte of memory per base, and half as much again while a compressed file
+    or a pipe is read.
     """
     with Input(path, threads) as file:
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
-        expected = 0 if file.is_compressed else file.size or 0
+        expected = 0 if file.compression else file.size or 0
         records = None
         if threads is not None and threads.can_share and expected >= LEAST_BYTES:
             with reading(path):

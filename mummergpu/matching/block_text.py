@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.merge import join_blocks
+from mummergpu.sequence.codes import Strand
 
 TextArray = npt.NDArray[np.uint8]
 
@@ -39,6 +43,8 @@ class RowFormat:
     new_piece : callable
         Returns an array for a piece of the given size, at most `piece_bytes`; any thread may call
         it.
+    with_columns : bool
+        Whether the matches are also needed as columns.
     """
 
     record_starts: npt.NDArray[np.int64]
@@ -51,6 +57,7 @@ class RowFormat:
     show_query_lengths: bool
     piece_bytes: int
     new_piece: Callable[[int], TextArray]
+    with_columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,10 +70,14 @@ class BlockText:
         The text, from one piece to the next; a line may lie in two pieces.
     count : int
         The number of matches.
+    mems : mapping of Strand to MemColumns
+        The matches as columns, on each strand that was searched, if the format asks for them; else
+        empty.
     """
 
     pieces: Sequence[TextArray]
     count: int
+    mems: Mapping[Strand, MemColumns] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -76,4 +87,5 @@ class BlockText:
 
 def join_texts(one: BlockText, other: BlockText) -> BlockText:
     """Append the text of a block to that of the block before it."""
-    return BlockText([*one.pieces, *other.pieces], one.count + other.count)
+    mems = {strand: join_blocks(one.mems[strand], other.mems[strand]) for strand in one.mems}
+    return BlockText([*one.pieces, *other.pieces], one.count + other.count, mems)

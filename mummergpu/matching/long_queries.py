@@ -47,6 +47,11 @@ class Pieces:
     text_begins: OffsetArray
     text_ends: OffsetArray
 
+    @property
+    def owned_bases(self) -> int:
+        """The number of starts that all pieces own."""
+        return int((self.ends - self.begins).sum())
+
     def parts(self, part_bases: int) -> Iterator[Pieces]:
         """Yield the pieces in groups of about `part_bases` bases; one thread searches a group."""
         before = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))

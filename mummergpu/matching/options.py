@@ -42,6 +42,15 @@ class SearchOptions:
     block_size: int | None = None
     rows_by_reference: bool = False
 
+    @property
+    def in_words(self) -> str:
+        """The matches that are found, in words."""
+        if self.uniqueness is Uniqueness.IN_BOTH:
+            return f"MUMs of at least {self.minimum_length} bp"
+        found = f"matches of at least {self.minimum_length} bp"
+        is_unique = self.uniqueness is Uniqueness.IN_REFERENCE
+        return f"{found}, unique in the reference" if is_unique else found
+
 
 @dataclass(frozen=True)
 class DeviceOptions:

@@ -51,6 +51,9 @@ class BlockSearch:
     row_format : RowFormat or None
         The format of the text that the backend may make in place of columns; None for columns. It
         is set before pages are loaded.
+    tell : callable
+        Receives a block with long queries and a number of its bases whenever so many have been
+        searched on one strand; any thread calls it.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class BlockSearch:
         minimum_length: int,
         search_length: int,
         row_format: RowFormat | None = None,
+        tell: Callable[[QueryBlock, int], None] = lambda block, bases: None,
     ) -> None:
         self.strands = strands
         self.sizes = backend.sizes
@@ -68,6 +72,7 @@ class BlockSearch:
         self._reference = reference
         self._minimum_length = minimum_length
         self._search_length = search_length
+        self._tell = tell
         self._text_backend: TextBackend | None = None
         # The text of a backend has all matches that it finds.
         if row_format is not None and search_length >= minimum_length:
@@ -160,6 +165,7 @@ class BlockSearch:
         def search(part: Pieces) -> PartMems:
             found = self._backend.find_mems(part.as_block(codes), (Strand.FORWARD,), UNBOUNDED)
             assert found is not None
+            self._tell(block, part.owned_bases)
             return owned_mems(part, found[Strand.FORWARD], block.offsets, codes, self._reference)
 
         pieces = cut_queries(block.offsets, self._search_length - 1, self.sizes.piece_bases)

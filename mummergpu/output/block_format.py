@@ -52,6 +52,12 @@ class BlockFormat(ABC):
         """
         return None
 
-    def row_format(self) -> RowFormat | None:
-        """Return what a backend must know to make the same bytes; None if it cannot."""
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
+        """Return what a backend must know to make the same bytes; None if it cannot.
+
+        Parameters
+        ----------
+        with_columns : bool
+            Whether the backend must return the columns of the matches, too.
+        """
         return None

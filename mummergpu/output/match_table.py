@@ -95,7 +95,7 @@ def match_tables(
         Together they have every match once, and every query of the block between `first_query` and
         `end_query` once.
     """
-    rows = (_rows_of(mems, Strand.FORWARD, block), _rows_of(mems, Strand.REVERSE, block))
+    rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
     left = sum(columns.count for columns in mems.values())
     state = np.array([0, 0, _NOT_BEGUN], dtype=np.int64)
     query_offsets = np.require(block.offsets, requirements=["C", "W"])
@@ -231,8 +231,23 @@ def fill_table(
     return at
 
 
-def _rows_of(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> StrandRows:
-    """Return the columns of a strand; a strand that was not searched has no rows."""
+def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> StrandRows:
+    """Return the columns of a strand, as compiled loops take them.
+
+    Parameters
+    ----------
+    mems : mapping of Strand to MemColumns
+        The matches on each strand that was searched.
+    strand : Strand
+        The strand; one that was not searched has no rows.
+    block : QueryBlock
+        The queries.
+
+    Returns
+    -------
+    tuple of ndarray, dtype=int64
+        Offsets by query, query starts, reference starts and lengths.
+    """
     if strand not in mems:
         none = np.empty(0, dtype=np.int64)
         return np.zeros(block.query_count + 1, dtype=np.int64), none, none, none

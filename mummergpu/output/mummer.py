@@ -16,7 +16,6 @@ record, padded to the longest name. Positions become 1-based only here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -42,6 +41,7 @@ from mummergpu.output.number_text import (
     OVERSHOOT,
     TextArray,
 )
+from mummergpu.output.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.record_lookup import record_lookup
 from mummergpu.sequence.codes import Strand
 
@@ -49,9 +49,6 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _GAP_BYTES: Final = 2
 """The blanks before and after the name of a record."""
-
-PIECE_BYTES: Final = 4 << 20
-"""The text of a block is made in pieces of at most about this size."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +107,7 @@ class MummerFormatter(BlockFormat):
                 f"and {style.three_columns_for} skips such rows; 'prenuc' of MUMmer joins records",
             )
         self._style = style
-        self._piece_bytes = piece_bytes
-        self._spare_bytes = piece_bytes + OVERSHOOT
-        self._spare: list[TextArray] = []
+        self._pool = PiecePool(piece_bytes)
         self._has_names = style.four_columns or len(names) > 1
         self._name_width = max(map(len, names)) if self._has_names else 0
         self._reference_width = _width_of(reference.codes.size + 1)
@@ -153,7 +148,7 @@ class MummerFormatter(BlockFormat):
         queries = (_plain(block.offsets), _plain(block.names), _plain(block.name_offsets))
         state = np.array([0, 0, NO_HEADER_YET], dtype=np.int64)
         while state[NEXT_QUERY] < block.query_count:
-            text = self._room_for(min(total, max(longest, self._piece_bytes)))
+            text = self._pool.room_for(min(total, max(longest, self._pool.piece_bytes)))
             filled = fill_text(
                 text,
                 state,
@@ -170,8 +165,19 @@ class MummerFormatter(BlockFormat):
             total -= filled
             yield text[:filled]
 
-    def row_format(self) -> RowFormat | None:
-        """Return what a backend must know to make the same text; None if it cannot."""
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
+        """Return what a backend must know to make the same text; None if it cannot.
+
+        Parameters
+        ----------
+        with_columns : bool
+            Whether the matches are also needed as columns.
+
+        Returns
+        -------
+        RowFormat or None
+            The format of the text.
+        """
         if self._style.show_sequences:
             return None
         starts, buckets, bucket_shift, names, name_offsets, _ = self._records
@@ -184,34 +190,14 @@ class MummerFormatter(BlockFormat):
             self._name_width + 2 * _GAP_BYTES if self._has_names else 0,
             self._style.forward_coordinates,
             self._style.show_query_lengths,
-            self._piece_bytes,
-            lambda size: self._room_for(size)[:size],
+            self._pool.piece_bytes,
+            lambda size: self._pool.room_for(size)[:size],
+            with_columns,
         )
 
     def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece of text; nothing may read the piece afterwards.
-
-        The caller calls this once after writing the piece, from any thread. Without reuse, the
-        text takes a third longer to make, because the system clears new memory.
-
-        Parameters
-        ----------
-        piece : ndarray, dtype=uint8
-            A piece that `format_block` yielded, or that a backend got from `row_format`.
-        """
-        if isinstance(piece, bytes):
-            return
-        if isinstance(piece.base, np.ndarray) and piece.base.size == self._spare_bytes:
-            self._spare.append(piece.base)
-
-    def _room_for(self, size: int) -> TextArray:
-        """Return an array for a text of `size` bytes and the overshoot of wide stores."""
-        if size > self._piece_bytes:
-            return np.empty(size + OVERSHOOT, dtype=np.uint8)
-        # Another thread may take the last spare array between a test and the removal.
-        with suppress(IndexError):
-            return self._spare.pop()
-        return np.empty(self._spare_bytes, dtype=np.uint8)
+        """Reuse the memory of a piece, also of one from `row_format` (`BlockFormat.take_back`)."""
+        self._pool.take_back(piece)
 
     def _bounds(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns], row_bytes: int

@@ -17,6 +17,7 @@ from mummergpu.runtime.llvm import intrinsic, ir, types
 
 TextArray = npt.NDArray[np.uint8]
 Word = np.unsignedinteger[Any]
+DigitWords = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 OVERSHOOT: Final = 32
 """The most bytes that a function overwrites after the end of its text."""
@@ -24,7 +25,7 @@ OVERSHOOT: Final = 32
 COLUMN: Final = 8
 """The columns in which a number is right-aligned."""
 
-_EIGHT_DIGITS: Final = 10**COLUMN
+EIGHT_DIGITS: Final = 10**COLUMN
 """The smallest number that needs more columns."""
 
 GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
@@ -47,7 +48,7 @@ def _all(bits: int, value: int) -> Any:
     return ir.Constant(_lanes(bits), [value] * (_REGISTER // bits))
 
 
-def _address(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
+def address_of(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
     """Return the address of ``array[at]`` as a pointer to another type."""
     view = context.make_array(array_type)(context, builder, array)
     return builder.bitcast(builder.gep(view.data, [at]), kind.as_pointer())
@@ -89,7 +90,7 @@ def _marks(builder: Any, digits: Any) -> Any:
 def _generate_columns(
     typing_context: Any, text: Any, at: Any, first: Any, second: Any, third: Any, zeros: Any
 ) -> Any:
-    """Write three numbers below `_EIGHT_DIGITS` in eight columns each, and a line end.
+    """Write three numbers below `EIGHT_DIGITS` in eight columns each, and a line end.
 
     Two blanks separate the columns, so this writes 29 bytes. If `zeros` is `_ZEROS` instead of
     `_NO_ZEROS`, zeros replace the blanks before the first number.
@@ -111,11 +112,30 @@ def _generate_columns(
         order += [line_end] * (32 - len(order))
         lanes = ir.Constant(ir.VectorType(index, len(order)), order)
         row = builder.shuffle_vector(builder.bitcast(columns, _lanes(8)), fixed, lanes)
-        address = _address(context, builder, _lanes(8), signature.args[0], *arguments[:2])
+        address = address_of(context, builder, _lanes(8), signature.args[0], *arguments[:2])
         builder.store(row, address, align=1)
         return context.get_dummy_value()
 
     return types.void(*kinds), generate
+
+
+def _generate_digits(typing_context: Any, one: Any, two: Any, three: Any, four: Any) -> Any:
+    """Return the eight digits of each of four numbers, the first digit in the lowest byte.
+
+    For numbers of `EIGHT_DIGITS` or more they are not the digits of the number.
+    """
+    kinds = tuple(types.int64 for _ in range(4))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        index = ir.IntType(32)
+        numbers = _all(64, 0)
+        for lane, number in enumerate(arguments):
+            numbers = builder.insert_element(numbers, number, ir.Constant(index, lane))
+        digits = _digits(builder, numbers)
+        words = [builder.extract_element(digits, ir.Constant(index, lane)) for lane in range(4)]
+        return context.make_tuple(builder, signature.return_type, words)
+
+    return types.UniTuple(types.uint64, 4)(*kinds), generate
 
 
 def _generate_store(typing_context: Any, text: Any, at: Any, word: Any) -> Any:
@@ -123,7 +143,7 @@ def _generate_store(typing_context: Any, text: Any, at: Any, word: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         value = arguments[2]
-        address = _address(context, builder, value.type, signature.args[0], *arguments[:2])
+        address = address_of(context, builder, value.type, signature.args[0], *arguments[:2])
         builder.store(value, address, align=1)
         return context.get_dummy_value()
 
@@ -135,8 +155,8 @@ def _generate_copy(typing_context: Any, text: Any, at: Any, source: Any, begin: 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.VectorType(ir.IntType(8), _STEP)
-        target = _address(context, builder, kind, signature.args[0], *arguments[:2])
-        origin = _address(context, builder, kind, signature.args[2], *arguments[2:])
+        target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
+        origin = address_of(context, builder, kind, signature.args[2], *arguments[2:])
         builder.store(builder.load(origin, align=1, typ=kind), target, align=1)
         return context.get_dummy_value()
 
@@ -147,6 +167,7 @@ _write_columns = cast(
     "Callable[[TextArray, int, int, int, int, np.uint64], None]", intrinsic(_generate_columns)
 )
 store = cast("Callable[[TextArray, int, Word], None]", intrinsic(_generate_store))
+digit_words = cast("Callable[[int, int, int, int], DigitWords]", intrinsic(_generate_digits))
 _copy_step = cast("Callable[[TextArray, int, TextArray, int], None]", intrinsic(_generate_copy))
 
 
@@ -206,10 +227,10 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
     zeros : uint64
         The argument `zeros` of `_write_columns`.
     """
-    if number < _EIGHT_DIGITS:
+    if number < EIGHT_DIGITS:
         return at, number, _NO_ZEROS
-    head = number // _EIGHT_DIGITS
-    return write_digits(text, at, head), number - head * _EIGHT_DIGITS, _ZEROS
+    head = number // EIGHT_DIGITS
+    return write_digits(text, at, head), number - head * EIGHT_DIGITS, _ZEROS
 
 
 @inline_without_refcounts
@@ -230,7 +251,7 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
     int
         Where the line ends.
     """
-    if max(second, third) < _EIGHT_DIGITS:
+    if max(second, third) < EIGHT_DIGITS:
         at, first, zeros = _write_head(text, at, first)
         _write_columns(text, at, first, second, third, zeros)
         return at + 3 * COLUMN + 5

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from mummergpu.drawing.picture import PictureStyle
 from mummergpu.input.reference import Reference
 from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compression import compressor_of
 from mummergpu.output.mummer import MummerFormatter, TextStyle
+from mummergpu.output.sam_options import SamOptions
 from mummergpu.output.sink import ByteSink, MatchSink, SeveralSinks
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+
+if TYPE_CHECKING:
+    from mummergpu.output.bam import BamFormat
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,10 @@ class RunFacts:
         The number of working threads.
     command : str
         The command line of the run; empty if there is none.
+    sam : SamOptions
+        The options of SAM, BAM and CRAM.
+    picture : PictureStyle
+        What pictures show, and how.
     """
 
     reference: Reference
@@ -42,6 +52,8 @@ class RunFacts:
     most_rows: int
     threads: int
     command: str = ""
+    sam: SamOptions = field(default_factory=SamOptions)
+    picture: PictureStyle = field(default_factory=PictureStyle)
 
 
 def open_sink(
@@ -63,16 +75,19 @@ def open_sink(
     Returns
     -------
     MatchSink
-        The sink; it has written what comes before the first match.
+        The sink; it has written what comes before the first match. The caller closes it.
 
     Raises
     ------
     MummergpuError
         If a format cannot be made of this input, or its library is missing.
     """
-    sinks = [
-        _open_one(target, file, facts, stats) for target, file in zip(targets, files, strict=True)
-    ]
+    sinks: list[MatchSink[Any]] = []
+    with ExitStack() as failure:
+        for target, file in zip(targets, files, strict=True):
+            sinks.append(_open_one(target, file, facts, stats))
+            failure.callback(sinks[-1].close)
+        failure.pop_all()
     return sinks[0] if len(sinks) == 1 else SeveralSinks(sinks)
 
 
@@ -80,11 +95,53 @@ def _open_one(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
     """Return the sink of one target. A format of bytes is a `BlockFormat`."""
+    if target.format == "plot":
+        from mummergpu.output.picture_sink import PictureSink
+
+        return PictureSink(
+            *(target, file, facts.reference, facts.query_paths),
+            *(facts.picture, stats, facts.most_rows),
+        )
+    if target.format == "cram":
+        from mummergpu.output.cram import CramSink
+
+        return CramSink(_bam_format(facts), file, stats, facts.most_rows, facts.threads)
     made = _block_format(target.format, facts)
-    return ByteSink(made, file, stats, facts.most_rows, compressor_of(target.compression))
+    compression = "bgzf" if target.format == "bam" else target.compression
+    compressor = compressor_of(compression)
+    return ByteSink(made, file, stats, facts.most_rows, compressor, facts.threads)
 
 
 def _block_format(name: str, facts: RunFacts) -> BlockFormat:
     if name == "mummer":
         return MummerFormatter(facts.reference, facts.style)
+    if name == "bam":
+        return _bam_format(facts)
+    if name == "paf":
+        from mummergpu.output.paf import PafFormat
+
+        return PafFormat(facts.reference)
+    if name == "bed":
+        from mummergpu.output.bed import BedFormat
+
+        return BedFormat(facts.reference)
+    if name == "tsv":
+        from mummergpu.output.tsv import TsvFormat
+
+        return TsvFormat(facts.reference)
+    if name == "sam":
+        from mummergpu.output.sam import SamFormat
+
+        paths = ", ".join(facts.query_paths)
+        return SamFormat(facts.reference, facts.sam, facts.command, paths)
+    if name == "delta":
+        from mummergpu.output.delta import DeltaFormat
+
+        return DeltaFormat(facts.reference, facts.query_paths)
     raise NotImplementedError(name)
+
+
+def _bam_format(facts: RunFacts) -> BamFormat:
+    from mummergpu.output.bam import BamFormat
+
+    return BamFormat(facts.reference, facts.sam, facts.command, ", ".join(facts.query_paths))

@@ -10,6 +10,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.output.block_format import BlockFormat
+from mummergpu.output.compressed_stream import CompressedStream
 from mummergpu.output.compression import Compressor, Piece
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -47,7 +48,11 @@ class MatchSink(ABC, Generic[Prepared]):
     def finish(self) -> None:
         """Write what follows the matches of the last block; the thread that writes calls this."""
 
-    def row_format(self) -> RowFormat | None:
+    def close(self) -> None:
+        """Release what the sink holds, at the end and after a failure."""
+        return None
+
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
         """Return the format of text that a backend may make in place of columns, None for none."""
         return None
 
@@ -72,6 +77,8 @@ class ByteSink(MatchSink[Iterator[Piece]]):
         that memory never holds all of them.
     compressor : Compressor or None
         Compresses the bytes; None to write them as they are.
+    threads : int
+        The number of threads that compress.
     """
 
     def __init__(
@@ -81,17 +88,20 @@ class ByteSink(MatchSink[Iterator[Piece]]):
         stats: Stats,
         most_rows: int,
         compressor: Compressor | None = None,
+        threads: int = 1,
     ) -> None:
         self._format = made
         self._output = output
         self._stats = stats
         self._most_rows = most_rows
-        self._compressor = compressor
-        self._write(self._packed([made.head()]))
+        self._stream: CompressedStream | None = None
+        if compressor is not None:
+            self._stream = CompressedStream(compressor, threads, self._emit)
+        self._write([made.head()])
 
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Piece]:
         """Return the bytes of a block's matches in pieces (`MatchSink.prepare`)."""
-        pieces = self._packed(self._format.format_block(block, mems))
+        pieces = self._format.format_block(block, mems)
         if sum(columns.count for columns in mems.values()) > self._most_rows:
             return pieces
         with self._stats.stage("format"):
@@ -103,39 +113,36 @@ class ByteSink(MatchSink[Iterator[Piece]]):
 
     def finish(self) -> None:
         """Write the end of the format and of the compression."""
-        self._write(self._packed([self._format.tail()]))
-        if self._compressor is not None:
-            self._write([self._compressor.end()])
+        self._write([self._format.tail()])
+        if self._stream is not None:
+            self._stream.finish()
 
-    def row_format(self) -> RowFormat | None:
+    def close(self) -> None:
+        """End the threads that compress."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
         """Return the format of text that a backend may make in place of columns."""
-        return self._format.row_format()
+        return self._format.row_format(with_columns)
 
     def prepare_text(self, text: BlockText) -> Iterator[Piece]:
-        """Return text that a backend has made, compressed if the file is (`MatchSink`)."""
-        pieces = self._packed(text.pieces)
-        if self._compressor is None:
-            return pieces
-        with self._stats.stage("format"):
-            return iter(list(pieces))
-
-    def _packed(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        compressor = self._compressor
-        for piece in pieces:
-            if compressor is None:
-                yield piece
-            elif len(piece):
-                packed = compressor.compress(piece)
-                self._format.take_back(piece)
-                yield packed
+        """Return text that a backend has made (`MatchSink.prepare_text`)."""
+        return iter(text.pieces)
 
     def _write(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
-            with self._stats.stage("results_to_disk"):
-                self._output.write(piece)
-            self._stats.add_bytes(output=len(piece))
-            if self._compressor is None:
-                self._format.take_back(piece)
+            if self._stream is None:
+                self._emit(piece)
+            else:
+                self._stream.add(piece)
+            self._format.take_back(piece)
+
+    def _emit(self, piece: Piece) -> None:
+        """Write bytes as they shall be in the file."""
+        with self._stats.stage("results_to_disk"):
+            self._output.write(piece)
+        self._stats.add_bytes(output=len(piece))
 
 
 class SeveralSinks(MatchSink[list[Any]]):
@@ -163,3 +170,8 @@ class SeveralSinks(MatchSink[list[Any]]):
         """Let each sink finish."""
         for sink in self._sinks:
             sink.finish()
+
+    def close(self) -> None:
+        """Close each sink."""
+        for sink in self._sinks:
+            sink.close()

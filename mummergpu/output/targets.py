@@ -14,16 +14,26 @@ DEFAULT_FORMAT: Final = "mummer"
 FORMATS: Final = (
     *("mummer", "paf", "bed", "tsv", "sam", "bam"),
     *("cram", "parquet", "arrow", "delta"),
+    "plot",
 )
 """The names of the formats of matches."""
 
-_SUFFIXES: Final = {f".{name}": name for name in FORMATS[1:]} | {".feather": "arrow"}
+PICTURES: Final = (".png", ".svg", ".pdf", ".html")
+"""How the names of pictures end, which are of the format ``plot``."""
+
+_SUFFIXES: Final = (
+    {f".{name}": name for name in FORMATS[1:-1]}
+    | {".feather": "arrow"}
+    | dict.fromkeys(PICTURES, "plot")
+)
+
+_PICTURE_LIST: Final = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
 
 COMPRESSIONS: Final = {".gz": "bgzf", ".bgz": "bgzf", ".zst": "zstd"}
 """The compression that a suffix stands for. Gzip is written in the blocks of bgzf, which every
 program that reads gzip can read, and others can read from the middle."""
 
-COMPRESSED_FORMATS: Final = frozenset({"bam", "cram", "parquet", "arrow"})
+COMPRESSED_FORMATS: Final = frozenset({"bam", "cram", "parquet", "arrow", "plot"})
 """Formats that hold compressed data, or that cannot be read if the file is compressed as a whole.
 """
 
@@ -68,7 +78,8 @@ def target_of(path: str, format_name: str | None = None, option: str = "--output
     Raises
     ------
     OptionError
-        If the name asks to compress a format that is compressed already.
+        If the name asks to compress a format that is compressed already, or is to be a picture and
+        does not say of which kind.
     """
     stem, suffix = os.path.splitext(path)
     compression = COMPRESSIONS.get(suffix.lower())
@@ -77,4 +88,6 @@ def target_of(path: str, format_name: str | None = None, option: str = "--output
     found = format_name or _SUFFIXES.get(suffix.lower(), DEFAULT_FORMAT)
     if compression is not None and found in COMPRESSED_FORMATS:
         raise OptionError(option, f"'{path}' would compress {found} once more; leave the end out")
+    if found == "plot" and suffix.lower() not in PICTURES:
+        raise OptionError(option, f"'{path}' names no picture: let it end in {_PICTURE_LIST}")
     return OutputTarget(path, found, compression)

@@ -22,13 +22,20 @@ from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.options import BuildOptions
+from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.plan import describe_plan, plan_index
 from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.version import __version__
 
 
-def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None]) -> None:
+def make_index(
+    options: BuildOptions,
+    stats: Stats,
+    notice: Callable[[str], None],
+    tell: Callable[[Work], None] = lambda work: None,
+) -> None:
     """Write the index of a reference.
 
     Parameters
@@ -39,6 +46,8 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         Collects times and numbers.
     notice : callable
         Receives progress messages, shown with -v.
+    tell : callable
+        Receives how much of the index is built; any thread calls it.
 
     Raises
     ------
@@ -50,6 +59,7 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         if is_index(options.reference_path):
             raise InputError("is an index already", options.reference_path)
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))
+        tell(Work(Phase.READING_REFERENCE))
         with stats.stage("ref_from_disk"):
             path = options.reference_path
             with ReadingThreads(options.threads) as reading:
@@ -57,8 +67,11 @@ def make_index(options: BuildOptions, stats: Stats, notice: Callable[[str], None
         index = plan_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, options.threads, "none", stats, notice)
-        work = BuildWork(executor, options.threads, stats, _do_nothing)
+        done = PageProgress(tell, index.pages, writes=True)
+        done.begin()
+        work = BuildWork(executor, options.threads, stats, done.page_is_ready, done.share_of_next)
         write_index(index, length, output, work, notice)
+        done.end()
 
 
 def open_index_file(path: str) -> OutputFile:
@@ -124,7 +137,3 @@ def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any
         ("name_offsets", np.cumsum([0, *lengths], dtype=np.int64)),
         ("reference", reference.padded_codes),
     ]
-
-
-def _do_nothing() -> None:
-    """Report nothing when a page is built; `make_index` reports it when it is written."""

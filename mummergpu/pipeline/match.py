@@ -20,25 +20,25 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.verification import verify_for_run
-from mummergpu.input.queries import QueryBlock, QueryRules
+from mummergpu.input.queries import QueryRules
 from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.block_text import BlockText
-from mummergpu.matching.filter import keep_unique, order_by_reference
 from mummergpu.matching.open_backend import likely_block_bases, open_backend
-from mummergpu.matching.options import Uniqueness
-from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.matching.search import BlockSearch
 from mummergpu.output.number_text import TextArray
 from mummergpu.output.open_sink import RunFacts, open_sink
 from mummergpu.pipeline.backend_choice import choose_backend
+from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
 from mummergpu.pipeline.options import MatchOptions
+from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
+from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.output_file import OutputFile
-from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
 
 TreeText = Callable[[Iterable[TreePage]], Iterator[bytes | TextArray]]
@@ -74,10 +74,7 @@ def run(
     """
     threads, search = options.threads, options.search
     kind, device = options.index.kind, options.device
-    with (
-        stats.stage("end_to_end"),
-        ExitStack() as stack,
-    ):
+    with stats.stage("end_to_end"), ExitStack() as stack:
         outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         executor = ThreadPoolExecutor(threads, thread_name_prefix="match")
         has_index = is_index(options.reference_path)
@@ -95,9 +92,11 @@ def run(
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
         rules = QueryRules(options.any_letters, options.no_empty, warn, options.paired)
         reading = stack.enter_context(ReadingThreads(threads))
+        done = QueryProgress(progress.tell, len(search.strands))
         queries = stack.enter_context(
-            QueryStream(options.query_paths, block_size, stats, progress.reads, rules, reading)
+            QueryStream(options.query_paths, block_size, stats, done.read, rules, reading)
         )
+        progress.tell(Work(Phase.READING_REFERENCE))
         with stats.stage("ref_from_disk"):
             source = _open_source(options, has_index, executor, reading)
         reference = source.reference if isinstance(source, IndexFile) else source
@@ -106,50 +105,42 @@ def run(
         if query_bases is None:
             query_bases = len(search.strands) * UNKNOWN_QUERY_BASES
         device_memory = backend.memory_for_pages(reference.codes.size)
-        index = plan_index(source, options.index, threads, device_memory, query_bases)
+        other_bytes = summary_bytes(options, reference)
+        index = plan_index(source, options.index, threads, device_memory, query_bases, other_bytes)
         describe_plan(index, search.minimum_length, threads, backend.name, stats, notice)
         if warning := index.slow_search_warning():
             warn(warning)
         loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
         most_rows = backend.sizes.most_rows
+        picture = replace(options.picture, what=search.in_words)
         facts = RunFacts(
-            reference, options.query_paths, options.style, most_rows, threads, options.command
+            *(reference, options.query_paths, options.style, most_rows, threads),
+            *(options.command, options.sam, picture),
         )
         sink = open_sink(options.outputs, outputs, facts, stats)
-        # Filters need columns, and so does a merge of the matches on several groups.
-        needs_columns = search.uniqueness is not Uniqueness.ALL or len(index.groups) > 1
+        stack.callback(sink.close)
+        found = FoundMatches(options, reference, sink, stats)
         block_search = BlockSearch(
             backend,
             reference.codes,
             search.strands,
             search.minimum_length,
             index.search_length,
-            None if needs_columns else sink.row_format(),
+            found.row_format(len(index.groups)),
+            done.searched,
         )
-
-        def prepare(block: QueryBlock, mems: BlockMems) -> Any:
-            filtered = filter_mems(mems, search.uniqueness, stats)
-            if search.rows_by_reference:
-                filtered = {one: order_by_reference(rows) for one, rows in filtered.items()}
-            stats.add(matches=sum(columns.count for columns in filtered.values()))
-            return sink.prepare(block, filtered)
-
-        def prepare_text(text: BlockText) -> Any:
-            stats.add(matches=text.count)
-            return sink.prepare_text(text)
-
-        results = GroupPasses(block_search, executor, threads, stats).results(
+        results = GroupPasses(block_search, executor, threads, stats, done).results(
             len(index.groups),
             loader.load_group,
             queries.blocks(search.block_size or backend.sizes.block_bases),
-            prepare,
-            prepare_text,
+            found.prepare,
+            found.prepare_text,
         )
         with closing(results):
             for prepared in results:
-                sink.write(prepared)
+                found.write(prepared)
                 del prepared
-        sink.finish()
+        found.finish()
 
 
 class PageLoader:
@@ -189,24 +180,21 @@ class PageLoader:
         self._executor = executor
         self._threads = threads
         self._stats = stats
-        self._progress = progress
-        self._ready_count = 0
+        self._progress = PageProgress(progress.tell, index.pages)
+        self._progress.begin()
 
     def load_group(self, number: int) -> None:
         """Build or read the pages of a group, and load them into the backend."""
         # Two groups together would not fit into memory.
         self._backend.release_pages()
         # Not kept: a circle of references would hold the index until a garbage collection.
-        work = BuildWork(self._executor, self._threads, self._stats, self._count_page)
+        told = self._progress.page_is_ready, self._progress.share_of_next
+        work = BuildWork(self._executor, self._threads, self._stats, *told)
         pages = self._index.load_pages(self._index.groups[number], work)
         for file, text in self._tree_files:
             for piece in text(pages):
                 file.write(piece)
         self._backend.load_pages(pages, self._index.search_length)
-
-    def _count_page(self) -> None:
-        self._ready_count += 1
-        self._progress.pages(self._ready_count, len(self._index.pages))
 
 
 def _close(opening: Future[Backend[Any]]) -> None:
@@ -248,12 +236,3 @@ def _open_tree_files(
     return [
         (stack.enter_context(OutputFile(path)), text) for path, text in wanted if path is not None
     ]
-
-
-def filter_mems(mems: BlockMems, uniqueness: Uniqueness, stats: Stats) -> BlockMems:
-    """Return the matches that are as unique as the user asks."""
-    if uniqueness is Uniqueness.ALL:
-        return mems
-    with stats.stage("coords_to_buffers"):
-        in_query = uniqueness is Uniqueness.IN_BOTH
-        return {strand: keep_unique(columns, in_query) for strand, columns in mems.items()}

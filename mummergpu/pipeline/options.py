@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mummergpu.drawing.picture import PictureStyle
 from mummergpu.index.options import IndexOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.output.mummer import TextStyle
+from mummergpu.output.sam_options import SamOptions
 from mummergpu.output.targets import OutputTarget
 
 
@@ -31,7 +33,9 @@ class MatchOptions:
     device : DeviceOptions
         The backend and the device of the search.
     style : TextStyle
-        The format of the matches.
+        The options of MUMmer's text.
+    sam : SamOptions
+        The options of SAM, BAM and CRAM.
     verify : bool
         Whether to compare an index file with its checksums before the search.
     dot_path, dump_tree_path : str or None
@@ -42,8 +46,12 @@ class MatchOptions:
         Whether a query file without a record is an error.
     paired : bool
         Whether the queries are pairs of reads.
+    picture : PictureStyle
+        What pictures of the matches show, and how.
     command : str
         The command line, for formats that keep it; empty if there is none.
+    summary : bool
+        Whether to count what the matches cover, how long they are, and which queries have one.
     """
 
     reference_path: str
@@ -54,13 +62,16 @@ class MatchOptions:
     search: SearchOptions = field(default_factory=SearchOptions)
     device: DeviceOptions = field(default_factory=DeviceOptions)
     style: TextStyle = field(default_factory=TextStyle)
+    sam: SamOptions = field(default_factory=SamOptions)
     verify: bool = False
     dot_path: str | None = None
     dump_tree_path: str | None = None
     any_letters: bool = False
     no_empty: bool = False
     paired: bool = False
+    picture: PictureStyle = field(default_factory=PictureStyle)
     command: str = field(default="", compare=False)
+    summary: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -16,6 +16,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
 from mummergpu.pipeline.block_parts import BlockParts
+from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
 from mummergpu.runtime.stats import Stats
@@ -61,15 +62,23 @@ class GroupPasses:
         The number of its threads.
     stats : Stats
         Collects the time of merging.
+    progress : QueryProgress
+        Learns which blocks are done.
     """
 
     def __init__(
-        self, search: BlockSearch, executor: ThreadPoolExecutor, threads: int, stats: Stats
+        self,
+        search: BlockSearch,
+        executor: ThreadPoolExecutor,
+        threads: int,
+        stats: Stats,
+        progress: QueryProgress,
     ) -> None:
         self._search = search
         self._executor = executor
         self._window = threads + TASKS_AHEAD
         self._stats = stats
+        self._progress = progress
 
     def results(
         self,
@@ -77,7 +86,7 @@ class GroupPasses:
         load_group: Callable[[int], None],
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        prepare_text: Callable[[BlockText], Result],
+        prepare_text: Callable[[QueryBlock, BlockText], Result],
     ) -> Generator[Result]:
         """Search all blocks on all groups of pages, and yield what is prepared of each block.
 
@@ -92,19 +101,21 @@ class GroupPasses:
         prepare : callable
             Receives a block and all its matches; a thread of the pool calls it.
         prepare_text : callable
-            Receives the text of a block if the backend makes it, in place of `prepare`; a thread of
-            the pool calls it.
+            Receives a block and its text if the backend makes it, in place of `prepare`; a thread
+            of the pool calls it.
 
         Yields
         ------
         Result
-            What `prepare` or `prepare_text` returns, in the order of the blocks.
+            What `prepare` or `prepare_text` returns, in the order of the blocks. When the next one
+            is asked for, a block counts as done.
         """
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
         with ExitStack() as stack:
             for number in range(group_count):
                 load_group(number)
+                self._progress.begin_group(number, group_count)
                 read = blocks if queries is None else queries.read_blocks()
                 if number == group_count - 1:
                     yield from self._search_last(read, spilled, prepare, prepare_text)
@@ -146,15 +157,17 @@ class GroupPasses:
     ) -> None:
         """Search all blocks on one group of pages, and write the matches to a spill file."""
 
-        def search(task: Task) -> BlockMems | None:
+        def search(task: Task) -> tuple[QueryBlock, BlockMems] | None:
             if task.searched:
-                return self._merge(task.groups)
+                return task.block, self._merge(task.groups)
             mems = self._search.find_mems(task.block)
-            return None if mems is None else self._merge([*task.groups, mems])
+            return None if mems is None else (task.block, self._merge([*task.groups, mems]))
 
-        def keep(mems: BlockMems) -> None:
+        def keep(found: tuple[QueryBlock, BlockMems]) -> None:
+            block, mems = found
             for strand in self._search.strands:
                 file.write_columns(mems[strand])
+            self._progress.done(block)
 
         ordered_map(self._executor, self._window, self._tasks(blocks, spilled), search, keep)
         file.rewind()
@@ -164,28 +177,29 @@ class GroupPasses:
         blocks: Iterator[QueryBlock],
         spilled: Sequence[SpilledMems],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        prepare_text: Callable[[BlockText], Result],
+        prepare_text: Callable[[QueryBlock, BlockText], Result],
     ) -> Generator[Result]:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
         parts = BlockParts(self._search.sizes)
 
-        def search(task: Task) -> Result | None:
+        def search(task: Task) -> tuple[QueryBlock, Result] | None:
+            block = task.block
             if task.searched:
-                return prepare(task.block, self._merge(task.groups))
+                return block, prepare(block, self._merge(task.groups))
             # A block cannot be halved if a spill file holds matches of the whole block.
-            whole = bool(task.groups) or task.block.query_count == 1
-            if not task.groups and self._search.makes_text(task.block):
-                text = self._search.find_text(task.block)
+            whole = bool(task.groups) or block.query_count == 1
+            if not task.groups and self._search.makes_text(block):
+                text = self._search.find_text(block)
                 if text is not None:
-                    return prepare_text(text)
+                    return block, prepare_text(block, text)
                 if not whole:
                     return None
             max_rows = UNBOUNDED if whole else self._search.sizes.most_rows
-            mems = self._search.find_mems(task.block, max_rows)
+            mems = self._search.find_mems(block, max_rows)
             if mems is None:
                 return None
-            parts.add(task.block.base_count, sum(columns.count for columns in mems.values()))
-            return prepare(task.block, self._merge([*task.groups, mems]))
+            parts.add(block.base_count, sum(columns.count for columns in mems.values()))
+            return block, prepare(block, self._merge([*task.groups, mems]))
 
         def halves(task: Task) -> list[Task]:
             return [Task(half, []) for half in task.block.halves()]
@@ -193,7 +207,12 @@ class GroupPasses:
         if not spilled:
             blocks = (part for block in blocks for part in self._parts(block, parts))
         tasks = self._tasks(blocks, spilled)
-        return ordered_results(self._executor, self._window, tasks, search, halves)
+        results = ordered_results(self._executor, self._window, tasks, search, halves)
+        with closing(results):
+            for block, result in results:
+                yield result
+                self._progress.done(block)
+                del result
 
     def _parts(self, block: QueryBlock, parts: BlockParts) -> Iterator[QueryBlock]:
         """Yield a block in parts, unless all threads will search it together."""

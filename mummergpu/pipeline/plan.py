@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from mummergpu.errors import OptionError
@@ -28,6 +29,7 @@ def plan_index(
     threads: int,
     device_memory: int | None = None,
     query_bases: int = UNKNOWN_QUERY_BASES,
+    other_bytes: int = 0,
 ) -> ReferenceIndex[Any]:
     """Divide the reference into pages, and the pages into groups.
 
@@ -43,6 +45,8 @@ def plan_index(
         Most bytes of pages that a device can hold at once; None without a device.
     query_bases : int
         About how many bases the queries have, on all strands that are searched.
+    other_bytes : int
+        The memory of the limit that the run needs for other things than the index.
 
     Returns
     -------
@@ -56,12 +60,13 @@ def plan_index(
         If the pages cannot be as large as the user asks, if the index file does not fit the
         options, or if the memory limit is too low.
     """
-    budget = MemoryBudget.of(options.memory, device_memory)
+    whole = MemoryBudget.of(options.memory, device_memory)
+    budget = replace(whole, host=max(0, whole.host - other_bytes))
     if isinstance(source, IndexFile):
         index = _open_index(source, options, budget, query_bases)
     else:
         index = _new_index(source, options, budget, threads, query_bases)
-    index.check_memory(budget, threads)
+    index.check_memory(whole, threads, other_bytes)
     return index
 
 

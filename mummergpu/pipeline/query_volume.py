@@ -10,7 +10,7 @@ from typing import Final
 from mummergpu.input.files import STANDARD_INPUT
 
 _BASES_PER_BYTE: Final = (
-    ((".gz", ".bgz", ".bgzf", ".bam"), 2.0),
+    ((".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam"), 2.0),
     ((".cram",), 4.0),
     ((".fq", ".fastq", ".sam"), 0.45),
 )

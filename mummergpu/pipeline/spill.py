@@ -113,18 +113,24 @@ class SpilledQueries(ArrayFile):
 
     def __init__(self) -> None:
         super().__init__()
-        self.block_count = 0
+        self._file_numbers: list[int] = []
+
+    @property
+    def block_count(self) -> int:
+        """The number of blocks that have been written."""
+        return len(self._file_numbers)
 
     def write_block(self, block: QueryBlock) -> None:
         """Append a block; blocks are numbered in the order in which they are written."""
         self.write(block.padded_codes, block.offsets, block.names, block.name_offsets)
-        self.block_count += 1
+        self._file_numbers.append(block.file_number)
 
     def read_blocks(self) -> Iterator[QueryBlock]:
         """Yield all blocks, starting with the first."""
         self.rewind()
-        for index in range(self.block_count):
-            yield QueryBlock(index, self.read(), self.read(), self.read(), self.read())
+        for index, file_number in enumerate(self._file_numbers):
+            arrays = self.read(), self.read(), self.read(), self.read()
+            yield QueryBlock(index, *arrays, file_number)
 
 
 class SpilledMems(ArrayFile):

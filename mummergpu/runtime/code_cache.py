@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Final, Protocol
@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.code_generation import PACKAGE, digest_of_sources, generation_of_code
 from mummergpu.runtime.code_store import CodeStore
+from mummergpu.runtime.code_target import accepted_targets, chosen_target
 
 _KEY_BYTES: Final = 32
 
@@ -187,9 +188,10 @@ class KeptCode:
             None if no usable code is kept.
         """
         try:
-            content = process_store().load(self._key(signature))
-            if content is None:
+            found = self._find(signature)
+            if found is None:
                 return None
+            content, is_own = found
             from numba.core.compiler import CompileResult
 
             rebuild: Callable[..., Any] = CompileResult._rebuild
@@ -198,7 +200,9 @@ class KeptCode:
             result = rebuild(target_context, *pickle.loads(content))
             if tuple(result.signature.args) != tuple(signature):
                 return None
-            self._companion.save_if_lacking(signature, result)
+            # Generic code must not be kept as code for this processor.
+            if is_own:
+                self._companion.save_if_lacking(signature, result)
             return result
         except Exception:
             # The content is intact, so this numba differs in a way that the key does not cover.
@@ -224,7 +228,7 @@ class KeptCode:
             from numba.core import serialize
 
             dumps: Callable[[Any], bytes] = serialize.dumps
-            process_store().save(self._key(signature), dumps(result._reduce()))
+            process_store().save(next(self._keys(signature)), dumps(result._reduce()))
             self._companion.save_if_lacking(signature, result)
         except Exception:
             return
@@ -238,11 +242,21 @@ class KeptCode:
     def flush(self) -> None:
         """Do nothing: kept code cannot be out of date."""
 
-    def _key(self, signature: Any) -> bytes:
+    def _find(self, signature: Any) -> tuple[bytes, bool] | None:
+        """Return kept code, and whether it was compiled for what this process compiles for."""
+        for number, key in enumerate(self._keys(signature)):
+            content = process_store().load(key)
+            if content is not None:
+                return content, number == 0
+        return None
+
+    def _keys(self, signature: Any) -> Iterator[bytes]:
+        """Yield the keys of the code for a signature, one for each of `_targets`."""
         code = self._function.__code__
         names = (self._function.__module__, self._function.__qualname__, code.co_filename)
-        parts = (*names, code.co_firstlineno, self._options, signature, _processor())
-        return blake2b(repr(parts).encode() + code.co_code, digest_size=_KEY_BYTES).digest()
+        for target in _targets():
+            parts = (*names, code.co_firstlineno, self._options, signature, target)
+            yield blake2b(repr(parts).encode() + code.co_code, digest_size=_KEY_BYTES).digest()
 
 
 class GuardedCache:
@@ -331,17 +345,28 @@ def _start_counting(target_context: Any) -> None:
 
 
 @cache
-def _processor() -> tuple[str, str, str, bool]:
-    """Return the target of LLVM: this machine, unless numba's settings name another one."""
+def _targets() -> tuple[tuple[str, str, str, bool], ...]:
+    """Return what code may have been compiled for: first what this process compiles for.
+
+    Generic targets follow that this machine can run, unless numba's settings name a target.
+    """
     import numba
     from llvmlite import binding
 
+    triple = binding.get_process_triple()
+    chosen = chosen_target()
+    if chosen is not None:
+        return ((triple, chosen.cpu, "", chosen.has_avx),)
     name = getattr(numba.config, "CPU_NAME", None)
     features = getattr(numba.config, "CPU_FEATURES", None)
+    # Numba does not use AVX on some processors.
+    avx = bool(getattr(numba.config, "ENABLE_AVX", True))
+    generic = []
+    if name is None and features is None:
+        usable = [target for target in accepted_targets() if avx or not target.has_avx]
+        generic = [(triple, target.cpu, "", target.has_avx) for target in usable]
     if name is None:
         name = binding.get_host_cpu_name()
     if features is None:
         features = binding.get_host_cpu_features().flatten()
-    # Numba does not use AVX on some processors.
-    avx = bool(getattr(numba.config, "ENABLE_AVX", True))
-    return binding.get_process_triple(), name, features, avx
+    return ((triple, name, features, avx), *generic)

@@ -23,10 +23,10 @@ _BYTES_AT_ONCE: Final = 1 << 16
 
 _SETTINGS: Final = (
     *("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT"),
-    *("CPU_NAME", "CPU_FEATURES", "LLVM_REFPRUNE_PASS"),
-    *("LLVM_REFPRUNE_FLAGS", "USE_LLVMLITE_MEMORY_MANAGER", "ENABLE_PROFILING", "NRT_STATS"),
+    *("LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS", "USE_LLVMLITE_MEMORY_MANAGER"),
+    *("ENABLE_PROFILING", "NRT_STATS"),
 )
-"""The settings in ``numba.config`` that affect machine code."""
+"""The settings in ``numba.config`` that affect machine code, besides those of the processor."""
 
 
 def generation_of_code(sources: str) -> str:

@@ -70,6 +70,11 @@ class CodeStore:
     maximum_bytes : int
         As `MAXIMUM_BYTES`.
 
+    Attributes
+    ----------
+    saved_count : int
+        How much content this process has kept.
+
     Notes
     -----
     Calls must not overlap. Numba's lock around compilations ensures that.
@@ -82,6 +87,7 @@ class CodeStore:
         tell: Callable[[str], None],
         maximum_bytes: int = MAXIMUM_BYTES,
     ) -> None:
+        self.saved_count = 0
         self._generation = generation
         self._tell = tell
         self._maximum_bytes = maximum_bytes
@@ -141,6 +147,7 @@ class CodeStore:
                 # Code that others have kept there can still be loaded.
                 del self._writable[0]
                 continue
+            self.saved_count += 1
             if not self._has_pruned:
                 self._has_pruned = True
                 prune(place, self._generation, self._maximum_bytes)

@@ -13,6 +13,7 @@ import numba
 
 from mummergpu.runtime import code_cache
 from mummergpu.runtime.argument_types import tell_types_of_plain_arrays
+from mummergpu.runtime.code_target import chosen_target
 from mummergpu.runtime.native.function import NativeKeeper
 
 _COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
@@ -34,6 +35,18 @@ def _without_counting() -> dict[str, Any]:
 
 
 _BORROWER: Final = _without_counting()
+
+
+def _set_target() -> None:
+    """Have numba compile for the target of `code_target.compile_for`, if there is one."""
+    target = chosen_target()
+    if target is not None:
+        config: Any = numba.config
+        config.CPU_NAME, config.CPU_FEATURES = target.cpu, ""
+
+
+# Numba reads the settings when it makes the first dispatcher.
+_set_target()
 
 
 def dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:

@@ -22,6 +22,9 @@ _UNLIMITED: Final = 1 << 62
 _TRIM_THRESHOLD: Final = -1
 _MOST_MAPPINGS: Final = -4
 
+ASSUMED_MEMORY: Final = 4 << 30
+"""The memory of a machine whose system does not tell it."""
+
 PROCESS_BYTES: Final = 512 << 20
 """The memory that a run may take besides its limit: for the interpreter, the libraries, the
 compiled code and the blocks of queries in work."""
@@ -68,6 +71,20 @@ def free_memory() -> int:
     return min([_available_memory(), *_left_in_cgroups(Path(_OWN_CGROUPS), Path(_CGROUPS))])
 
 
+def total_memory() -> int:
+    """Return how much memory the machine has.
+
+    Returns
+    -------
+    int
+        In bytes; `ASSUMED_MEMORY` if the system does not tell.
+    """
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return ASSUMED_MEMORY
+
+
 def keep_freed_memory() -> None:
     """Let the C library keep the memory that this process frees, for its next allocations.
 
@@ -89,7 +106,7 @@ def _available_memory() -> int:
                     return 1024 * int(line.split()[1])
     except OSError:
         pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return total_memory() // 2
 
 
 def _left_in_cgroups(own: Path, mounted: Path) -> Iterator[int]:

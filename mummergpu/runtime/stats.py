@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import json
 import resource
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-SCHEMA_VERSION: Final = 2
+if TYPE_CHECKING:
+    from mummergpu.runtime.match_counts import MatchCounts
+
+_MAXRSS_BYTES: Final = 1 if sys.platform == "darwin" else 1024
+"""The unit of `resource.getrusage`: bytes on macOS, KiB elsewhere."""
+
+SCHEMA_VERSION: Final = 3
 """Increased when a key of the report changes its name or meaning."""
 
 STAGES: Final = (
@@ -33,14 +40,15 @@ STAGES: Final = (
     "text_kernel",
     "matches_from_device",
     "coords_to_buffers",
+    "summary",
     "format",
     "results_to_disk",
     "end_to_end",
 )
 """The stages, in the order of the work. The stages of kernels are the device's own time if
 there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
-matches, ``format`` turns them into text, ``text_kernel`` does so on a device, ``end_to_end`` is the
-whole run."""
+matches, ``summary`` counts what they cover, ``format`` turns them into text, ``text_kernel``
+does so on a device, ``end_to_end`` is the whole run."""
 
 
 PEAK_INTERVAL: Final = 0.05
@@ -104,6 +112,8 @@ class Stats:
         The kernels that ran on a device, by name.
     settings : dict
         The configuration of the run: versions, backend, policy, sizes.
+    match_counts : MatchCounts or None
+        What was counted about the matches; None if the run does not count it.
     """
 
     def __init__(self) -> None:
@@ -114,6 +124,7 @@ class Stats:
         self.kernels: dict[str, Kernel] = {}
         self.settings: dict[str, Any] = {}
         self._peak, self._peak_expires = 0, 0.0
+        self.match_counts: MatchCounts | None = None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -145,8 +156,9 @@ class Stats:
     def _recent_peak(self, now: float) -> int:
         """Return the peak memory of a moment ago: the system takes milliseconds to tell it."""
         if now >= self._peak_expires:
-            self._peak_expires = now + PEAK_INTERVAL
             self._peak = peak_memory()
+            # Set last: until then, other threads ask the system too.
+            self._peak_expires = now + PEAK_INTERVAL
         return self._peak
 
     def add(self, **numbers: int) -> None:
@@ -194,20 +206,30 @@ class Stats:
         with self._lock:
             self.settings.update(settings)
 
+    def set_match_counts(self, found: MatchCounts) -> None:
+        """Record what was counted about the matches, once."""
+        with self._lock:
+            self.match_counts = found
+        self.add(queries_with_match=found.queries_with_match, bases_covered=found.bases_covered)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything collected so far, ready for JSON.
 
         Returns
         -------
         dict
-            Keys ``schema_version``, ``settings``, ``counts``, ``bytes``, ``stages``,
-            ``kernels`` and ``peak_memory_bytes``.
+            Keys ``schema_version``, ``settings``, ``counts``, ``files``, ``strands``,
+            ``match_lengths``, ``bytes``, ``stages``, ``kernels`` and ``peak_memory_bytes``.
         """
         with self._lock:
+            found = self.match_counts
             return {
                 "schema_version": SCHEMA_VERSION,
                 "settings": dict(self.settings),
                 "counts": dict(self.counts),
+                "files": [dict(vars(file)) for file in found.files] if found else [],
+                "strands": [dict(vars(strand)) for strand in found.strands] if found else [],
+                "match_lengths": [dict(vars(some)) for some in found.lengths] if found else [],
                 "bytes": dict(self.bytes),
                 "stages": {name: dict(vars(stage)) for name, stage in self.stages.items()},
                 "kernels": {name: dict(vars(kernel)) for name, kernel in self.kernels.items()},
@@ -257,7 +279,7 @@ def peak_memory() -> int:
         for line in file:
             if line.startswith(b"VmHWM:"):
                 return 1024 * int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_BYTES
 
 
 def _add(totals: dict[str, int], numbers: dict[str, int]) -> None:

@@ -226,6 +226,9 @@ def _open_nameless(folder: str) -> tuple[int, int] | None:
         The descriptor to write to, and one that stays open when the first is closed; None if that
         is not possible.
     """
+    if not (hasattr(os, "O_TMPFILE") and hasattr(os, "O_PATH")):
+        # Only Linux has such files.
+        return None
     try:
         descriptor = os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, _PERMISSIONS)
     except OSError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.cuda.driver import DeviceFacts, driver_facts
+from mummergpu.runtime.memory import total_memory
 from mummergpu.studies.records import SweepMachine
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def processor_facts(threads: int, gathers_per_second: dict[str, float]) -> Sweep
         backend="cpu",
         device=processor_name(),
         architecture=platform.machine(),
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        memory_bytes=total_memory(),
         multiprocessors=0,
         threads=threads,
         clocks_megahertz={},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ import numpy as np
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import Phase, Work
 from mummergpu.sequence.codes import BREAK, CodeArray, decode
 from mummergpu.workload.declaration import Copy, Reads, Workload, load_declaration
 from mummergpu.workload.divergence import diverge
@@ -58,6 +59,7 @@ def generate(
     scale: float = 1.0,
     reference: Path | None = None,
     seed: int | None = None,
+    tell: Callable[[Work], None] = lambda work: None,
 ) -> WorkloadFiles:
     """Write a workload's reference and queries.
 
@@ -76,6 +78,8 @@ def generate(
         in which all letters but ACGT are N, and names end at the first white space.
     seed : int, optional
         A seed to use instead of the declared seed.
+    tell : callable
+        Receives what is made so far.
 
     Returns
     -------
@@ -95,6 +99,7 @@ def generate(
     workload = load_declaration(name)
     count = scaled_count(workload.queries, scale)
     seed = workload.seed if seed is None else seed
+    tell(Work(Phase.READING_REFERENCE if reference else Phase.MAKING_GENOME))
     source = _reference(workload, reference, seed)
     files = WorkloadFiles(
         folder / "reference.fa", folder / _file_name(workload.queries), folder / "workload.json"
@@ -104,14 +109,22 @@ def generate(
     except OSError as error:
         raise OutputError(error.strerror or str(error), str(folder)) from error
     description = _describe(workload, source, reference, seed, scale)
-    description["reference"]["sha256"] = _write(files.reference, fasta_text(source))
+    description["reference"]["sha256"] = _write(
+        files.reference, _told(fasta_text(source), source, files.reference, tell)
+    )
     if isinstance(workload.queries, Copy):
+        tell(Work(Phase.MAKING_COPY))
         copy, counts = diverge(source, workload.queries, seed, workload.name)
-        digest = _write(files.queries, fasta_text(copy))
+        digest = _write(files.queries, _told(fasta_text(copy), copy, files.queries, tell))
         description["copy"] = {"file": files.queries.name, **counts, "sha256": digest}
     else:
         tally = Tally()
-        texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally)
+
+        def told(reads: int) -> None:
+            tell(Work(Phase.READS_MADE, (reads,), tally.bases, reads / count))
+
+        told(0)
+        texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally, told)
         digest = _write(files.queries, texts)
         description["reads"] = {
             "file": files.queries.name,
@@ -122,6 +135,20 @@ def generate(
         }
     _write(files.description, [(json.dumps(description, indent=2) + "\n").encode()])
     return files
+
+
+def _told(
+    texts: Iterable[bytes], content: Reference, path: Path, tell: Callable[[Work], None]
+) -> Iterator[bytes]:
+    """Yield the text of a reference, and tell how much of it is written."""
+    bases = int(content.record_lengths.sum())
+    written = 0
+    for text in texts:
+        yield text
+        # Nearly all of the text are bases and line ends.
+        written += len(text) * LINE_BASES // (LINE_BASES + 1)
+        share = min(1.0, written / max(1, bases))
+        tell(Work(Phase.WRITING_FILE, (path.name,), int(share * bases), share))
 
 
 def _file_name(queries: Reads | Copy) -> str:

@@ -7,7 +7,7 @@ border. So each N of a read is a base that the platform could not call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -51,6 +51,11 @@ class Tally:
 
     counts: IntArray = field(default_factory=lambda: np.zeros(8, dtype=np.int64))
 
+    @property
+    def bases(self) -> int:
+        """The number of bases."""
+        return int(self.counts[BASES_READ])
+
     def as_dict(self) -> dict[str, int]:
         """Return the counts by name."""
         counts = self.counts.tolist()
@@ -65,7 +70,13 @@ class Tally:
 
 
 def sequence_reads(
-    reference: Reference, reads: Reads, count: int, name: str, seed: int, tally: Tally
+    reference: Reference,
+    reads: Reads,
+    count: int,
+    name: str,
+    seed: int,
+    tally: Tally,
+    tell: Callable[[int], None] = lambda reads: None,
 ) -> Iterator[memoryview]:
     """Draw reads and yield them as text: FASTQ, or FASTA if they have no qualities.
 
@@ -83,6 +94,8 @@ def sequence_reads(
         Any whole number.
     tally : Tally
         Counts events, bases and reads; each block adds to it.
+    tell : callable
+        Receives the number of reads whose text has been yielded and used.
 
     Yields
     ------
@@ -127,6 +140,7 @@ def sequence_reads(
             tally.counts,
         )  # fmt: skip
         yield buffer[:size].data
+        tell(last)
 
 
 def _offsets(lengths: npt.ArrayLike) -> IntArray:

@@ -13,9 +13,8 @@ import pytest
 
 from mummergpu.cli.main import commands, main
 
-VERBS = {
-    *("match", "index", "workload", "doctor", "completion", "report", "sweep", "tune"),
-    "mummer-shim",
+VERBS = {"match", "index", "workload", "doctor", "completion", "plot", "report"} | {
+    *("sweep", "tune", "warmup", "mummer-shim"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
@@ -68,7 +67,7 @@ def plain(*names: str) -> set[str]:
         (["-l", "20", ""], plain(*VERBS) | {"file,"}),
         (["--builder", "=", "sa", "in"], plain("index") | {"file,in"}),
         (["-maxm"], plain("-maxmatch")),
-        (["--max"], plain("--maxmatch", "--max-memory", "--max-occurrences")),
+        (["--max"], plain("--maxmatch", "--max-hits", "--max-memory", "--max-occurrences")),
         (["genome.fa", "--sta"], plain("--stats")),
         (["-b", "genome.fa", "in"], {"file,in"}),
         (["genome.fa", "reads.fq", "in"], {"file,in"}),

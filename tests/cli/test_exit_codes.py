@@ -100,6 +100,14 @@ def error_of(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> 
         ("r.fa q.fq --stats ./r.fa", "--stats: './r.fa' is also an input"),
         ("r.fa q.fq -o x --stats ./x", "--stats: './x' is also another output"),
         ("r.fa q.fq --dot -", "--dot: '-' is also another output"),
+        ("r.fa q.fq --multiqc x.json", "--multiqc: MultiQC finds a file if it is named SAMPLE_mqc"),
+        ("r.fa q.fq --multiqc -", "SAMPLE_mqc.json, and not '-'"),
+        ("r.fa q.fq --multiqc ./_mqc.json", "SAMPLE_mqc.json, and not './_mqc.json'"),
+        (
+            "r.fa q.fq --multiqc x_mqc.json --stats x_mqc.json",
+            "'x_mqc.json' is also another output",
+        ),
+        ("r.fa q.fq --multiqc x_mqc.json -o x_lengths_mqc.yaml", "is also another output"),
     ],
 )
 def test_wrong_usage_ends_with_2(
@@ -204,6 +212,11 @@ def test_missing_files_and_folders_end_with_1(
         ("-o", "missing/out", "cannot be opened for writing: No such file or directory"),
         ("-o", ".", "cannot be opened for writing: Is a directory"),
         ("-o", "/dev/full", "cannot be written: No space left on device"),
+        (
+            "--multiqc",
+            "missing/x_mqc.json",
+            "cannot be opened for writing: No such file or directory",
+        ),
         ("--stats", "missing/out", "cannot be opened for writing: No such file or directory"),
         ("--stats", "/dev/full", "cannot be written: No space left on device"),
     ],

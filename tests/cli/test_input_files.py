@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.compressions import OTHERS, PACKERS
 from helpers.containers import bgzf, write_alignments
 
 from mummergpu.cli.main import main
+from mummergpu.input.formats import Compression
 
 BASES = "".join(random.Random(1).choices("ACGT", k=500))
 PROTEIN = "MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
@@ -139,3 +141,28 @@ def test_nothing_that_htslib_says_stands_beside_our_line(inside: Path) -> None:
     code, out, err = spawn("r.fa -", damaged["cut.cram"], **lost)
     assert (code, out, err.count(b"\n")) == (1, b"", 1)
     assert err.startswith(b"mummergpu: error: -: the CRAM data lack the empty container")
+
+
+@pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.value)
+def test_files_are_compressed_in_many_ways(
+    kind: Compression, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("r.fa", "q.fa"):
+        Path(f"{name}.packed").write_bytes(PACKERS[kind](Path(name).read_bytes()))
+    for words in ("r.fa q.fa.packed", "r.fa.packed q.fa", "r.fa.packed q.fa.packed -t 4"):
+        assert run(words, capfd) == (0, ROW, [])
+    Path("q.fa.packed").write_bytes(Path("q.fa.packed").read_bytes()[:-3])
+    error = "mummergpu: error: q.fa.packed: the compressed data end too early (truncated?)"
+    assert run("r.fa q.fa.packed", capfd) == (1, b"", [error])
+
+
+def test_a_library_that_is_missing_is_told_with_the_file_and_what_installs_it(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("compression", "compression.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, name, None)
+    Path("q.fa.zst").write_bytes(b"\x28\xb5\x2f\xfd and more")
+    code, output, lines = run("r.fa q.fa.zst", capfd)
+    assert (code, output, len(lines)) == (1, b"", 1)
+    error = "mummergpu: error: q.fa.zst: zstd needs zstandard (pip install 'mummergpu[zstd]'): "
+    assert lines[0].startswith(error)

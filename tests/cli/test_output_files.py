@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import mummergpu
 from mummergpu.cli.main import main
 
 
@@ -34,6 +35,22 @@ def test_compressed_text_is_the_text(block: str) -> None:
     assert gzip.decompress(Path("x.txt.bgz").read_bytes()) == plain
 
 
+@pytest.mark.parametrize("name", ["x.txt.gz", "x.paf.bgz", "x.sam.gz", "x.bam", "x.cram"])
+def test_compressed_bytes_do_not_depend_on_threads(name: str) -> None:
+    found = set()
+    for threads in (1, 2, 5):
+        # The command line, of which the header of SAM tells, would name the threads.
+        mummergpu.match("r.fa", "q.fa", name, threads=threads)
+        found.add(Path(name).read_bytes())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("words", ["--block-size 100", "--block-size 1000 -t 4"])
+def test_compressed_bytes_do_not_depend_on_blocks(words: str) -> None:
+    assert run("-o one.paf.gz") == 0 and run(f"-o other.paf.gz {words}") == 0
+    assert Path("one.paf.gz").read_bytes() == Path("other.paf.gz").read_bytes()
+
+
 def test_several_files_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run("") == 0
     plain = capfdbinary.readouterr().out
@@ -57,12 +74,19 @@ def test_a_file_that_an_option_names_takes_the_place_of_standard_output(
         ("--mummer x --format mummer", "--format is the format of -o"),
         ("-o x.txt --mummer x.txt", "'x.txt' is also another output"),
         ("--mummer r.fa", "'r.fa' is also an input"),
+        ("-o x.paf -s", "-s is for MUMmer's text, and no output is in that format"),
+        ("--bed x.bed -F", "-F is for MUMmer's text"),
         ("-o x.bam.gz", "would compress bam once more"),
     ],
 )
 def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_options_of_the_text_may_go_with_other_files() -> None:
+    assert run("-o x.txt --paf x.paf -s -c") == 0 and run("-o y.paf -c") == 0
+    assert Path("x.paf").read_bytes() == Path("y.paf").read_bytes()
 
 
 def test_a_failed_run_leaves_none_of_its_files() -> None:

@@ -15,9 +15,31 @@ from helpers.sweeps import CPU_CODES, write_cpu_sweep, write_gpu_sweep
 from mummergpu.cli.main import main
 
 RUN_STATS = {
-    "schema_version": 2,
+    "schema_version": 3,
     "settings": {"backend": "cuda", "policy": "Tn", "threads": 2, "minimum_length": 20},
-    "counts": {"queries": 1000, "matches": 771},
+    "counts": {
+        **{"queries": 1000, "matches": 771, "queries_with_match": 600},
+        **{"reference_bases": 4000, "bases_covered": 1000},
+    },
+    "files": [
+        {
+            **{"path": "a.fq", "queries": 900, "query_bases": 90_000},
+            **{"queries_with_match": 600, "matches": 771},
+        },
+        {
+            **{"path": "none.fq", "queries": 100, "query_bases": 10_000},
+            **{"queries_with_match": 0, "matches": 0},
+        },
+    ],
+    "strands": [
+        {"strand": "forward", "queries_with_match": 500, "matches": 700},
+        {"strand": "reverse", "queries_with_match": 70, "matches": 71},
+    ],
+    "match_lengths": [
+        {"first": 20, "last": 20, "matches": 700},
+        {"first": 21, "last": 21, "matches": 70},
+        {"first": 1056, "last": 1087, "matches": 1},
+    ],
     "bytes": {"output": 34252},
     "stages": {
         "match_kernel": {"seconds": 0.5, "count": 2, "peak_memory_bytes": 1 << 20},
@@ -119,7 +141,33 @@ def test_a_stats_file_shows_where_a_run_spent_its_time(tmp_path: Path) -> None:
     assert "| match\\_kernel | 500 ms | 25.0% | 2 | 1.00 MiB |" in text
     assert "| match\\_kernel | 500 ms | 2 | 40 | 0 | 75% | 12,345 |" in text
     assert "format" not in text
-    assert [path.name for path in (tmp_path / "out" / "figures").glob("*.svg")] == ["run-1.svg"]
+    figures = {path.name for path in (tmp_path / "out" / "figures").glob("*.svg")}
+    assert figures == {"run-1.svg", "run-1-lengths.svg"}
+
+
+def test_a_stats_file_shows_what_a_run_found(tmp_path: Path) -> None:
+    stats = tmp_path / "run.json"
+    stats.write_text(json.dumps(RUN_STATS))
+    assert main(["report", "-q", str(stats), "-o", str(tmp_path / "out")]) == 0
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "The run found 771 matches. Of 1,000 queries, 600 (60.0%) have one." in text
+    assert "The matches cover 1,000 of 4,000 bases of the reference (25.0%)." in text
+    assert "| a.fq | 900 | 90,000 | 600 | 66.7% | 771 |" in text
+    assert "| none.fq | 100 | 10,000 | 0 | 0.0% | 0 |" in text
+    assert "| reverse | 70 | 7.0% | 71 |" in text
+    assert "A histogram of lengths from 20 to 1,087 bases" in (
+        (tmp_path / "out" / "report.html").read_text() + text
+    )
+
+
+@each("left_out", ["match_lengths", "files"])
+def test_a_run_without_matches_is_reported(tmp_path: Path, left_out: str) -> None:
+    stats = tmp_path / f"{left_out}.json"
+    stats.write_text(json.dumps(RUN_STATS | {left_out: []}))
+    out = tmp_path / left_out
+    assert main(["report", "-q", str(stats), "-o", str(out)]) == 0
+    assert [path.name for path in (out / "figures").glob("*.svg")] == ["run-1.svg"]
+    assert ("The run found" in (out / "report.md").read_text()) == (left_out == "match_lengths")
 
 
 def test_an_interrupted_sweep_says_what_is_missing(tmp_path: Path) -> None:
@@ -269,10 +317,15 @@ def test_a_damaged_setup_is_named(
     [
         ('{\n"a": ', ":2: is not JSON ("),
         ("[]", ": is not a file of --stats ("),
-        ('{"schema_version": 1}', ": is of version 1, and 2 is known"),
+        ('{"schema_version": 1}', ": is of version 1, and 3 is known"),
         (json.dumps(RUN_STATS | {"stages": 3}), ": is not a file of --stats ("),
         (json.dumps(RUN_STATS | {"peak_memory_bytes": "x"}), "'peak_memory_bytes' is not of"),
         (json.dumps(RUN_STATS | {"counts": {"queries": {}}}), "'counts.number' is not of type"),
+        (json.dumps(RUN_STATS | {"files": [{"path": 1}]}), ": is not a file of --stats ("),
+        (
+            json.dumps(RUN_STATS | {"match_lengths": [{"first": 1, "last": 2, "matches": "x"}]}),
+            "'match_lengths.matches' is not of type number",
+        ),
     ],
 )
 def test_a_damaged_stats_file_is_named(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -87,10 +89,12 @@ def test_statistics_tell_stages_and_counts(
     given = ["r.fa", "q.fa", "-b", "-C", *words, "--stats", "stats.json"]
     assert run(*given).returncode == 0
     report = json.loads((inside / "stats.json").read_text())
-    assert report["schema_version"] == 2
+    assert report["schema_version"] == 3
     settings = report["settings"]
     assert settings["command"] == "mummergpu " + " ".join(given)
     assert (settings["search"], settings["backend"]) == (search, "cpu")
+    assert (settings["mode"], settings["host"]) == ("maxmatch", platform.node())
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", settings["date"])
     used = {name for name, stage in report["stages"].items() if stage["count"] > 0}
     for stage in ("ref_from_disk", "queries_from_disk", *stages, "format", "end_to_end"):
         assert stage in used
@@ -99,6 +103,10 @@ def test_statistics_tell_stages_and_counts(
     of_tables = {name for name in used if name.startswith(("table_", "kmer_"))}
     counts = report["counts"]
     assert (counts["matches"], counts["queries"], counts["pages"]) == (1, 1, 1)
+    assert (counts["queries_with_match"], counts["bases_covered"]) == (1, len(READ))
+    assert report["match_lengths"] == [{"first": 28, "last": 28, "matches": 1}]
+    assert [file["path"] for file in report["files"]] == ["q.fa"]
+    assert [one["matches"] for one in report["strands"]] == [1, 0]
     if search == "tree":
         assert of_trees and not of_tables
         assert settings["policy"] == (words[1] if "--policy" in words else DEFAULT_POLICY.code)
@@ -271,14 +279,16 @@ def test_progress_appears_on_a_terminal(inside: Path) -> None:
     ) as process:
         os.close(follower)
         shown = b""
-        while b"pages built" not in shown:
+        while b"reads done" not in shown:
             shown += os.read(leader, 1000)
         assert process.stdin is not None
         process.stdin.write(b">q\n" + READ + b"\n")
         process.stdin.close()
         assert process.wait(timeout=60) == 0
-    shown += os.read(leader, 1000)
+    while not shown.endswith(b"in all\r\n"):
+        shown += os.read(leader, 1000)
     os.close(leader)
-    assert b"\r\x1b[Kmummergpu: 1 of 1 pages built" in shown
-    assert shown.endswith(b"\r\x1b[K")
+    assert b"\x1b[Kmummergpu: 0 reads done" in shown
+    last = shown.rpartition(b"\x1b[K")[2]
+    assert last.startswith(b"mummergpu: 1 reads done, 28 bp, ")
     assert (inside / "out").read_bytes() == b"> q\n" + ROW

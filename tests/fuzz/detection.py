@@ -6,7 +6,9 @@ when it is compressed.
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import zlib
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,7 +16,7 @@ from typing import Any, Final
 from fuzz.memory_file import file_of, pipe_of
 from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
-from mummergpu.input import containers, files, formats, source
+from mummergpu.input import containers, files, formats, source, stream_decoders
 from mummergpu.input.files import Input
 from mummergpu.input.formats import Format
 
@@ -28,11 +30,20 @@ EXAMPLES: Final = (
     b"a\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n",
     b"CRAM\x03\x00",
     b"BZh91AY",
+    bz2.compress(b">a\nACGT\n") + bz2.compress(b">b\nA\n"),
+    lzma.compress(b"@a\nACGT\n+\nIIII\n") + bytes(4) + lzma.compress(b""),
     gzip.compress(b">a\nACGT\n", mtime=0) + gzip.compress(b">b\nA\n", mtime=0),
     gzip.compress(b"BAM\x01", mtime=0),
 )
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+_DECOMPRESS: Final[dict[bytes, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ\0": lzma.decompress,
+}
+"""What decompresses data that begin with some bytes."""
 
 Outcome = tuple[Format, bytes] | str
 """The format, and the text if it has one; or what is wrong."""
@@ -40,7 +51,7 @@ Outcome = tuple[Format, bytes] | str
 
 def instrument(function: Callable[[Any], Any]) -> None:
     """Show the branches of the modules to a fuzzer."""
-    for module in (containers, files, formats, source):
+    for module in (containers, files, formats, source, stream_decoders):
         instrument_module(module, function)
 
 
@@ -61,11 +72,14 @@ def _outcome(path: str) -> Outcome:
 
 
 def _decompressed(data: bytes) -> bytes | None:
-    """What Python's own gzip makes of it, None if it refuses."""
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error):
-        return None
+    """What Python's own modules make of it, None if they refuse."""
+    for magic, decompress in _DECOMPRESS.items():
+        if data.startswith(magic):
+            try:
+                return decompress(data)
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+                return None
+    return data
 
 
 def one_input(data: bytes) -> None:
@@ -79,9 +93,10 @@ def one_input(data: bytes) -> None:
     if isinstance(found, str) or found[0].is_alignment:
         return
     text = found[1]
-    expected = _decompressed(data) if data.startswith(b"\x1f\x8b") else data
+    expected = _decompressed(data)
     if expected is not None:
         assert text == expected.removeprefix(_BYTE_ORDER_MARK), f"{text!r}, not {expected!r}"
-    with file_of(gzip.compress(text, 1, mtime=0)) as path:
-        again = _outcome(path)
-    assert again == found, f"{found!r} plain, {again!r} compressed"
+    for packed in (gzip.compress(text, 1, mtime=0), bz2.compress(text, 1), lzma.compress(text)):
+        with file_of(packed) as path:
+            again = _outcome(path)
+        assert again == found, f"{found!r} plain, {again!r} compressed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 from helpers.host_device import HostDevice
 from helpers.kmer_cases import tables_of
@@ -72,7 +73,10 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     every: list[OpenedBackend[KmerTextBackend]] = []
 
     def open_backend(
-        case: SearchCase, style: TextStyle = STYLES[-1], memory: int | None = None
+        case: SearchCase,
+        style: TextStyle = STYLES[-1],
+        memory: int | None = None,
+        with_columns: bool = False,
     ) -> tuple[OpenedBackend[KmerTextBackend], Callable[..., bytes]]:
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
         pool = DevicePool(lambda number: device)
@@ -80,7 +84,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
             pool.device(0), compiler, stats, notices.append, memory, pool=pool
         )
         formatter = MummerFormatter(reference_of(list(case.records)), style)
-        row_format = formatter.row_format()
+        row_format = formatter.row_format(with_columns)
         assert row_format is not None
         backend.set_format(row_format)
         backend.load_pages(tables_of(case, KmerSampling(3)), case.minimum_length)
@@ -192,6 +196,36 @@ def test_blocks_that_do_not_fit_are_halved_and_a_query_that_does_not_has_no_text
     assert given.halved[0] == 16
     long = SearchCase("long", REPEATS.records, ("A" * 3000,), 5)
     assert given.backend.find_text(awkwardly_named(long.block()), STRANDS, ANY) is None
+
+
+def assert_same_columns(
+    found: BlockText | None, backend: KmerTextBackend, block: QueryBlock
+) -> None:
+    expected = backend.find_mems(block, STRANDS, ANY)
+    assert found is not None and expected is not None
+    assert set(found.mems) == set(expected) == set(STRANDS)
+    for strand, columns in expected.items():
+        for name, values in vars(columns).items():
+            np.testing.assert_array_equal(getattr(found.mems[strand], name), values)
+    assert sum(columns.count for columns in found.mems.values()) == found.count
+
+
+def test_text_comes_with_columns_where_these_are_needed(opened: Open, small_blocks: int) -> None:
+    for case, memory in ((WHOLE, None), (REPEATS, small_blocks)):
+        given, expected = opened(case, memory=memory, with_columns=True)
+        block = awkwardly_named(case.block())
+        found = given.backend.find_text(block, STRANDS, ANY)
+        assert joined(found) == expected(block)
+        assert bool(given.halved) == (memory is not None)
+        assert_same_columns(found, given.backend, block)
+        empty = block.halves()[0].halves()[0]._part(0, 0)
+        assert_same_columns(given.backend.find_text(empty, STRANDS, ANY), given.backend, empty)
+
+
+def test_text_without_columns_copies_none(opened: Open) -> None:
+    given, _ = opened(WHOLE)
+    found = given.backend.find_text(awkwardly_named(WHOLE.block()), STRANDS, ANY)
+    assert found is not None and not found.mems
 
 
 def test_halves_that_are_too_long_together_are_no_text(

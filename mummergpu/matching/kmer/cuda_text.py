@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mummergpu.cuda.device import AnyArray, Device, DeviceMemoryError
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
+from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend, KmerStreamSearcher
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
 from mummergpu.matching.kmer.device_text import (
@@ -73,10 +75,22 @@ class KmerTextSearcher(KmerStreamSearcher):
                 text = self._text_maker.make(
                     context.program, resident, block, uploaded.offsets, found
                 )
+            if text is not None and resident.row_format.with_columns:
+                text = replace(text, mems=self._columns_of(block, found))
         finally:
             self._stream.synchronize()
         self._launcher.report()
         return text
+
+    def _columns_of(
+        self, block: QueryBlock, found: Mapping[Strand, DeviceMems] | None
+    ) -> dict[Strand, MemColumns]:
+        """Copy the MEMs on each strand to the host."""
+        assert found is not None
+        return {
+            strand: self._download(block.query_count, mems.query_offsets, mems.columns, mems.count)
+            for strand, mems in found.items()
+        }
 
     def _find_strands(
         self,

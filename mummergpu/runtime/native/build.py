@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from mummergpu.runtime.code_target import chosen_target
 from mummergpu.runtime.native.image import MachineImage, UnsuitedCodeError, image_of
 from mummergpu.runtime.native.loader import ALLOWED_SYMBOLS, pack_code
 from mummergpu.runtime.native.values import UnsuitedValueError, text_of_result
@@ -11,12 +12,11 @@ from mummergpu.runtime.native.values import UnsuitedValueError, text_of_result
 _ENTRY: Final = "entry"
 _WORD_BYTES: Final = 8
 
-
-_SETTINGS: Final = ("CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
+_SETTINGS: Final = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT")
 
 
 def has_usual_settings() -> bool:
-    """Return whether numba compiles as it does if nobody sets it.
+    """Return whether numba compiles as it does if nobody but `code_target.compile_for` sets it.
 
     Returns
     -------
@@ -25,6 +25,10 @@ def has_usual_settings() -> bool:
     """
     from numba import config
 
+    target = chosen_target()
+    expected = (None, None) if target is None else (target.cpu, "")
+    if (getattr(config, "CPU_NAME", None), getattr(config, "CPU_FEATURES", None)) != expected:
+        return False
     return not any(getattr(config, name, None) for name in _SETTINGS)
 
 
@@ -67,8 +71,9 @@ def _object_of(result: Any) -> bytes:
     for part in (*module.functions, *module.global_variables):
         if not part.is_declaration and part.name != _ENTRY:
             part.linkage = "internal"
+    target = chosen_target()
     machine = binding.Target.from_triple(module.triple).create_target_machine(
-        cpu=binding.get_host_cpu_name(),
+        cpu=binding.get_host_cpu_name() if target is None else target.cpu,
         features=result.target_context.codegen()._tm_features,
         opt=3,
         reloc="pic",

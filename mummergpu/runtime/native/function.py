@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from mummergpu.runtime.native.loader import load_code
-from mummergpu.runtime.native.store import key_of, native_store
+from mummergpu.runtime.native.store import key_of, native_stores
 from mummergpu.runtime.native.values import UnsuitedValueError, flatten, text_of_types
 from mummergpu.runtime.pending import Pending
 
@@ -104,8 +104,11 @@ class NativeKeeper:
             nothing is kept.
         """
         with _LOCK:
-            store = native_store()
-            return None if store is None else store.load(self._key(types))
+            for store in native_stores():
+                code = store.load(self._key(types))
+                if code is not None:
+                    return code
+            return None
 
     def save_if_lacking(self, signature: Any, result: Any) -> None:
         """Keep the code, or that it needs numba, if nothing is kept yet.
@@ -121,15 +124,15 @@ class NativeKeeper:
 
         with suppress(UnsuitedValueError), _LOCK:
             key = self._key(text_of_types(signature))
-            store = native_store() if has_usual_settings() else None
-            if store is None or store.folder() is None or store.load(key) is not None:
+            stores = native_stores() if has_usual_settings() else ()
+            if not stores or stores[0].folder() is None or stores[0].load(key) is not None:
                 return
             try:
                 code = build_code(result)
             except Exception:
                 # A version of numba or llvmlite that is different inside: do not try again.
                 code = b""
-            store.save(key, code)
+            stores[0].save(key, code)
 
     def _key(self, types: str) -> bytes:
         return key_of(self._function, f"{types} {self._counts_references}")

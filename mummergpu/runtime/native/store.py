@@ -22,6 +22,8 @@ import numpy as np
 
 from mummergpu.runtime import code_cache
 from mummergpu.runtime.code_store import CodeStore
+from mummergpu.runtime.code_target import accepted_targets, chosen_target
+from mummergpu.runtime.processors import first_processor
 
 MAXIMUM_BYTES: Final = 16 << 20
 """As `code_store.MAXIMUM_BYTES`; code without numba's additions is small."""
@@ -32,9 +34,6 @@ _FORMAT: Final = "native code 1"
 _DIGEST_BYTES: Final = 16
 _KEY_BYTES: Final = 32
 
-_PROCESSORS: Final = "/proc/cpuinfo"
-_ENOUGH_OF_THEM: Final = 8192
-"""The bytes to read of that file: it describes the first processor in fewer of them."""
 _TELLING: Final = (b"vendor_id", b"cpu family", b"model", b"model name", b"stepping", b"flags")
 """The lines that tell the processor; the others tell its clock and how much it does."""
 
@@ -42,25 +41,28 @@ _SETTING_PREFIX: Final = "NUMBA_"
 _SETTINGS_FILE: Final = ".numba_config.yaml"
 
 
-def native_store() -> CodeStore | None:
-    """Return the store of code that runs without numba.
+def native_stores() -> tuple[CodeStore, ...]:
+    """Return the stores of code that runs without numba.
 
     Returns
     -------
-    CodeStore or None
-        None if no such code can be used here. Calls to a store must not overlap.
+    tuple of CodeStore
+        First the store that new code goes to, then those of generic code that this machine can
+        run; none if no such code can be used here. Calls to the stores must not overlap.
     """
-    return _store_in(code_cache.code_places())
+    return _stores_in(code_cache.code_places())
 
 
 @cache
-def _store_in(places: tuple[str, ...]) -> CodeStore | None:
-    generation = _generation()
-    if generation is None or not places:
-        return None
+def _stores_in(places: tuple[str, ...]) -> tuple[CodeStore, ...]:
+    if not places:
+        return ()
     folders = [place + _SUFFIX for place in places]
     # Numba's code is kept in the same way, and its store reports trouble.
-    return CodeStore(folders, generation, lambda _: None, MAXIMUM_BYTES)
+    return tuple(
+        CodeStore(folders, generation, lambda _: None, MAXIMUM_BYTES)
+        for generation in _generations()
+    )
 
 
 def key_of(function: Callable[..., Any], kind: str) -> bytes:
@@ -84,29 +86,35 @@ def key_of(function: Callable[..., Any], kind: str) -> bytes:
     return blake2b(repr(parts).encode() + code.co_code, digest_size=_KEY_BYTES).digest()
 
 
-def _generation() -> str | None:
-    """Return a name for all that the code of every function depends on; None if it is unknown."""
+def _generations() -> list[str]:
+    """Return a name for all that the code of every function depends on, one for each target.
+
+    The list is empty if something of that is unknown.
+    """
     if (sys.platform, platform.machine(), sys.implementation.name) != (
         "linux",
         "x86_64",
         "cpython",
     ):
-        return None
+        return []
     if any(name.startswith(_SETTING_PREFIX) for name in os.environ):
-        return None
+        return []
     if os.path.exists(_SETTINGS_FILE):
-        return None
+        return []
     try:
         compilers = [_version_file("numba"), _version_file("llvmlite")]
-        processor = _processor()
+        targets = _targets()
     except (OSError, ImportError, ValueError, KeyError):
-        return None
+        return []
     sources = code_cache.digest_at_start()
     if sources is None:
-        return None
+        return []
     versions = (sys.version, sys.implementation.cache_tag, np.__version__)
-    parts = (_FORMAT, sources, *versions, *compilers, processor)
-    return blake2b(repr(parts).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    common = (_FORMAT, sources, *versions, *compilers)
+    return [
+        blake2b(repr((*common, target)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+        for target in targets
+    ]
 
 
 def _version_file(package: str) -> bytes:
@@ -117,15 +125,11 @@ def _version_file(package: str) -> bytes:
     return Path(spec.origin).with_name("_version.py").read_bytes()
 
 
-def _processor() -> bytes:
-    """Return what the system tells of the first processor; the others are taken to be like it."""
-    descriptor = os.open(_PROCESSORS, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        first, separator, _ = os.read(descriptor, _ENOUGH_OF_THEM).partition(b"\n\n")
-    finally:
-        os.close(descriptor)
-    if not separator:
-        raise ValueError("the description of the processor is not complete")
-    lines = dict(line.partition(b":")[::2] for line in first.splitlines())
-    facts = {name.strip(): value.strip() for name, value in lines.items()}
-    return b"\n".join(facts[name] for name in _TELLING)
+def _targets() -> list[bytes | str]:
+    """Return what code may have been compiled for: first what this process compiles for."""
+    chosen = chosen_target()
+    if chosen is not None:
+        return [chosen.name]
+    facts = first_processor()
+    own = b"\n".join(facts[name] for name in _TELLING)
+    return [own, *(target.name for target in accepted_targets())]

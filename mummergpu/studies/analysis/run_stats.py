@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from mummergpu.errors import InputError
 from mummergpu.input.files import reading
+from mummergpu.runtime.match_counts import FileCounts, LengthCount, StrandCounts
 from mummergpu.runtime.stats import SCHEMA_VERSION
 from mummergpu.studies.record_types import type_fault
 
@@ -94,6 +95,12 @@ class RunStats:
         The configuration of the run.
     counts, bytes : tuple of NamedNumber
         What it counted.
+    files : tuple of FileCounts
+        What it counted of each file of queries.
+    strands : tuple of StrandCounts
+        What it counted of each strand.
+    match_lengths : tuple of LengthCount
+        How many matches have which lengths.
     stages : tuple of StageCost
         The stages that ran, in the order of the work.
     kernels : tuple of KernelCost
@@ -106,6 +113,9 @@ class RunStats:
     settings: tuple[Setting, ...]
     counts: tuple[NamedNumber, ...]
     bytes: tuple[NamedNumber, ...]
+    files: tuple[FileCounts, ...]
+    strands: tuple[StrandCounts, ...]
+    match_lengths: tuple[LengthCount, ...]
     stages: tuple[StageCost, ...]
     kernels: tuple[KernelCost, ...]
     peak_memory_bytes: int
@@ -113,6 +123,10 @@ class RunStats:
     def setting(self, name: str) -> str | None:
         """Return the text of a setting, None if the run has none of that name."""
         return next((one.text for one in self.settings if one.name == name), None)
+
+    def count(self, name: str) -> int:
+        """Return a count, 0 if the run has none of that name."""
+        return next((one.number for one in self.counts if one.name == name), 0)
 
 
 def read_run_stats(path: Path) -> RunStats:
@@ -162,6 +176,9 @@ def _run_stats(path: str, value: Mapping[str, Any]) -> RunStats:
         tuple(Setting(name, _text(setting)) for name, setting in value["settings"].items()),
         tuple(NamedNumber(*item) for item in value["counts"].items()),
         tuple(NamedNumber(*item) for item in value["bytes"].items()),
+        tuple(FileCounts(**file) for file in value["files"]),
+        tuple(StrandCounts(**strand) for strand in value["strands"]),
+        tuple(LengthCount(**lengths) for lengths in value["match_lengths"]),
         tuple(stage for stage in stages if stage.count),
         tuple(_kernel(name, kernel) for name, kernel in value["kernels"].items()),
         value["peak_memory_bytes"],

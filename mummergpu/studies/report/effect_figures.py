@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE
 from mummergpu.index.tree.policy import LETTERS
 from mummergpu.studies.analysis.effects import flag_name, policy_effects
 from mummergpu.studies.analysis.interactions import interactions
@@ -15,7 +16,7 @@ from mummergpu.studies.analysis.paper import STAGES_OF_PAPER
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.layout_figures import in_panels
 from mummergpu.studies.report.study import Study, captioned
-from mummergpu.studies.report.style import BLUE, FAINT, INK, MARKERS, ORANGE, SERIES, drawn
+from mummergpu.studies.report.style import MARKERS, SERIES, drawn
 from mummergpu.studies.report.words import letters_text, stage_words
 
 if TYPE_CHECKING:

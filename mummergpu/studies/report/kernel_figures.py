@@ -6,18 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from mummergpu.drawing.colours import BLUE, INK, ORANGE
+from mummergpu.drawing.style import short_title
 from mummergpu.studies.analysis.kernel_facts import TREE_KERNELS, KernelFacts, facts_of
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned
-from mummergpu.studies.report.style import (
-    BLUE,
-    INK,
-    ORANGE,
-    drawn,
-    new_figure,
-    panels,
-    short_title,
-)
+from mummergpu.studies.report.style import drawn, new_figure, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

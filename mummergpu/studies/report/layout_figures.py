@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE
+from mummergpu.drawing.style import short_title
 from mummergpu.studies.analysis.clusters import texture_clusters, texture_name
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned, compared, named_layouts
-from mummergpu.studies.report.style import (
-    BLUE,
-    FAINT,
-    INK,
-    MARKERS,
-    ORANGE,
-    SERIES,
-    drawn,
-    new_figure,
-    panels,
-    short_title,
-)
+from mummergpu.studies.report.style import MARKERS, SERIES, drawn, new_figure, panels
 from mummergpu.studies.report.words import letters_text, percent_text, time_text
 
 if TYPE_CHECKING:

@@ -6,23 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE, VERMILION
+from mummergpu.drawing.style import short_title
 from mummergpu.studies.analysis.clusters import Bar, bars_of, texture_name
 from mummergpu.studies.analysis.effects import policy_effect
 from mummergpu.studies.analysis.kernel_facts import registers_of_print
 from mummergpu.studies.analysis.paper import DEVICE, WORKLOAD, PaperFigure
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned
-from mummergpu.studies.report.style import (
-    BLUE,
-    FAINT,
-    INK,
-    ORANGE,
-    VERMILION,
-    drawn,
-    new_figure,
-    panels,
-    short_title,
-)
+from mummergpu.studies.report.style import drawn, new_figure, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

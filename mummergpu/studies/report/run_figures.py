@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mummergpu.drawing.colours import BLUE, INK, ORANGE
 from mummergpu.studies.analysis.run_stats import WHOLE_RUN, RunStats
 from mummergpu.studies.report.blocks import Drawing
-from mummergpu.studies.report.style import BLUE, INK, ORANGE, drawn, new_figure
+from mummergpu.studies.report.style import drawn, new_figure
 from mummergpu.studies.report.words import time_text
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from mummergpu.studies.analysis.run_stats import WHOLE_RUN, RunStats
 from mummergpu.studies.report.blocks import Block, Paragraph, Section, Table
+from mummergpu.studies.report.match_section import match_blocks
 from mummergpu.studies.report.run_figures import run_figure
 from mummergpu.studies.report.words import ABSENT, bytes_text, optional, time_text
 
-_SETTINGS = ("backend", "device", "search", "policy", "threads", "minimum_length")
+_SETTINGS = ("backend", "device", "search", "mode", "policy", "threads", "minimum_length")
 
 
 def run_section(stats: RunStats, number: int) -> Section:
@@ -21,6 +22,7 @@ def run_section(stats: RunStats, number: int) -> Section:
     blocks.append(_stages_table(stats))
     if stats.kernels:
         blocks.append(_kernels_table(stats))
+    blocks += match_blocks(stats, name)
     blocks.append(_facts_table(stats))
     return Section(name, f"Where the time of a run went: {Path(stats.path).name}", tuple(blocks))
 

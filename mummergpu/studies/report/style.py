@@ -1,34 +1,19 @@
-"""How figures look, and how they become bytes: the same bytes for the same data."""
+"""How the figures of reports look, as files and on a page: the same bytes for the same data."""
 
 from __future__ import annotations
 
-import logging
 import re
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from io import BytesIO
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from mummergpu.drawing.colours import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from mummergpu.drawing.style import plain_settings, saved
 from mummergpu.studies.report.blocks import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-INK: Final = "#1b1b1b"
-"""The colour of text and lines; on a page they have the colour of the page's text instead."""
-
-FAINT: Final = "#8a8a8a"
-
-BLUE: Final = "#0072b2"
-ORANGE: Final = "#e69f00"
-SKY: Final = "#56b4e9"
-GREEN: Final = "#009e73"
-VERMILION: Final = "#d55e00"
-PURPLE: Final = "#cc79a7"
-"""The colours of Okabe and Ito, which the colour-blind can tell apart."""
 
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, FAINT, INK)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -36,50 +21,6 @@ MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 WIDTH: Final = 7.6
 """The width of all figures in inches."""
-
-_DOTS_PER_INCH: Final = 150
-_LONGEST_TITLE: Final = 60
-
-_SETTINGS: Final = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8.0,
-    "axes.titlesize": 8.5,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 8.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.unicode_minus": False,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "grid.linewidth": 0.5,
-    "grid.alpha": 0.35,
-    "hatch.linewidth": 0.6,
-    "text.parse_math": False,
-    "svg.hashsalt": "mummergpu",
-    "svg.fonttype": "none",
-} | dict.fromkeys(
-    ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"),
-    INK,
-)
-
-
-@contextmanager
-def plain_settings() -> Iterator[None]:
-    """Draw in the style of reports, whatever the user's own settings of matplotlib are."""
-    import matplotlib
-
-    # It would report on standard error that it collects the fonts of the machine.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        # A name may hold letters that the font lacks; the SVG still has them.
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)  # type: ignore[arg-type]
-        yield
 
 
 def new_figure(height: float) -> Figure:
@@ -103,12 +44,6 @@ _FONT: Final = "font-family: 'DejaVu Sans', sans-serif; "
 """The font as the drawing library writes it into every piece of text."""
 
 
-def short_title(text: str) -> str:
-    """Return a title that fits above a panel."""
-    clean = "".join(letter if letter.isprintable() else " " for letter in text)
-    return clean if len(clean) <= _LONGEST_TITLE else clean[: _LONGEST_TITLE - 3] + "..."
-
-
 def drawn(name: str, caption: str, alternative: str, draw: Callable[[], Figure]) -> Drawing:
     """Draw a figure.
 
@@ -129,20 +64,14 @@ def drawn(name: str, caption: str, alternative: str, draw: Callable[[], Figure])
     with plain_settings():
         figure = draw()
         figure.set_facecolor("white")
-        png = _saved(figure, "png", {"Software": None})
+        png = saved(figure, "png")
         # The parts stay where they were put for the first file.
         figure.set_layout_engine("none")
         figure.set_facecolor("none")
         for axes in figure.axes:
             axes.set_facecolor("none")
-        svg = _saved(figure, "svg", {"Date": None, "Creator": None, "Format": None, "Type": None})
+        svg = saved(figure, "svg")
     return Drawing(name, caption, alternative, svg, png, _inline(svg, name))
-
-
-def _saved(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
-    buffer = BytesIO()
-    figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
-    return buffer.getvalue()
 
 
 def _inline(svg: bytes, name: str) -> str:

@@ -220,6 +220,8 @@ def test_arrow_and_polars(index: mummergpu.Index) -> None:
         ({"mode": "mem"}, "mode: 'mem' is not one of"),
         ({"backend": "gpu"}, "backend: 'gpu' is not one of"),
         ({"threads": 0}, "threads: 0 is not positive"),
+        ({"min_length": 0}, "min_length: 0 is not positive"),
+        ({"queries": Path("q.fa")}, "'stream' reads files"),
         ({"min_length": 2.5}, "min_length: 2.5 is not an integer"),
         ({"queries": "reads.fq!"}, "'!' is not a sequence character"),
         ({"queries": [("a\nb", "ACGT")]}, "the name of a record is one line"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.native.store import native_store
+from mummergpu.runtime.native.store import native_stores
 
 COMPILER = {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
 TREES = {
@@ -18,6 +18,7 @@ TREES = {
     "mummergpu.index.tree.build",
     "mummergpu.matching.tree.cpu_match",
 }
+OUTPUTS = ("paf", "bed", "tsv", "sam", "bam", "delta")
 MASKED_ARRAYS = {"numpy.ma", "numpy.ma.core"}
 
 PROGRAM = """
@@ -90,12 +91,15 @@ def test_a_warm_start_imports_what_it_needs_only(
     assert not (absent | MASKED_ARRAYS) & set(modules)
 
 
-@pytest.mark.skipif(native_store() is None, reason="kept code cannot run without numba here")
-def test_a_warm_start_needs_no_numba(text: str) -> None:
+@pytest.mark.skipif(not native_stores(), reason="kept code cannot run without numba here")
+@pytest.mark.parametrize("name", ["mummer", *OUTPUTS])
+def test_a_warm_start_needs_no_numba(text: str, name: str) -> None:
     for _ in range(2):
-        code, *modules = run_child(PROGRAM, text, text).split()
+        code, *modules = run_child(PROGRAM, "--format", name, text, text).split()
     assert code == "0" and "mummergpu.pipeline.match" in modules
-    assert not {"numba", "llvmlite", "importlib.metadata"} & set(modules)
+    assert not {"numba", "llvmlite", "pysam", "importlib.metadata"} & set(modules)
+    others = {f"mummergpu.output.{other}" for other in OUTPUTS if other != name}
+    assert not others & set(modules)
 
 
 @pytest.mark.parametrize("library", NEIGHBOURS)

@@ -111,3 +111,11 @@ def test_what_is_outside_is_an_error(damage: str) -> None:
         page.table.offsets[0b000100 + 1] = 1 << 31
     with pytest.raises(InputError, match=r"^r\.mgi: the index is damaged: its page 2 holds"):
         ordered(page, 20, 5)
+
+
+def test_sorted_lists_stay_as_they_are() -> None:
+    """A system may keep what was written to the arrays of an index file, and load them again."""
+    once = ordered(page_of(CODES, 0, 2), 3, 7)
+    lists = lists_in(once)
+    assert lists != lists_in(page_of(CODES, 0, 2))
+    assert lists_in(ordered(once, 3, 7)) == lists

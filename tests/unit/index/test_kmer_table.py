@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mummergpu.index import kmer_table
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import KmerTable, build_kmer_table
-from mummergpu.sequence.codes import BREAK, with_margins
+from mummergpu.sequence.codes import BREAK, encode, with_margins
 
 
 def lists_of(
@@ -184,3 +184,15 @@ def test_the_memory_of_a_table_is_told_ahead() -> None:
     padded = with_margins(np.zeros(1000, dtype=np.uint8))
     table = build_kmer_table(padded, 0, 1000, KmerSampling(3))
     assert table.byte_count == KmerSampling(3).table_bytes(998)
+
+
+@pytest.mark.parametrize("scratch_bytes", [1 << 12, 1 << 30])
+def test_the_share_that_is_done_is_told(
+    scratch_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kmer_table, "SLICE_BASES", 300)
+    padded = with_margins(encode(b"ACGGTCATTGCA" * 200))
+    told: list[float] = []
+    build_kmer_table(padded, 0, 2000, KmerSampling(6), map, scratch_bytes, told.append)
+    assert told == sorted(told) and len(told) > 14
+    assert told[6] == pytest.approx(kmer_table.COUNTING_SHARE) and told[-1] == pytest.approx(1)

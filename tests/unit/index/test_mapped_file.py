@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mummergpu.index.mapped_file import ByteArray, bring_in, map_file
+from mummergpu.index import mapped_file
+from mummergpu.index.mapped_file import ByteArray, bring_in, give_up, map_file
 
 PAGE = 4096
 
@@ -91,3 +94,49 @@ def test_room_takes_no_memory(path: Path) -> None:
     array = mapped(path, 1 << 32, 1 << 38)
     assert array[9] == 10
     assert resident() - before < 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("system", "page_bytes", "is_lost"),
+    [("linux", PAGE, True), ("linux", 4 * PAGE, False), ("darwin", PAGE, False)],
+)
+def test_what_is_written_to_an_array_that_is_given_up_is_lost_wholly_or_not_at_all(
+    system: str,
+    page_bytes: int,
+    is_lost: bool,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if mmap.PAGESIZE != PAGE or sys.platform != "linux":
+        pytest.skip("only Linux with pages of 4 KiB loses what is written")
+    array = mapped(path)
+    array[: 2 * PAGE] = 255
+    monkeypatch.setattr(mapped_file, "_IS_LINUX", system == "linux")
+    monkeypatch.setattr(mmap, "PAGESIZE", page_bytes)
+    give_up([array[:PAGE]])
+    assert (array[:PAGE] == 255).all() == (not is_lost)
+    assert np.array_equal(array[:PAGE], mapped(path)[:PAGE]) == is_lost
+    assert (array[PAGE : 2 * PAGE] == 255).all()
+
+
+def test_arrays_are_brought_in_on_a_system_without_the_call_of_linux(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    array = mapped(path)
+    monkeypatch.setattr(mapped_file, "_BRING_IN", mapped_file._WILL_NEED)
+    monkeypatch.setattr(mmap, "PAGESIZE", 4 * PAGE)
+    library = mapped_file._library()
+
+    class Watched:
+        @staticmethod
+        def madvise(begin: int, size: int, advice: int) -> int:
+            calls.append((begin, size, advice))
+            return int(library.madvise(begin, size, advice))
+
+    monkeypatch.setattr(mapped_file, "_library", Watched)
+    mapped_file._populate([array[PAGE:]])
+    ((begin, size, advice),) = calls
+    assert begin % (4 * PAGE) == 0 and begin <= array.ctypes.data + PAGE
+    assert begin + size == array.ctypes.data + array.size
+    assert advice == 3 and array.tobytes() == path.read_bytes()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import pysam
 import pytest
 
 from mummergpu.errors import OptionError
@@ -47,6 +49,18 @@ def test_each_block_says_where_the_next_one_begins(random_bytes: bool) -> None:
     assert max(map(len, blocks)) == BGZF_BLOCK_BYTES
 
 
+@pytest.mark.parametrize("random_bytes", [False, True])
+def test_htslib_reads_bgzf(random_bytes: bool, tmp_path: Path) -> None:
+    text = text_of(300_000, random_bytes)
+    compressor = BgzfCompressor()
+    path = tmp_path / "x.gz"
+    path.write_bytes(compressor.compress(text) + compressor.end())
+    with pysam.BGZFile(str(path)) as file:
+        assert file.read(len(text) + 1) == text
+    if (program := shutil.which("bgzip")) is not None:
+        subprocess.run([program, "-t", str(path)], check=True)
+
+
 def test_zstd_reads_what_is_written(tmp_path: Path) -> None:
     pytest.importorskip("zstandard", reason="zstandard is not installed")
     compressor = compressor_of("zstd")
@@ -80,7 +94,8 @@ def test_the_name_of_a_file_tells_its_format(path: str, expected: OutputTarget) 
 
 def test_a_format_that_is_named_wins() -> None:
     for name in FORMATS:
-        assert target_of("x.paf", name).format == name
+        path = "x.png" if name == "plot" else "x.paf"
+        assert target_of(path, name).format == name
 
 
 @pytest.mark.parametrize("path", ["x.bam.gz", "x.cram.zst", "x.parquet.bgz"])

@@ -10,6 +10,7 @@ from helpers.options import index_options
 from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
 
 from mummergpu.errors import OptionError
+from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import DEFAULT_POLICY
 from mummergpu.index.tree_index import search_length
@@ -192,3 +193,25 @@ def test_blocks_are_small_where_queries_are_few(
 
 def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size() -> None:
     assert choose_block_size(None, ("-",), 2, 8_000) == 8_000
+
+
+@pytest.mark.parametrize("kind", ["kmer", "tree"])
+def test_what_else_needs_memory_is_taken_from_the_limit(kind: str) -> None:
+    reference = reference_of_size(300_000_000)
+    other = 200 << 20
+
+    def plan(memory: int, other_bytes: int) -> Any:
+        options = index_options(search=kind, page_size=None, memory=memory)
+        return plan_index(reference, options, 1, None, UNKNOWN_QUERY_BASES, other_bytes)
+
+    enough = {"kmer": 700 << 20, "tree": 12 << 30}[kind]
+    alone, beside = plan(enough, 0), plan(enough + other, other)
+    assert (sizes_of(alone), alone.settings()) == (sizes_of(beside), beside.settings())
+    least = []
+    for other_bytes in (0, other):
+        with pytest.raises(
+            OptionError, match="--max-memory: this reference needs at least"
+        ) as found:
+            plan(100 << 20, other_bytes)
+        least.append(int(found.value.message.split("at least ")[1].split("M")[0]))
+    assert abs(least[1] - least[0] - (other >> 20)) <= 1

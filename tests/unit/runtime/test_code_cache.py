@@ -18,7 +18,7 @@ from mummergpu.runtime import code_cache, jit
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.code_cache import keep_code_in, on_cache_trouble
 from mummergpu.runtime.code_generation import PACKAGE
-from mummergpu.runtime.native.store import native_store
+from mummergpu.runtime.native.store import native_stores
 from mummergpu.sequence.codes import write_reverse_complements
 
 DECORATORS = [jit.jit, jit.jit_without_refcounts]
@@ -196,7 +196,7 @@ def test_processes_that_start_together_share_a_folder(tmp_path: Path) -> None:
     names = [path.name for path in tmp_path.rglob("*") if path.is_file()]
     assert not any("unfinished" in name for name in names)
     # The same again without numba's part, where that can be used.
-    assert len(names) == (3 if native_store() is None else 6)
+    assert len(names) == (6 if native_stores() else 3)
 
 
 RENAMER = """

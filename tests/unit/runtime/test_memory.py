@@ -85,3 +85,13 @@ def test_files_that_make_no_sense_limit_nothing(machine: Path, content: str) -> 
     (machine / "cgroup").write_text("0::/\n")
     make_group(machine / "groups", memory__max=content, memory__current=content)
     assert free_memory() == 8 * GIB
+
+
+def test_memory_that_the_system_does_not_tell_is_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory.total_memory() > 1 << 28
+
+    def refuse(name: str) -> int:
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(memory.os, "sysconf", refuse)
+    assert memory.total_memory() == memory.ASSUMED_MEMORY

@@ -7,7 +7,17 @@ import time
 
 import pytest
 
-from mummergpu.runtime.progress import DELAY, NullProgress, Progress, duration
+from mummergpu.runtime.progress import (
+    DELAY,
+    LINE_INTERVAL,
+    WINDOW,
+    NullProgress,
+    Phase,
+    Progress,
+    Work,
+    bases_text,
+    duration,
+)
 
 CLEAR = "\r\x1b[K"
 
@@ -30,79 +40,184 @@ def stream() -> io.StringIO:
     return io.StringIO()
 
 
-def test_nothing_appears_in_the_first_two_seconds(clock: Clock, stream: io.StringIO) -> None:
-    progress = Progress(stream, clock, ticking=False)
-    progress.pages(1, 2)
+def pages(done: int, total: int) -> Work:
+    return Work(Phase.PAGES, (done, total))
+
+
+def reads(done: int, bases: int = 0, share: float | None = None) -> Work:
+    return Work(Phase.READS, (done,), bases, share)
+
+
+def on_terminal(stream: io.StringIO, clock: Clock) -> Progress:
+    return Progress(stream, True, clock, ticking=False)
+
+
+def last_line(stream: io.StringIO) -> str:
+    return stream.getvalue().rpartition(CLEAR)[2]
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_nothing_appears_in_the_first_two_seconds(
+    clock: Clock, stream: io.StringIO, is_done: bool
+) -> None:
+    progress = on_terminal(stream, clock)
+    progress.tell(pages(1, 2))
     clock.now += DELAY - 0.01
     progress.draw()
-    progress.close()
+    clock.now += 10
+    progress.close(is_done)
     assert stream.getvalue() == ""
 
 
-def test_line_is_rewritten_and_wiped(clock: Clock, stream: io.StringIO) -> None:
-    progress = Progress(stream, clock, ticking=False)
-    progress.pages(1, 3)
+def test_nothing_appears_before_there_is_something_to_tell(
+    clock: Clock, stream: io.StringIO
+) -> None:
+    progress = on_terminal(stream, clock)
+    clock.now += 60
+    progress.draw()
+    progress.close(True)
+    assert stream.getvalue() == ""
+
+
+def test_the_line_is_rewritten_and_the_last_one_is_kept(clock: Clock, stream: io.StringIO) -> None:
+    progress = on_terminal(stream, clock)
+    progress.tell(pages(1, 3))
     clock.now += DELAY
     progress.draw()
-    assert stream.getvalue() == CLEAR + "mummergpu: 1 of 3 pages built"
-    progress.pages(3, 3)
+    first = CLEAR + "mummergpu: 1 of 3 pages ready"
+    assert stream.getvalue() == first
+    progress.tell(reads(7, 0))
+    clock.now += 58
+    progress.tell(reads(1_234_567, 145_000_000))
+    progress.close(True)
     progress.draw()
-    progress.close()
-    progress.draw()
-    last = CLEAR + "mummergpu: 3 of 3 pages built" + CLEAR
-    assert stream.getvalue() == CLEAR + "mummergpu: 1 of 3 pages built" + last
+    last = "mummergpu: 1,234,567 reads done, 145 Mbp, 2.50 Mbp/s, 1 min 0 s in all"
+    assert stream.getvalue() == first + CLEAR + last + "\n"
 
 
-def test_reads_have_a_rate_and_a_time_left(clock: Clock, stream: io.StringIO) -> None:
-    progress = Progress(stream, clock, ticking=False)
-    clock.now += 60
-    progress.reads(0, 0.0)
-    clock.now += 10
-    progress.reads(50_000, 0.1)
-    progress.draw()
-    shown = stream.getvalue().removeprefix(CLEAR)
-    assert shown == "mummergpu: 50,000 reads done, 5,000 reads/s, 10%, 1 min 30 s left"
-
-
-def test_unknown_fraction_shows_no_time_left(clock: Clock, stream: io.StringIO) -> None:
-    progress = Progress(stream, clock, ticking=False)
-    progress.reads(0, None)
+def test_a_run_that_fails_keeps_how_far_it_came(clock: Clock, stream: io.StringIO) -> None:
+    progress = on_terminal(stream, clock)
+    progress.tell(reads(0, 0, 0.0))
     clock.now += 4
-    progress.reads(100, None)
     progress.draw()
-    assert stream.getvalue() == CLEAR + "mummergpu: 100 reads done, 25 reads/s"
+    progress.tell(reads(100, 4000, 0.25))
+    progress.close(False)
+    expected = "mummergpu: 100 reads done, 4.00 kbp, 1.00 kbp/s, 25%, 12 s left\n"
+    assert last_line(stream) == expected
+
+
+def test_there_are_a_rate_and_a_time_left(clock: Clock, stream: io.StringIO) -> None:
+    progress = on_terminal(stream, clock)
+    clock.now += 60
+    progress.tell(reads(0, 0, 0.0))
+    clock.now += 10
+    progress.tell(reads(50_000, 5_000_000, 0.1))
+    progress.draw()
+    expected = "mummergpu: 50,000 reads done, 5.00 Mbp, 500 kbp/s, 10%, 1 min 30 s left"
+    assert last_line(stream) == expected
+
+
+def test_the_rate_is_that_of_the_last_seconds(clock: Clock, stream: io.StringIO) -> None:
+    progress = on_terminal(stream, clock)
+    progress.tell(reads(0, 0, 0.0))
+    clock.now += 100  # Nothing happens for long.
+    for second in range(int(WINDOW) + 5):
+        clock.now += 1
+        progress.tell(reads(second, (second + 1) * 1_000_000, (second + 1) / 100))
+        progress.draw()
+    assert last_line(stream).endswith("20.0 Mbp, 1.00 Mbp/s, 20%, 1 min 20 s left")
+    # Without anything new, what is known of the whole phase counts.
+    clock.now += 2 * WINDOW
+    progress.draw()
+    clock.now += 2 * WINDOW
+    progress.draw()
+    assert last_line(stream).endswith("20.0 Mbp, 111 kbp/s, 20%, 12 min 0 s left")
+
+
+def test_each_phase_has_a_clock_of_its_own(clock: Clock, stream: io.StringIO) -> None:
+    progress = on_terminal(stream, clock)
+    for bases in (0, 1_000_000, 2_000_000):
+        progress.tell(Work(Phase.PAGES, (bases // 1_000_000, 2), bases, bases / 2_000_000))
+        clock.now += 20
+    progress.draw()
+    assert (
+        last_line(stream) == "mummergpu: 2 of 2 pages ready, 2.00 Mbp, 33.3 kbp/s, 100%, 0 s left"
+    )
+    progress.tell(reads(0, 0))
+    progress.draw()
+    assert last_line(stream) == "mummergpu: 0 reads done"
+    clock.now += 2
+    progress.tell(reads(10, 3000))
+    progress.draw()
+    assert last_line(stream) == "mummergpu: 10 reads done, 3.00 kbp, 1.50 kbp/s"
+
+
+def test_unknown_share_shows_no_time_left(clock: Clock, stream: io.StringIO) -> None:
+    progress = on_terminal(stream, clock)
+    progress.tell(reads(0))
+    clock.now += 4
+    progress.tell(reads(100, 10_000))
+    progress.draw()
+    assert last_line(stream) == "mummergpu: 100 reads done, 10.0 kbp, 2.50 kbp/s"
 
 
 def test_line_fits_the_terminal(clock: Clock, stream: io.StringIO) -> None:
-    progress = Progress(stream, clock, ticking=False)
-    progress.pages(10**30, 10**40)
+    progress = on_terminal(stream, clock)
+    progress.tell(pages(10**30, 10**40))
     clock.now += 4
     progress.draw()
-    assert len(stream.getvalue().removeprefix(CLEAR)) == 79
+    assert len(last_line(stream)) == 79
 
 
 def test_text_is_written_above_the_line(clock: Clock, stream: io.StringIO) -> None:
-    progress = Progress(stream, clock, ticking=False)
+    progress = on_terminal(stream, clock)
     progress.write_line("early")
-    progress.pages(1, 1)
+    progress.tell(pages(1, 1))
     clock.now += 4
     progress.draw()
     progress.write_line("late")
-    drawn = CLEAR + "mummergpu: 1 of 1 pages built"
+    drawn = CLEAR + "mummergpu: 1 of 1 pages ready"
     assert stream.getvalue() == "early\n" + drawn + CLEAR + "late\n"
+    progress.close(True)
+    assert last_line(stream) == "mummergpu: 1 of 1 pages ready, 4 s in all\n"
 
 
+def test_without_a_terminal_there_is_a_line_at_times(clock: Clock, stream: io.StringIO) -> None:
+    progress = Progress(stream, False, clock, ticking=False)
+    progress.tell(reads(0, 0, 0.0))
+    clock.now += LINE_INTERVAL - 1
+    progress.draw()
+    assert stream.getvalue() == ""
+    for count in (1, 2):
+        clock.now += LINE_INTERVAL
+        progress.tell(reads(1000 * count, 59_000 * count, 0.4 * count))
+        progress.draw()
+        progress.write_line("text")
+    clock.now += 11
+    progress.close(True)
+    assert stream.getvalue().splitlines() == [
+        "mummergpu: 1,000 reads done, 59.0 kbp, 1.00 kbp/s, 40%, 1 min 28 s left",
+        "text",
+        "mummergpu: 2,000 reads done, 118 kbp, 1.97 kbp/s, 80%, 15 s left",
+        "text",
+        "mummergpu: 2,000 reads done, 118 kbp, 1.18 kbp/s, 1 min 40 s in all",
+    ]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
 def test_ticking_draws_without_being_asked(
-    clock: Clock, stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+    clock: Clock, stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    monkeypatch.setattr("mummergpu.runtime.progress.INTERVAL", 0.001)
-    progress = Progress(stream, clock)
-    progress.pages(1, 1)
+    for name in ("INTERVAL", "LINE_INTERVAL"):
+        monkeypatch.setattr(f"mummergpu.runtime.progress.{name}", 0.001)
+    progress = Progress(stream, terminal, clock)
+    progress.tell(pages(1, 1))
     clock.now += 4
     while not stream.getvalue():
         time.sleep(0.001)
-    progress.close()
-    assert stream.getvalue().startswith(CLEAR + "mummergpu: 1 of 1")
+    progress.close(True)
+    assert "mummergpu: 1 of 1 pages ready" in stream.getvalue()
+    assert stream.getvalue().endswith("mummergpu: 1 of 1 pages ready, 4 s in all\n")
 
 
 def test_a_terminal_that_has_gone_is_no_error(clock: Clock) -> None:
@@ -110,19 +225,20 @@ def test_a_terminal_that_has_gone_is_no_error(clock: Clock) -> None:
         def write(self, text: str) -> int:
             raise OSError(5, "Input/output error")
 
-    progress = Progress(Gone(), clock, ticking=False)
-    progress.pages(1, 1)
+    progress = Progress(Gone(), True, clock, ticking=False)
+    progress.tell(pages(1, 1))
     clock.now += 4
     progress._closed.wait = lambda _seconds: False  # type: ignore[method-assign]
     progress._tick()
+    progress._has_appeared = True
+    progress.close(True)
 
 
 def test_no_progress_shows_only_text(stream: io.StringIO) -> None:
     progress = NullProgress(stream)
-    progress.pages(1, 2)
-    progress.reads(100, 0.5)
+    progress.tell(pages(1, 2))
     progress.write_line("text")
-    progress.close()
+    progress.close(True)
     assert stream.getvalue() == "text\n"
 
 
@@ -132,3 +248,22 @@ def test_no_progress_shows_only_text(stream: io.StringIO) -> None:
 )
 def test_durations_have_two_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("bases", "text"),
+    [
+        (0, "0 bp"),
+        (999, "999 bp"),
+        (1000, "1.00 kbp"),
+        (9_994, "9.99 kbp"),
+        (9_996, "10.0 kbp"),
+        (99_960, "100 kbp"),
+        (999_499, "999 kbp"),
+        (999_500, "1.00 Mbp"),
+        (3_099_750_718, "3.10 Gbp"),
+        (4e12, "4,000 Gbp"),
+    ],
+)
+def test_numbers_of_bases_have_three_digits(bases: float, text: str) -> None:
+    assert bases_text(bases) == text

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import SCHEMA_VERSION, STAGES, Stats, peak_memory
 
 
@@ -70,6 +71,29 @@ def test_numbers_of_numpy_reach_the_report() -> None:
     assert report["counts"] == {"queries": 3}
     assert report["bytes"] == {"output": 5}
     assert report["settings"] == {"backend": "cpu"}
+
+
+def test_what_was_counted_of_matches_is_in_the_report() -> None:
+    stats = Stats()
+    report = json.loads(stats.as_json())
+    assert report["files"] == report["strands"] == report["match_lengths"] == []
+    assert report["counts"] == {}
+    stats.set_match_counts(
+        MatchCounts(
+            17,
+            (LengthCount(20, 20, 4), LengthCount(1024, 1055, 1)),
+            (FileCounts("a.fq", 9, 900, 3, 4), FileCounts("b.fq", 1, 2000, 1, 1)),
+            (StrandCounts("reverse", 4, 5),),
+        )
+    )
+    report = json.loads(stats.as_json())
+    assert report["counts"] == {"queries_with_match": 4, "bases_covered": 17}
+    assert report["files"][1] == {
+        **{"path": "b.fq", "queries": 1, "query_bases": 2000},
+        **{"queries_with_match": 1, "matches": 1},
+    }
+    assert report["strands"] == [{"strand": "reverse", "queries_with_match": 4, "matches": 5}]
+    assert report["match_lengths"][1] == {"first": 1024, "last": 1055, "matches": 1}
 
 
 def test_summary_names_the_stages_that_were_run() -> None:

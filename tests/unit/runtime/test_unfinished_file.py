@@ -362,3 +362,22 @@ def test_a_file_that_cannot_be_synced_gets_no_name(
             output.write(b"text")
     assert path.read_text() == "older"
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("name", ["O_TMPFILE", "O_PATH", "/proc"])
+def test_on_other_systems_an_unfinished_file_has_a_temporary_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "/proc":
+        monkeypatch.setattr(unfinished_file, "_path_of", lambda number: f"/none/{number}")
+    else:
+        monkeypatch.delattr(os, name)
+    before = open_descriptors()
+    file = UnfinishedFile(str(tmp_path / "made"))
+    (path,) = tmp_path.iterdir()
+    assert unfinished_file.is_temporary_name(path.name)
+    os.write(file.descriptor, b"text")
+    file.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    assert (tmp_path / "made").read_bytes() == b"text"
+    assert open_descriptors() == before

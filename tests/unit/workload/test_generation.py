@@ -14,6 +14,7 @@ from helpers.truth import edit_distance, fragment, parse, read_fasta
 
 from mummergpu.errors import InputError, OptionError, OutputError
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.progress import Phase, Work
 from mummergpu.workload import read_simulator as sequencing
 from mummergpu.workload.declaration import load_declaration, workload_names
 from mummergpu.workload.generation import WorkloadFiles, fasta_text, generate
@@ -384,3 +385,27 @@ def test_an_older_workload_is_replaced(tmp_path: Path) -> None:
     files = generate("LMONO", tmp_path, 0.0001)
     assert len(parse(files.queries.read_bytes())) == 100
     assert sorted(os.listdir(tmp_path)) == ["reads.fq", "reference.fa", "workload.json"]
+
+
+@pytest.mark.parametrize("name", ["SSUIS", "GENOMES"])
+def test_progress_tells_what_is_made(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mummergpu.workload.read_simulator._BLOCK_BYTES", 1 << 13)
+    source = generate("LMONO", tmp_path / "source", 0.00001).reference
+    told: list[Work] = []
+    scale = 0.0003 if name == "SSUIS" else 1.0
+    files = generate(name, tmp_path / "made", scale, source, tell=told.append)
+    description = description_of(files)
+    bases = description["reference"]["bases"]
+    assert told[0] == Work(Phase.READING_REFERENCE)
+    assert Work(Phase.WRITING_FILE, ("reference.fa",), bases, 1.0) in told
+    if name == "SSUIS":
+        reads = description["reads"]
+        made = [work for work in told if work.phase is Phase.READS_MADE]
+        assert made[0] == Work(Phase.READS_MADE, (0,), 0, 0.0) and len(made) > 3
+        assert made[-1] == Work(Phase.READS_MADE, (reads["count"],), reads["bases"], 1.0)
+        assert [work.share for work in made] == sorted(work.share or 0 for work in made)
+    else:
+        assert Work(Phase.MAKING_COPY) in told
+        assert told[-1].numbers == ("copy.fa",) and told[-1].share == 1.0

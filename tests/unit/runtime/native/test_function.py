@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import pytest
 
-from mummergpu.runtime import code_cache
+from mummergpu.runtime import code_cache, processors
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.code_cache import keep_code_in
 from mummergpu.runtime.compiler import dispatcher_of
@@ -27,7 +27,7 @@ from mummergpu.runtime.native.values import UnsuitedValueError, flatten, text_of
 from mummergpu.sequence.codes import write_reverse_complements
 
 pytestmark = pytest.mark.skipif(
-    native_store.native_store() is None, reason="kept code cannot run without numba here"
+    not native_store.native_stores(), reason="kept code cannot run without numba here"
 )
 
 PLAIN = write_reverse_complements.py_func  # type: ignore[attr-defined]
@@ -46,7 +46,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
 def forget() -> None:
     """Forget which folders there are, and what this process is told of its machine."""
     keep_code_in(code_cache.code_places())
-    native_store._store_in.cache_clear()
+    native_store._stores_in.cache_clear()
 
 
 class Maker:
@@ -128,8 +128,7 @@ def test_code_for_another_loader_is_left_to_numba(
     """The content is what was written, and yet nothing can be made of it."""
     needs_numba(*fresh(), monkeypatch)
     path = kept(place)
-    store = native_store.native_store()
-    assert store is not None
+    store, *_ = native_store.native_stores()
     unknown = (
         b'{"entry": 0, "addresses": [], "symbols": [[0, "no_such"]], "result": "-"}\n' + bytes(8)
     )
@@ -201,51 +200,51 @@ def test_threads_share_a_function(place: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_unusual_has_no_store(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def generation() -> str | None:
-        return native_store._generation()
+    def generations() -> list[str]:
+        return native_store._generations()
 
-    usual = generation()
-    assert usual is not None and generation() == usual
+    usual = generations()
+    assert usual and generations() == usual
     monkeypatch.chdir(tmp_path)
     for owner, name, value in [
         (sys, "platform", "darwin"),
         (native_store.platform, "machine", lambda: "aarch64"),
-        (native_store, "_PROCESSORS", str(tmp_path / "none")),
-        (native_store, "_ENOUGH_OF_THEM", 100),
+        (processors, "_DESCRIPTION", str(tmp_path / "none")),
+        (processors, "_ENOUGH_OF_IT", 100),
         (native_store, "_TELLING", (b"no such line",)),
         (native_store.importlib.util, "find_spec", lambda name: None),
         (code_cache, "_SOURCES", None),
     ]:
         with monkeypatch.context() as changed:
             changed.setattr(owner, name, value)
-            assert generation() is None, name
+            assert generations() == [], name
     with monkeypatch.context() as changed:
         changed.setenv("NUMBA_BOUNDSCHECK", "0")
-        assert generation() is None
+        assert generations() == []
     (tmp_path / ".numba_config.yaml").touch()
-    assert generation() is None
+    assert generations() == []
 
 
 def test_a_generation_depends_on_versions_and_the_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processors = tmp_path / "cpuinfo"
-    told = Path(native_store._PROCESSORS).read_text()
-    processors.write_text(told.replace("flags\t\t:", "flags\t\t: more"))
-    assert processors.read_text() != told
-    names = [native_store._generation()]
+    described = tmp_path / "cpuinfo"
+    told = Path(processors._DESCRIPTION).read_text()
+    described.write_text(told.replace("flags\t\t:", "flags\t\t: more"))
+    assert described.read_text() != told
+    names = [native_store._generations()[0]]
     for owner, name, value in [
         (sys, "version", "4.0"),
         (np, "__version__", "9.0"),
         (code_cache, "_SOURCES", "others"),
         (native_store, "_version_file", lambda package: b"9.0"),
         (native_store, "_version_file", lambda package: package.encode()),
-        (native_store, "_PROCESSORS", str(processors)),
+        (processors, "_DESCRIPTION", str(described)),
     ]:
         with monkeypatch.context() as changed:
             changed.setattr(owner, name, value)
-            names.append(native_store._generation())
-    assert None not in names and len(set(names)) == len(names)
+            names.append(native_store._generations()[0])
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("setting", ["BOUNDSCHECK", "CPU_NAME", "DEBUGINFO_DEFAULT"])

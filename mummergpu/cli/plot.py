@@ -1,0 +1,144 @@
+"""The command ``plot``: draw the matches of two genomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from mummergpu.cli.match import run_match
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    SECTIONS,
+    complete_files,
+)
+from mummergpu.cli.picture_options import PICTURE_OPTIONS
+from mummergpu.cli.session import Session
+from mummergpu.index.format import is_index
+
+_OF_THE_MAIN_JOB: Final = {
+    option.name: option for options in SECTIONS.values() for option in options
+}
+
+_SHARED: Final = (
+    *("any_letters", "threads", "backend", "cpu", "device", "gpu_memory", "max_memory", "stats"),
+    *("verbose", "quiet", "no_progress"),
+)
+
+_LEAST_LENGTH: Final = 20
+_CHANCE_MATCHES: Final = 1000
+"""About so many matches may be there by chance: they do not hide the others."""
+
+
+def _optional_length(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> int | None:
+    if text is None:
+        return None
+    callback = _OF_THE_MAIN_JOB["min_length"].callback
+    assert callback is not None
+    length: int = callback(context, parameter, text)
+    return length
+
+
+@click.command(
+    "plot",
+    context_settings=HELP_OPTIONS,
+    params=[
+        click.Argument(["reference"], shell_complete=complete_files),
+        click.Argument(["query"], nargs=-1, required=True, shell_complete=complete_files),
+        click.Option(
+            ["-o", "--output"],
+            metavar="FILE",
+            required=True,
+            shell_complete=complete_files,
+            help="Write the picture to FILE, whose name ends in .png, .svg, .pdf, or .html for a "
+            "page to move and zoom in (dots only).",
+        ),
+        *PICTURE_OPTIONS,
+        click.Option(
+            ["-l", "--min-length", "min_length"],
+            callback=_optional_length,
+            metavar="N",
+            help="Draw matches of at least N bases.  [default: 20, and more where genomes are so "
+            "large that chance matches would fill the picture]",
+        ),
+        click.Option(
+            ["-mum", "--mum", "mum"],
+            is_flag=True,
+            help="Draw only matches whose bases occur once in the reference and once in the "
+            "query.  [default]",
+        ),
+        click.Option(
+            ["-maxmatch", "--maxmatch", "maxmatch"], is_flag=True, help="Draw all matches."
+        ),
+        _OF_THE_MAIN_JOB["mumreference"],
+        click.Option(["-b", "both"], is_flag=True, help="Search both strands.  [always on]"),
+        *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
+    ],
+)
+@click.pass_context
+def plot(context: click.Context, /, **given: Any) -> None:
+    """Draw the matches of two genomes, on both strands.
+
+    REFERENCE is a FASTA file, or an index of one; QUERY is one or more FASTA, FASTQ, SAM, BAM or
+    CRAM files. The main job draws dot plots, too, beside its other files: 'mummergpu REFERENCE
+    QUERY -mum -b -o x.paf --plot x.png'.
+
+    A dot plot shows the reference from left to right and the queries from the bottom to the top.
+    Positions count from the start of each record. Pictures need matplotlib (mummergpu[plot]),
+    pages (.html) do not.
+    """
+    given["mum"] = given["mum"] or not (given["maxmatch"] or given["mumreference"])
+    if given["min_length"] is None:
+        given["min_length"] = usual_length(given["reference"], given["query"])
+    others = _defaults_of_the_main_job(context, given["reference"], given["query"])
+    run_match(**(others | given | {"both": True, "format_name": "plot"}))
+
+
+def usual_length(reference: str, queries: Sequence[str]) -> int:
+    """Return the least length of matches with which a picture is neither empty nor full.
+
+    Parameters
+    ----------
+    reference : str
+        The file of the reference.
+    queries : sequence of str
+        The files of the queries.
+
+    Returns
+    -------
+    int
+        20, or the least length of which genomes of the size of the files are expected to share
+        some thousand matches by chance; for standard input and index files always 20.
+    """
+    from mummergpu.pipeline.query_volume import estimate_query_bases
+
+    sizes = [None if is_index(reference) else estimate_query_bases([reference])]
+    sizes.append(estimate_query_bases(queries))
+    if not all(sizes):
+        return _LEAST_LENGTH
+    # Two strands; a place matches by chance in one of four cases for each base.
+    pairs = 2 * math.prod(size for size in sizes if size)
+    return max(_LEAST_LENGTH, math.ceil(math.log(max(1.0, pairs / _CHANCE_MATCHES), 4)))
+
+
+def _defaults_of_the_main_job(
+    context: click.Context, reference: str, queries: Sequence[str]
+) -> dict[str, Any]:
+    """Return the options of the main job as they are if none is given."""
+    from mummergpu.cli.main_group import MAIN_VERB
+
+    session = context.find_object(Session)
+    assert session is not None
+    is_verbose = session.verbose
+    group = context.find_root().command
+    assert isinstance(group, click.Group)
+    command = group.commands[MAIN_VERB]
+    with command.make_context(MAIN_VERB, ["--", reference, *queries], parent=context) as inner:
+        defaults = dict(inner.params)
+    # Reading the options of the main job has set it anew.
+    session.verbose = is_verbose
+    return defaults

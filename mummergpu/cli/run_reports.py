@@ -1,0 +1,96 @@
+"""The files that tell about a run: ``--stats`` and ``--multiqc``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from mummergpu.errors import OptionError
+from mummergpu.runtime.output_file import OutputFile
+
+if TYPE_CHECKING:
+    from mummergpu.runtime.stats import Stats
+
+    Content = Callable[[Stats], bytes]
+    """A function that makes the content of a file when the run has ended."""
+
+
+class RunReports:
+    """The files of the reports of a run: named first, opened before it, and written after it.
+
+    Parameters
+    ----------
+    given : mapping
+        The options of the main job.
+
+    Raises
+    ------
+    OptionError
+        If MultiQC would not find its file.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._contents: list[tuple[str, str, Content]] = []
+        if (path := given["stats"]) is not None:
+            self._contents.append(("--stats", path, lambda stats: stats.as_json()))
+        if (path := given["multiqc"]) is not None:
+            self._add_multiqc(path)
+        self._files: list[tuple[OutputFile, Content]] = []
+
+    def _add_multiqc(self, path: str) -> None:
+        from mummergpu.output import multiqc
+
+        sample = multiqc.sample_of(path)
+        if not path.endswith(multiqc.SUFFIX) or not sample:
+            message = (
+                f"MultiQC finds a file if it is named SAMPLE{multiqc.SUFFIX}, and not '{path}'"
+            )
+            raise OptionError("--multiqc", message)
+        plot_path = multiqc.lengths_path(path)
+        self._contents += [
+            ("--multiqc", path, lambda stats: multiqc.general_statistics(sample, stats)),
+            ("--multiqc (plot)", plot_path, lambda stats: multiqc.length_plot(sample, stats)),
+        ]
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether there is any report."""
+        return bool(self._contents)
+
+    @property
+    def paths(self) -> dict[str, str | None]:
+        """The files, by the options that name them."""
+        return {option: path for option, path, _ in self._contents}
+
+    def open(self, stack: ExitStack) -> None:
+        """Open the files; they appear when the stack is closed.
+
+        Parameters
+        ----------
+        stack : ExitStack
+            Closes the files.
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be opened.
+        """
+        for _, path, content in self._contents:
+            self._files.append((stack.enter_context(OutputFile(path)), content))
+
+    def write(self, stats: Stats) -> None:
+        """Write the files.
+
+        Parameters
+        ----------
+        stats : Stats
+            The statistics of the run, which has ended.
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be written.
+        """
+        for file, content in self._files:
+            file.write(content(stats))

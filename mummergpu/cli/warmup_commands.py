@@ -1,0 +1,130 @@
+"""The commands that a warm-up runs, and their small input.
+
+Each compiled function is compiled for the types of its arguments, and these follow from the search,
+the format of the nodes, and the formats of the files. So a run of each of these on a few bases
+compiles all that a run on a genome needs.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mummergpu.cli.main_group import MAIN_VERB
+from mummergpu.cli.option_types import PROGRAM
+from mummergpu.cli.session import Session
+from mummergpu.runtime.libraries import look_for
+
+Word = str | Path
+"""A word of a command line; a path is relative to the folder of the input."""
+
+_SEARCH: Final = (MAIN_VERB, "-C", "-q")
+_GENOME, _INDEX = Path("genome.fa"), Path("genome.mgi")
+_FASTA, _FASTQ, _BAM = (Path(f"reads.{suffix}") for suffix in ("fa", "fq", "bam"))
+_LONG: Final = Path("long.fa")
+
+_SEED: Final = 20
+
+_RECORD_BASES: Final = 6000
+_REPEAT_BASES: Final = 40_000
+"""So many that a list of positions is long enough to be sorted."""
+_READ_BASES: Final = 100
+_READ_COUNT: Final = 20
+_LONG_QUERY_BASES: Final = 300_000
+"""So many that the query is searched in pieces."""
+
+
+def run_all(commands: click.Group, folder: Path) -> None:
+    """Run everything that is compiled for the processor, on a small input.
+
+    Parameters
+    ----------
+    commands : click.Group
+        All commands.
+    folder : Path
+        An empty folder for the input and the output.
+
+    Raises
+    ------
+    MummergpuError
+        If the files cannot be written.
+    """
+    _write_input(folder)
+    for number, words in enumerate(_commands(commands)):
+        output: list[Word] = [] if "-o" in words else ["-o", Path(f"{number}.txt")]
+        line = [str(folder / word) if isinstance(word, Path) else word for word in words + output]
+        with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
+            commands.invoke(context)
+    # A sweep also searches trees in each layout, which takes long, and compiles nothing else.
+    from mummergpu.studies.gathers import processor_gathers
+
+    processor_gathers(1 << 16, 1, 1, map)
+
+
+def _commands(commands: click.Group) -> Iterator[list[Word]]:
+    """Yield the commands, most of them without an output."""
+    kmers: list[Word] = [*_SEARCH, "--search", "kmer", _GENOME]
+    for queries in (_FASTQ, _FASTA, _BAM):
+        yield [*kmers, queries, "-b"]
+    for options in (("-mum",), ("--page-size", "8k"), ("--max-occurrences", "5")):
+        yield [*kmers, _FASTQ, "-b", *options]
+    yield [*kmers, _LONG, "-b", "-c", "-L", "-s"]
+    yield [*kmers, _FASTQ, _FASTQ, "--pair"]
+    yield ["index", "-q", _GENOME, "-o", _INDEX]
+    yield [*_SEARCH, _INDEX, _FASTQ, "-b"]
+    for name in _format_names(commands):
+        yield [*kmers, _FASTQ, "-b", "--format", name]
+    for address_bits in ("24", "32"):
+        trees: list[Word] = [*_SEARCH, _GENOME, "--address-bits", address_bits, "--policy"]
+        yield [*trees, "m", _FASTQ, "-b", "-mum"]
+        yield [*trees, "n", _LONG, "-b", "--page-size", "8k"]
+        yield [*trees, "rt", _FASTQ, "--dump-tree", Path("tree.txt")]
+        if look_for("pydivsufsort", "pydivsufsort").problem is None:
+            yield [*trees, "m", _FASTQ, "--builder", "sa"]
+    # Of the workloads, this one has the shortest reads.
+    few_reads: list[Word] = ["--scale", "0.0001", "--reference", _GENOME]
+    yield ["workload", "HSILL", "-q", *few_reads, "-o", Path("made")]
+
+
+def _format_names(commands: click.Group) -> Iterator[str]:
+    """Yield the output formats of the main job, besides the usual one, if there is a choice."""
+    for option in commands.commands[MAIN_VERB].params:
+        if option.name == "format" and isinstance(option.type, click.Choice):
+            yield from map(str, option.type.choices)
+
+
+def _write_input(folder: Path) -> None:
+    """Write a reference, and reads of it in each format that has a parser of its own."""
+    chosen = random.Random(_SEED)
+    first, second = ("".join(chosen.choices("ACGT", k=_RECORD_BASES)) for _ in range(2))
+    repeat = "AC" * (_REPEAT_BASES // 2)
+    _write(folder / _GENOME, f">first\n{first}\n>second\n{second}\n>repeat\n{repeat}\n")
+    starts = chosen.choices(range(_RECORD_BASES - _READ_BASES), k=_READ_COUNT)
+    reads = [first[start : start + _READ_BASES] for start in starts]
+    named = [(f"read{number}", bases) for number, bases in enumerate(reads)]
+    _write(folder / _FASTA, "".join(f">{name}\n{bases}\n" for name, bases in named))
+    _write(
+        folder / _FASTQ,
+        "".join(f"@{name}\n{bases}\n+\n{'I' * len(bases)}\n" for name, bases in named),
+    )
+    long_query = "".join(chosen.choices("ACGT", k=_LONG_QUERY_BASES)) + second
+    _write(folder / _LONG, f">long\n{long_query}\n")
+    _write_bam(str(folder / _BAM), named)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="ascii")
+
+
+def _write_bam(path: str, reads: list[tuple[str, str]]) -> None:
+    import pysam
+
+    with pysam.AlignmentFile(path, "wb", header={"HD": {"VN": "1.6"}}) as file:
+        for name, bases in reads:
+            record = pysam.AlignedSegment()
+            record.query_name, record.query_sequence, record.flag = name, bases, 4
+            file.write(record)

@@ -1,0 +1,139 @@
+"""A dot plot as a page that needs nothing else, to be moved, zoomed, and asked for positions."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from mummergpu.drawing.colours import FORWARD, REVERSE
+from mummergpu.drawing.dots import remarks
+from mummergpu.drawing.records import Int64Array, Records
+from mummergpu.drawing.segments import Segments
+from mummergpu.drawing.style import short_title
+
+MOST_BYTES: Final = 5_000_000
+"""The most bytes of the matches and records of a page."""
+
+_FILES: Final = Path(__file__).resolve().parent / "page_files"
+_LONGEST_TITLE: Final = 200
+_RECORD_BYTES: Final = 30
+"""The bytes of a record on a page, besides its name."""
+
+
+def page_of(
+    segments: Segments, title: str, what: str = "matches", most_bytes: int = MOST_BYTES
+) -> str:
+    """Return a dot plot as a page of HTML.
+
+    Parameters
+    ----------
+    segments : Segments
+        The matches, in the order and orientation to be drawn in.
+    title : str
+        The title of the page.
+    what : str
+        What the matches are called.
+    most_bytes : int
+        The most bytes of what the page knows about matches and records. The shortest matches that
+        have no room are left out, and the page says so.
+
+    Returns
+    -------
+    str
+        The page. It needs neither a network nor other files.
+    """
+    shown = _longest_first(segments, most_bytes)
+    script = (_FILES / "page.js").read_text()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    title = short_title(title, _LONGEST_TITLE) or "Dot plot"
+    parts = {
+        "title": html.escape(title),
+        "remarks": html.escape(" · ".join(remarks(shown, what))),
+        "digest": digest,
+        "forward": FORWARD,
+        "reverse": REVERSE,
+        # A name may hold the end tag of a script.
+        "data": json.dumps(_data(shown), separators=(",", ":")).replace("<", "\\u003c"),
+        "script": script,
+    }
+    text = (_FILES / "page.html").read_text()
+    pieces = re.split(r"\{\{(\w+)\}\}", text)
+    # Every other piece is the name of a part; parts themselves are not searched for names.
+    return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+
+
+def _longest_first(segments: Segments, most_bytes: int) -> Segments:
+    """Return the matches in the order of their lengths, as many as there is room for."""
+    bytes_each = 16 if _is_small(segments) else 32
+    order = np.argsort(-segments.lengths, kind="stable")[: most_bytes // bytes_each]
+    costs = np.full(order.size, bytes_each, dtype=np.int64)
+    for records, positions in (
+        (segments.references, segments.reference_positions),
+        (segments.queries, segments.query_positions),
+    ):
+        found, first = np.unique(records.numbers_of(positions[order]), return_index=True)
+        names = [len(records.names[number].encode(errors="replace")) for number in found.tolist()]
+        costs[first] += np.array(names, dtype=np.int64) + _RECORD_BYTES
+    kept = order[: int(np.searchsorted(np.cumsum(costs), most_bytes, side="right"))]
+    return replace(
+        segments,
+        reference_positions=segments.reference_positions[kept],
+        query_positions=segments.query_positions[kept],
+        lengths=segments.lengths[kept],
+        is_reverse=segments.is_reverse[kept],
+    )
+
+
+def _is_small(segments: Segments) -> bool:
+    """Tell whether all numbers of a page fit into 32 bits."""
+    return (
+        max(segments.references.base_count, segments.queries.base_count) < 1 << 32
+        and int(segments.lengths.max(initial=0)) < 1 << 31
+    )
+
+
+def _data(segments: Segments) -> dict[str, Any]:
+    """Return what the script of the page reads.
+
+    The columns follow each other in one text in base64: reference positions, query positions, and
+    lengths, which are negative for matches that fall.
+    """
+    position, length = ("<u4", "<i4") if _is_small(segments) else ("<f8", "<f8")
+    signed = np.where(segments.is_reverse, -segments.lengths, segments.lengths)
+    columns = b"".join(
+        (
+            segments.reference_positions.astype(position).tobytes(),
+            segments.query_positions.astype(position).tobytes(),
+            signed.astype(length).tobytes(),
+        )
+    )
+    return {
+        "count": segments.count,
+        "small": _is_small(segments),
+        "columns": base64.b64encode(columns).decode(),
+        "reference": _axis(segments.references, segments.reference_positions),
+        "query": _axis(segments.queries, segments.query_positions),
+    }
+
+
+def _axis(records: Records, positions: Int64Array) -> dict[str, Any]:
+    """Return the records of an axis that have matches on the page, or all if there is none."""
+    numbers = np.unique(records.numbers_of(positions))
+    if not numbers.size:
+        numbers = np.arange(min(1, records.count))
+    return {
+        "title": records.title,
+        "total": records.base_count,
+        "names": [records.label(number) for number in numbers.tolist()],
+        "starts": records.offsets[numbers].tolist(),
+        "lengths": records.lengths[numbers].tolist(),
+        "turned": records.is_turned[numbers].tolist(),
+    }

@@ -1,0 +1,214 @@
+"""Counts what the matches of a run cover, how long they are, and which queries have one.
+
+A bit for each base of the reference marks whether a match covers it, so the memory does not grow
+with the matches.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.columns import ColumnArray, MemColumns
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+BitArray = npt.NDArray[np.uint64]
+
+EXACT_BITS: Final = 10
+"""Lengths of fewer bits are counted one by one."""
+
+BIN_BITS: Final = 5
+"""Longer ones are counted in 2**5 ranges from one power of two to the next."""
+
+LENGTH_BINS: Final = (1 << EXACT_BITS) + (63 - EXACT_BITS << BIN_BITS)
+"""The number of ranges of lengths."""
+
+
+class MatchSummary:
+    """Collects counts of the matches of blocks; any thread may call `add`.
+
+    Parameters
+    ----------
+    reference_size : int
+        The number of codes of the joined reference.
+    paths : sequence of str
+        The files of queries.
+    strands : sequence of Strand
+        The strands that are searched.
+    stats : Stats
+        Collects the time that the counting takes, and receives the counts.
+    """
+
+    def __init__(
+        self, reference_size: int, paths: Sequence[str], strands: Sequence[Strand], stats: Stats
+    ) -> None:
+        self._paths = tuple(paths)
+        self._stats = stats
+        self._lock = threading.Lock()
+        self._reference_size = reference_size
+        self._covered: BitArray = np.zeros(-(-reference_size // 64), dtype=np.uint64)
+        self._bases_covered = 0
+        self._lengths = np.zeros(LENGTH_BINS, dtype=np.int64)
+        # In each row: queries, their bases, queries with a match, matches.
+        self._files = np.zeros((len(self._paths), 4), dtype=np.int64)
+        self._strands = {strand: np.zeros(2, dtype=np.int64) for strand in strands}
+
+    def add(self, block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> None:
+        """Count the matches of a block, once.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        mems : mapping of Strand to MemColumns
+            Their matches, on each strand that was searched.
+        """
+        with self._stats.stage("summary"):
+            has_match = np.zeros(block.query_count, dtype=np.bool_)
+            of_strands = {}
+            for strand, columns in mems.items():
+                has_some = np.diff(columns.offsets) > 0
+                has_match |= has_some
+                of_strands[strand] = np.array([np.count_nonzero(has_some), columns.count])
+            matches = sum(columns.count for columns in mems.values())
+            of_file = block.query_count, block.base_count, np.count_nonzero(has_match), matches
+            with self._lock:
+                self._files[block.file_number] += np.array(of_file)
+                for strand, columns in mems.items():
+                    self._strands[strand] += of_strands[strand]
+                    self._bases_covered += count_matches(
+                        _writable(columns.reference_starts),
+                        _writable(columns.lengths),
+                        self._reference_size,
+                        self._covered,
+                        self._lengths,
+                    )
+
+    def report(self) -> None:
+        """Put the counts of all blocks into the statistics, once."""
+        filled = np.flatnonzero(self._lengths).tolist()
+        files = zip(self._paths, self._files.tolist(), strict=True)
+        strands = self._strands.items()
+        self._stats.set_match_counts(
+            MatchCounts(
+                self._bases_covered,
+                tuple(LengthCount(*bin_range(n), int(self._lengths[n])) for n in filled),
+                tuple(FileCounts(path, *row) for path, row in files),
+                tuple(StrandCounts(strand.name.lower(), *row.tolist()) for strand, row in strands),
+            )
+        )
+
+
+def summary_bytes(reference_size: int) -> int:
+    """Return about the memory that a `MatchSummary` takes.
+
+    Parameters
+    ----------
+    reference_size : int
+        The number of codes of the joined reference.
+
+    Returns
+    -------
+    int
+        In bytes.
+    """
+    return reference_size // 8
+
+
+def bin_range(number: int) -> tuple[int, int]:
+    """Return the shortest and the longest length that `count_matches` counts in a range.
+
+    Parameters
+    ----------
+    number : int
+        The number of the range, less than `LENGTH_BINS`.
+
+    Returns
+    -------
+    tuple of int
+        Both lengths in bases.
+    """
+    beyond = number - (1 << EXACT_BITS)
+    if beyond < 0:
+        return number, number
+    octave, place = divmod(beyond, 1 << BIN_BITS)
+    shift = EXACT_BITS - BIN_BITS + octave
+    first = (1 << BIN_BITS) + place << shift
+    return first, first + (1 << shift) - 1
+
+
+def _writable(array: ColumnArray) -> ColumnArray:
+    """Return the array, or a writable copy: for read-only arrays numba would compile again."""
+    return np.require(array, requirements=["C", "W"])
+
+
+@jit_without_refcounts
+def count_matches(
+    reference_starts: ColumnArray,
+    lengths: ColumnArray,
+    reference_size: int,
+    covered: BitArray,
+    length_counts: ColumnArray,
+) -> int:
+    """Mark the bases that matches cover, and count their lengths.
+
+    Parameters
+    ----------
+    reference_starts, lengths : ndarray, dtype=int64, shape=(n_rows,)
+        Where each match begins in the joined reference, 0-based, and its length in bases. Matches
+        outside the reference, which only a damaged index can give, mark nothing.
+    reference_size : int
+        The number of codes of the joined reference.
+    covered : ndarray, dtype=uint64, shape=(ceil(reference_size / 64),)
+        A bit for each code, the lowest bit of a word first; those of covered codes are set.
+    length_counts : ndarray, dtype=int64, shape=(LENGTH_BINS,)
+        The number of matches in each range of lengths (`bin_range`); added to.
+
+    Returns
+    -------
+    int
+        The number of codes that these matches cover and none before them did.
+    """
+    all_bits = ~np.uint64(0)
+    fresh_count = np.int64(0)
+    for row in range(lengths.size):
+        length = lengths[row]
+        begin = reference_starts[row]
+        end = begin + length
+        if length <= 0 or begin < 0 or end > reference_size:
+            continue
+        octave = 0
+        while length >> octave >= 1 << EXACT_BITS:
+            octave += 1
+        if octave == 0:
+            length_counts[length] += 1
+        else:
+            place = (length >> (EXACT_BITS - BIN_BITS + octave - 1)) - (1 << BIN_BITS)
+            length_counts[(1 << EXACT_BITS) + ((octave - 1) << BIN_BITS) + place] += 1
+        first_word = begin >> 6
+        last_word = (end - 1) >> 6
+        for word in range(first_word, last_word + 1):
+            mask = all_bits
+            if word == first_word:
+                mask &= all_bits << np.uint64(begin & 63)
+            if word == last_word:
+                mask &= all_bits >> np.uint64(63 - ((end - 1) & 63))
+            fresh = mask & ~covered[word]
+            if fresh != np.uint64(0):
+                covered[word] |= fresh
+                # Add the bits of neighbouring pairs, of neighbouring sums, and so on.
+                bits = fresh - ((fresh >> np.uint64(1)) & np.uint64(0x5555555555555555))
+                bits = (bits & np.uint64(0x3333333333333333)) + (
+                    (bits >> np.uint64(2)) & np.uint64(0x3333333333333333)
+                )
+                bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+                fresh_count += np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return fresh_count  # type: ignore[return-value]

@@ -1,0 +1,286 @@
+"""The compiled loop that lays out the records of BAM (SAM format specification, section 4.2)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.output.bam_bases import pack_bases
+from mummergpu.output.line_rows import QueryColumns
+from mummergpu.output.number_text import OVERSHOOT, TextArray, copy_text, store
+from mummergpu.output.record_lookup import Int64Array
+from mummergpu.output.sam_choice import REVERSE, SECONDARY, UNMAPPED
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray
+
+NumberArray = npt.NDArray[np.uint32]
+RowNumbers = tuple[NumberArray, NumberArray, NumberArray]
+RowPlaces = tuple[Int64Array, Int64Array, Int64Array]
+
+# The elements of the state between two pieces.
+NEXT_ROW: Final = 0
+
+_NAME: Final = 36
+"""Where the name begins, counted from the length of the record."""
+
+_MOST_CIGAR_BYTES: Final = 12
+_MOST_TAG_BYTES: Final = 4 * 7
+FIXED_BYTES: Final = _NAME + 2 + _MOST_CIGAR_BYTES + _MOST_TAG_BYTES
+"""The most bytes of a record without its name, its bases and its read group."""
+
+_MAPPED: Final = 0xFF
+"""The mapping quality of an alignment: not known."""
+
+_UNPLACED_BIN: Final = 4680
+"""The bin of position -1, which unmapped records have."""
+
+_SOFT_CLIP, _EQUAL = 4, 7
+
+_NO_NAME: Final = np.frombuffer(b"*\0", dtype="<u2")[0]
+_NO_QUALITIES: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_NO_MATE: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+"""The record and the position of the mate, which is not known, are both -1."""
+
+_NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"NH", b"HI"))
+
+
+@inline_without_refcounts
+def _bin_of(begin: int, end: int) -> int:
+    """Return the smallest bin that has a half-open range of a record.
+
+    Parameters
+    ----------
+    begin, end : int
+        The 0-based range, not empty.
+
+    Returns
+    -------
+    int
+        The number of the bin.
+    """
+    last = end - 1
+    shift, first = 14, 4681
+    while shift < 29:
+        if begin >> shift == last >> shift:
+            return first + (begin >> shift)
+        shift += 3
+        first = (first - 1) >> 3
+    return 0
+
+
+@inline_without_refcounts
+def _write_tag(text: TextArray, at: int, tag: int, number: int) -> int:
+    """Write a tag with a number in as few bytes as hold it; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    tag : int
+        The two letters of the tag, the first in the lower byte.
+    number : int
+        At least 0.
+
+    Returns
+    -------
+    int
+        Where the tag ends.
+    """
+    if number < 1 << 8:
+        kind, size = ord("C"), 1
+    elif number < 1 << 16:
+        kind, size = ord("S"), 2
+    else:
+        kind, size = ord("I"), 4
+    store(text, at, np.uint64(tag | kind << 16 | number << 24))
+    return at + 3 + size
+
+
+@inline_without_refcounts
+def _write_operation(text: TextArray, at: int, length: int, operation: int) -> int:
+    """Write an operation of the CIGAR unless it has no base; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    length : int
+        The bases of the operation.
+    operation : int
+        Its number.
+
+    Returns
+    -------
+    int
+        Where the operation ends.
+    """
+    if length == 0:
+        return at
+    store(text, at, np.uint32(length << 4 | operation))
+    return at + 4
+
+
+@inline_without_refcounts
+def _write_name(text: TextArray, at: int, queries: QueryColumns, query: int) -> int:
+    """Write a query's name and the zero that ends it; return where that ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    queries : tuple of ndarray
+        The queries (`line_rows.QueryColumns`).
+    query : int
+        The number of the query.
+
+    Returns
+    -------
+    int
+        Where the zero ends.
+    """
+    _, names, name_offsets = queries
+    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    if begin == end:
+        store(text, at, _NO_NAME)
+        return at + 2
+    at = copy_text(text, at, names, begin, end)
+    text[unsigned(at)] = 0
+    return at + 1
+
+
+@inline_without_refcounts
+def _write_bases(
+    text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
+) -> int:
+    """Write a query's bases, and qualities that are not known; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    codes : ndarray, dtype=uint8
+        The codes of all queries, with margins.
+    begin : int
+        Where the query begins in the block.
+    length : int
+        The bases of the query.
+    is_reverse : bool
+        Whether to write the reverse complement.
+
+    Returns
+    -------
+    int
+        Where the qualities end.
+    """
+    at = pack_bases(text, at, codes, MARGIN + begin, length, is_reverse)
+    end = at + length
+    for place in range(at, end, 8):
+        store(text, place, _NO_QUALITIES)
+    return end
+
+
+@jit_without_refcounts
+def fill_records(
+    text: TextArray,
+    state: Int64Array,
+    codes: CodeArray,
+    queries: QueryColumns,
+    numbers: RowNumbers,
+    places: RowPlaces,
+    records: npt.NDArray[np.int32],
+    flags: npt.NDArray[np.uint16],
+    record_ids: npt.NDArray[np.int32],
+    read_group: TextArray,
+) -> int:
+    """Write the records of rows from `state` on, until they end or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    state : ndarray, dtype=int64, shape=(1,)
+        The row to go on with; updated.
+    codes : ndarray, dtype=uint8
+        The codes of all queries, with margins.
+    queries : tuple of ndarray
+        The queries (`line_rows.QueryColumns`).
+    numbers : tuple of ndarray, dtype=uint32, shape=(n_rows,)
+        The queries, the hit counts and the hit numbers of the rows (`sam_rows.AlignmentTable`).
+    places : tuple of ndarray, dtype=int64, shape=(n_rows,)
+        The positions, the clips and the lengths of the rows.
+    records : ndarray, dtype=int32, shape=(n_rows,)
+        The records of the reference.
+    flags : ndarray, dtype=uint16, shape=(n_rows,)
+        The flags.
+    record_ids : ndarray, dtype=int32, shape=(n_records,)
+        The number of each record among those of the header.
+    read_group : ndarray, dtype=uint8
+        The tag of the read group; empty if there is none.
+
+    Returns
+    -------
+    int
+        The number of bytes written.
+    """
+    row_queries, hit_counts, hit_numbers = numbers
+    positions, clips, lengths = places
+    offsets, _, name_offsets = queries
+    room = text.size - OVERSHOOT
+    at = 0
+    row = state[NEXT_ROW]
+    while row < flags.size:
+        query = widened(row_queries[unsigned(row)])
+        flag = widened(flags[unsigned(row)])
+        begin = offsets[unsigned(query)]
+        length = offsets[unsigned(query + 1)] - begin
+        bases = 0 if flag & SECONDARY else length
+        name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
+        variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
+        if at + FIXED_BYTES + variable_bytes > room:
+            break
+        name = at + _NAME
+        cigar = _write_name(text, name, queries, query)
+        end = cigar
+        if flag & UNMAPPED:
+            record, position, quality, bin_number = -1, -1, 0, _UNPLACED_BIN
+        else:
+            record = widened(record_ids[records[unsigned(row)]])
+            position, size = positions[unsigned(row)], lengths[unsigned(row)]
+            clip = clips[unsigned(row)]
+            quality, bin_number = _MAPPED, _bin_of(position, position + size) & 0xFFFF
+            end = _write_operation(text, end, clip, _SOFT_CLIP)
+            end = _write_operation(text, end, size, _EQUAL)
+            end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
+        operations = (end - cigar) >> 2
+        if bases:
+            end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
+        if flag & UNMAPPED == 0:
+            end = _write_tag(text, end, _NM, 0)
+            end = _write_tag(text, end, _AS, lengths[unsigned(row)])
+            end = _write_tag(text, end, _NH, widened(hit_counts[unsigned(row)]))
+            end = _write_tag(text, end, _HI, widened(hit_numbers[unsigned(row)]))
+        end = copy_text(text, end, read_group, 0, read_group.size)
+        store(text, at, np.uint32(end - at - 4))
+        store(text, at + 4, np.uint32(record))
+        store(text, at + 8, np.uint32(position))
+        store(text, at + 12, np.uint32(cigar - name | quality << 8 | bin_number << 16))
+        store(text, at + 16, np.uint32(operations | flag << 16))
+        store(text, at + 20, np.uint32(bases))
+        store(text, at + 24, _NO_MATE)
+        store(text, at + 32, np.uint32(0))
+        at = end
+        row += 1
+    state[NEXT_ROW] = row
+    return at

@@ -1,0 +1,82 @@
+"""The options of SAM, BAM and CRAM."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from mummergpu.errors import OptionError
+
+_FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
+_OPTION: Final = "--read-group"
+
+
+@dataclass(frozen=True)
+class SamOptions:
+    """What the user decides about the alignments of SAM, BAM and CRAM.
+
+    Attributes
+    ----------
+    read_group : ReadGroup or None
+        The read group of all queries.
+    most_hits : int or None
+        The most alignments of a query, its longest ones; None for all.
+    """
+
+    read_group: ReadGroup | None = None
+    most_hits: int | None = None
+
+
+@dataclass(frozen=True)
+class ReadGroup:
+    """A read group.
+
+    Attributes
+    ----------
+    line : str
+        Its line of the header, without the line end.
+    name : str
+        Its ID.
+    """
+
+    line: str
+    name: str
+
+
+def read_group_of(text: str) -> ReadGroup:
+    r"""Return the read group that a line of the header describes, as for ``bwa mem -R``.
+
+    Parameters
+    ----------
+    text : str
+        ``@RG``, ``ID:`` and more fields, between tabs; ``\t`` stands for a tab.
+
+    Returns
+    -------
+    ReadGroup
+        The read group.
+
+    Raises
+    ------
+    OptionError
+        If the line is none of a read group.
+
+    Examples
+    --------
+    >>> read_group_of("@RG\\tID:lane1\\tSM:sample").name
+    'lane1'
+    """
+    line = text.replace("\\t", "\t")
+    mark, *fields = line.split("\t")
+    if mark != "@RG":
+        raise OptionError(_OPTION, f"'{text}' does not begin with '@RG' and a tab, written \\t")
+    for field in fields:
+        if not _FIELD.fullmatch(field):
+            raise OptionError(_OPTION, f"'{field}' is no field such as ID:lane1")
+    tags = [field[:2] for field in fields]
+    if len(set(tags)) < len(tags):
+        raise OptionError(_OPTION, f"'{text}' has a field twice")
+    if "ID" not in tags:
+        raise OptionError(_OPTION, f"'{text}' has no ID")
+    return ReadGroup(line, fields[tags.index("ID")][3:])

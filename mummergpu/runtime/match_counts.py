@@ -1,0 +1,113 @@
+"""What a run counts about its matches, for the report of ``--stats``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LengthCount:
+    """How many matches have a length within a range.
+
+    Attributes
+    ----------
+    first, last : int
+        The shortest and the longest length in bases; the same for a range of one length.
+    matches : int
+        The number of matches.
+    """
+
+    first: int
+    last: int
+    matches: int
+
+
+@dataclass(frozen=True)
+class FileCounts:
+    """The counts of one file of queries.
+
+    Attributes
+    ----------
+    path : str
+        The file as the user named it.
+    queries, query_bases : int
+        The number of its queries, and of their bases.
+    queries_with_match : int
+        The number of its queries that have a match on any strand.
+    matches : int
+        The number of matches of its queries.
+    """
+
+    path: str
+    queries: int
+    query_bases: int
+    queries_with_match: int
+    matches: int
+
+
+@dataclass(frozen=True)
+class StrandCounts:
+    """The counts of one strand of the queries.
+
+    Attributes
+    ----------
+    strand : str
+        ``forward`` or ``reverse``.
+    queries_with_match : int
+        The number of queries that have a match on this strand.
+    matches : int
+        The number of matches on this strand.
+    """
+
+    strand: str
+    queries_with_match: int
+    matches: int
+
+
+@dataclass(frozen=True)
+class MatchCounts:
+    """What is counted about the matches of a run.
+
+    Attributes
+    ----------
+    bases_covered : int
+        The number of bases of the reference that lie in a match, on any strand.
+    lengths : tuple of LengthCount
+        The lengths of the matches, in ascending order, without empty ranges.
+    files : tuple of FileCounts
+        The counts of each file of queries, in the order of the input.
+    strands : tuple of StrandCounts
+        The counts of each strand that was searched.
+    """
+
+    bases_covered: int
+    lengths: tuple[LengthCount, ...]
+    files: tuple[FileCounts, ...]
+    strands: tuple[StrandCounts, ...]
+
+    @property
+    def queries_with_match(self) -> int:
+        """The number of queries that have a match on any strand."""
+        return sum(file.queries_with_match for file in self.files)
+
+
+def with_gaps(lengths: Sequence[LengthCount]) -> Iterator[LengthCount]:
+    """Yield ranges of lengths, and between them the ranges that no match has.
+
+    Parameters
+    ----------
+    lengths : sequence of LengthCount
+        Ranges in ascending order.
+
+    Yields
+    ------
+    LengthCount
+        Ranges that follow each other without a gap.
+    """
+    behind = lengths[0].first if lengths else 0
+    for one in lengths:
+        if one.first > behind:
+            yield LengthCount(behind, one.first - 1, 0)
+        yield one
+        behind = one.last + 1

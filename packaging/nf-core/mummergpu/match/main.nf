@@ -1,0 +1,43 @@
+process MUMMERGPU_MATCH {
+    tag "$meta.id"
+    label 'process_medium'
+
+    conda "${moduleDir}/environment.yml"
+    container "${ workflow.containerEngine in ['singularity', 'apptainer'] && !task.ext.singularity_pull_docker_container ?
+        'https://depot.galaxyproject.org/singularity/mummergpu:0.1.0--pyhdfd78af_0':
+        'quay.io/biocontainers/mummergpu:0.1.0--pyhdfd78af_0' }"
+
+    input:
+    tuple val(meta), path(queries)
+    tuple val(meta2), path(reference)
+
+    output:
+    tuple val(meta), path("*.txt") , emit: matches
+    tuple val(meta), path("*.json"), emit: stats
+    tuple val("${task.process}"), val('mummergpu'), eval("mummergpu --version | cut -d ' ' -f 2"), topic: versions, emit: versions_mummergpu
+
+    when:
+    task.ext.when == null || task.ext.when
+
+    script:
+    def args = task.ext.args ?: ''
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    mummergpu \\
+        $args \\
+        --threads $task.cpus \\
+        --stats ${prefix}.json \\
+        --output ${prefix}.txt \\
+        $reference \\
+        $queries
+    """
+
+    stub:
+    def args = task.ext.args ?: ''
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    echo $args
+    touch ${prefix}.txt
+    touch ${prefix}.json
+    """
+}

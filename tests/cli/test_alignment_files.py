@@ -1,0 +1,202 @@
+"""BAM and CRAM are what samtools reads, and Picard BAM, and say the same as SAM."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from mummergpu.cli.main import main
+
+NOWHERE = {"REF_PATH": "/nowhere", "REF_CACHE": "/nowhere"}
+"""Where htslib does not find a reference."""
+
+GROUP = r"@RG\tID:lane1\tSM:sample\tPL:ILLUMINA"
+
+
+def reads_of(text: str, made: random.Random) -> list[str]:
+    """Reads of all kinds: on both strands, with N, of no length, and from elsewhere."""
+    reads = ["", "A"]
+    for number in range(200):
+        begin = made.randrange(len(text) - 100)
+        read = text[begin : begin + made.randrange(100)]
+        if number % 3 == 0:
+            read = read[::-1].translate(str.maketrans("ACGT", "TGCA"))
+        if number % 5 == 0 and len(read) > 30:
+            read = f"{read[:20]}N{read[21:]}"
+        if number % 11 == 0:
+            read = "".join(made.choices("ACGT", k=77))
+        reads.append(read)
+    return reads
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = random.Random(8)
+    text = "".join(made.choices("ACGT", k=5000))
+    other = "".join(made.choices("ACGT", k=700)) + text[100:400]
+    (tmp_path / "r.fa").write_text(f">r one\n{text}\n>empty\n>u\n{other}\n")
+    (tmp_path / "whole.fa").write_text(f">r\n{text}\n>u\n{other}\n")
+    reads = reads_of(text, made)
+    (tmp_path / "q.fq").write_text(
+        "".join(f"@q{n}\n{read}\n+\n{'I' * len(read)}\n" for n, read in enumerate(reads))
+    )
+    monkeypatch.chdir(tmp_path)
+
+
+def run(words: str, *more: str, queries: str = "q.fq") -> int:
+    return main(["r.fa", queries, "-l", "12", "-b", "-C", "-q", *words.split(), *more])
+
+
+def output_of(*command: str) -> bytes:
+    """What a program writes that must succeed and report nothing."""
+    done = subprocess.run(command, capture_output=True, env=os.environ | NOWHERE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout
+
+
+def lines_of(samtools: str, path: str) -> list[list[bytes]]:
+    """The fields of the alignments of a file."""
+    text = output_of(samtools, "view", "--no-PG", path)
+    return [line.split(b"\t") for line in text.splitlines()]
+
+
+def in_cram(line: list[bytes]) -> list[bytes]:
+    """What CRAM keeps of a line: no equal bases in a CIGAR."""
+    return [*line[:5], line[5].replace(b"=", b"M"), *line[6:]]
+
+
+@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
+@pytest.mark.parametrize("words", ["", "--primary-only", "--max-hits 2 --block-size 500"])
+def test_samtools_reads_what_sam_says(name: str, words: str, samtools_binary: str) -> None:
+    assert run(f"-o {name} --sam x.sam {words}", "--read-group", GROUP) == 0
+    output_of(samtools_binary, "quickcheck", "-v", name)
+    expected = lines_of(samtools_binary, "x.sam")
+    assert len(expected) > 200
+    if name.endswith("cram"):
+        expected = list(map(in_cram, expected))
+    assert lines_of(samtools_binary, name) == expected
+    header = output_of(samtools_binary, "head", name)
+    assert header == output_of(samtools_binary, "head", "x.sam")
+    assert header.count(b"@SQ") == 2 and b"ID:lane1" in header
+
+
+@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
+def test_samtools_sorts_and_indexes(name: str, samtools_binary: str) -> None:
+    assert run(f"-o {name}") == 0
+    sort = (samtools_binary, "sort", "-o", "sorted.bam", name)
+    output_of(*sort)
+    output_of(samtools_binary, "index", "sorted.bam")
+    found = output_of(samtools_binary, "view", "-c", "sorted.bam", "u:701-1000")
+    rows = lines_of(samtools_binary, name)
+    positions = [int(row[3]) for row in rows if row[2] == b"u"]
+    assert int(found) == sum(position >= 690 for position in positions) > 10
+
+
+def test_calmd_finds_no_other_distance(samtools_binary: str) -> None:
+    assert run("-o x.bam --primary-only") == 0
+    output_of(samtools_binary, "sort", "-o", "sorted.bam", "x.bam")
+    # It reports every NM that it changes.
+    text = output_of(samtools_binary, "calmd", "--no-PG", "sorted.bam", "whole.fa")
+    assert text.count(b"\tNM:i:0\t") > 100 and text.count(b"\tNM:i:") == text.count(b"\tNM:i:0\t")
+
+
+@pytest.mark.parametrize("format_name", ["bam", "cram"])
+def test_samtools_reads_standard_output(format_name: str, samtools_binary: str) -> None:
+    assert run("-o x.sam") == 0
+    words = ["r.fa", "q.fq", "-l", "12", "-b", "-C", "-q", "--format", format_name, "-o", "-"]
+    root = Path(__file__).resolve().parent.parent.parent
+    with subprocess.Popen(
+        [sys.executable, "-m", "mummergpu", *words],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    ) as writer:
+        text = subprocess.run(
+            [samtools_binary, "view", "--no-PG", "-"], stdin=writer.stdout, capture_output=True
+        )
+    assert (writer.returncode, text.returncode, text.stderr) == (0, 0, b"")
+    assert len(text.stdout.splitlines()) == len(lines_of(samtools_binary, "x.sam"))
+
+
+@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
+def test_threads_and_blocks_do_not_matter(name: str, samtools_binary: str) -> None:
+    found = []
+    for words in ("-t 1", "-t 3 --block-size 100", "-t 2 --block-size 1"):
+        assert run(f"-o {name} {words}") == 0
+        found.append(lines_of(samtools_binary, name))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
+@pytest.mark.parametrize(("reads", "count"), [("", 0), (">a\n\n>\n\n", 2)])
+def test_no_reads_and_empty_reads(name: str, reads: str, count: int, samtools_binary: str) -> None:
+    Path("few.fa").write_text(reads)
+    assert run(f"-o {name}", queries="few.fa") == 0
+    output_of(samtools_binary, "quickcheck", "-v", name)
+    rows = lines_of(samtools_binary, name)
+    assert [row[0] for row in rows] == [b"a", b"*"][:count]
+    assert all(row[1:] == [b"4", b"*", b"0", b"0", *b"* * 0 0 * *".split()] for row in rows)
+
+
+def test_cram_is_always_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The command is in the header.
+    monkeypatch.setattr("shlex.join", lambda words: "one command")
+    found = set()
+    with ExitStack() as stack:
+        for words in ("-t 1", "-t 3", "-t 3 --block-size 100", "-t 3"):
+            assert run(f"-o x.cram {words}") == 0
+            found.add(Path("x.cram").read_bytes())
+            # The files of the next run have other descriptors.
+            stack.enter_context(open("r.fa"))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
+def test_a_name_that_sam_does_not_allow_is_refused(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("wrong.fa").write_text(">a@b\nACGT\n")
+    assert run(f"-o {name}", queries="wrong.fa") == 1
+    assert "wrong.fa: " in capsys.readouterr().err
+    assert not Path(name).exists()
+
+
+def test_a_missing_folder_for_temporary_files_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    assert run("-o x.cram") == 1
+    message = capsys.readouterr().err
+    assert "/nowhere: no room for temporary data: no such file" in message
+    assert not Path("x.cram").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_bases", [False, True])
+def test_picard_finds_no_error(with_bases: bool) -> None:
+    program = shutil.which("PicardCommandLine") or shutil.which("picard")
+    if program is None:
+        pytest.skip("Picard is not installed (Debian: apt-get install picard-tools)")
+    if with_bases:
+        # Where a secondary alignment has no bases, Picard fails when it compares them.
+        assert run("-o x.bam --primary-only", "--read-group", GROUP) == 0
+        words = [program, "CreateSequenceDictionary", "-R", "whole.fa", "-O", "whole.dict"]
+        subprocess.run(words, check=True, capture_output=True)
+        more = ["-R", "whole.fa"]
+    else:
+        assert run("-o x.bam", "--read-group", GROUP) == 0
+        more = []
+    done = subprocess.run(
+        [program, "ValidateSamFile", "-I", "x.bam", "-MODE", "SUMMARY", *more],
+        capture_output=True,
+        text=True,
+    )
+    # Reads without qualities are allowed, and warned of.
+    assert "QUALITY_NOT_STORED" in done.stdout
+    assert "ERROR" not in done.stdout and "Exception" not in done.stderr

@@ -1,0 +1,347 @@
+"""The command writes each format; the tools that own them read the matches of MUMmer's text."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import pysam
+import pytest
+
+from mummergpu.cli.main import main
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+@dataclass(frozen=True, order=True)
+class Match:
+    """A match; 0-based, on the forward strand of the query."""
+
+    query: str
+    query_start: int
+    strand: str
+    record: str
+    start: int
+    length: int
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return self.query_start + self.length, self.start + self.length
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records with repeats, and reads of both strands with errors; some match nothing."""
+    made = random.Random(4)
+
+    def bases(count: int) -> str:
+        return "".join(made.choices("ACGT", k=count))
+
+    repeat = bases(150)
+    records = {
+        "chr1": bases(900) + repeat + bases(300),
+        "chr2.1|x": bases(200) + repeat[:100] + "N" * 5 + repeat + bases(70),
+        "empty": "",
+        "chr3": bases(40) + repeat[50:].translate(COMPLEMENT)[::-1] + bases(80),
+    }
+    text = "".join(f">{name} a description\n{one}\n" for name, one in records.items())
+    (tmp_path / "r.fa").write_text(text)
+    names = [name for name in records if records[name]]
+    reads = []
+    for number in range(150):
+        whole = records[made.choice(names)]
+        begin = made.randrange(0, len(whole) - 30)
+        read = list(whole[begin : begin + made.randrange(20, 120)])
+        if made.random() < 0.7:
+            read[made.randrange(len(read))] = made.choice("ACGTNacgtR")
+        read_text = "".join(read)
+        if made.random() < 0.5:
+            read_text = read_text.upper().translate(COMPLEMENT)[::-1]
+        reads.append((f"read{number}", read_text))
+    reads += [("nothing", bases(60)), ("short", "ACG"), ("none", "")]
+    (tmp_path / "q.fa").write_text("".join(f">{name} more\n{one}\n" for name, one in reads))
+    monkeypatch.chdir(tmp_path)
+
+
+def run(words: str, files: str = "r.fa q.fa") -> int:
+    return main([*files.split(), "-C", "-q", "-l", "15", *words.split()])
+
+
+def lengths_of(path: str) -> dict[str, int]:
+    with pysam.FastxFile(path) as file:
+        return {one.name: len(one.sequence or "") for one in file}
+
+
+def mummer_matches(words: str = "-b") -> list[Match]:
+    """The matches in MUMmer's text, in its order."""
+    lengths = lengths_of("q.fa")
+    assert run(f"{words} -F -o text.txt") == 0
+    matches = []
+    for line in Path("text.txt").read_text().splitlines():
+        if line.startswith(">"):
+            query, *reverse = line.split()[1:]
+            continue
+        record, start, query_start, length = line.split()
+        begin = int(query_start) - 1
+        if reverse:
+            begin = lengths[query] - begin - int(length)
+        strand = "-" if reverse else "+"
+        matches.append(Match(query, begin, strand, record, int(start) - 1, int(length)))
+    assert len(matches) > 150
+    return matches
+
+
+def paf_matches(path: str) -> list[Match]:
+    records, queries = lengths_of("r.fa"), lengths_of("q.fa")
+    matches = []
+    for line in Path(path).read_text().splitlines():
+        fields = line.split("\t")
+        one = Match(fields[0], int(fields[2]), fields[4], fields[5], int(fields[7]), int(fields[9]))
+        matches.append(one)
+        assert (int(fields[3]), int(fields[8])) == one.ends
+        assert int(fields[1]) == queries[one.query] and int(fields[6]) == records[one.record]
+        assert fields[10:] == [str(one.length), "255", f"cg:Z:{one.length}="]
+    return matches
+
+
+def test_paf() -> None:
+    assert run("-b -o x.paf") == 0
+    assert paf_matches("x.paf") == mummer_matches()
+
+
+def bed_fields(path: str) -> list[list[str]]:
+    return [line.split("\t") for line in Path(path).read_text().splitlines()]
+
+
+def test_bed() -> None:
+    assert run("-b --bed x.bed") == 0
+    expected = [
+        [one.record, str(one.start), str(one.ends[1]), one.query, str(one.length), one.strand]
+        for one in mummer_matches()
+    ]
+    assert bed_fields("x.bed") == expected
+
+
+def test_bedtools_finds_the_bases_of_bed(bedtools_binary: str) -> None:
+    assert run("-b -o x.bed") == 0
+    words = [bedtools_binary, "getfasta", "-fi", "r.fa", "-bed", "x.bed", "-s", "-tab"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    with pysam.FastxFile("q.fa") as file:
+        queries = {one.name: (one.sequence or "").upper() for one in file}
+    found = [line.split("\t")[1] for line in done.stdout.splitlines()]
+    names = [fields[3] for fields in bed_fields("x.bed")]
+    assert len(found) == len(names) > 300
+    assert all(bases in queries[name] for bases, name in zip(found, names, strict=True))
+
+
+def test_tsv() -> None:
+    assert run("-r --format tsv -o x.txt") == 0
+    head, *lines = Path("x.txt").read_text().splitlines()
+    names = head.split("\t")
+    records, queries = lengths_of("r.fa"), lengths_of("q.fa")
+    expected = mummer_matches("-r")
+    for line, one in zip(lines, expected, strict=True):
+        assert dict(zip(names, line.split("\t"), strict=True)) == {
+            "query": one.query,
+            "query_length": str(queries[one.query]),
+            "query_start": str(one.query_start),
+            "query_end": str(one.ends[0]),
+            "strand": one.strand,
+            "reference": one.record,
+            "reference_length": str(records[one.record]),
+            "reference_start": str(one.start),
+            "reference_end": str(one.ends[1]),
+            "length": str(one.length),
+        }
+
+
+def alignment_of(row: pysam.AlignedSegment) -> Match:
+    assert row.cigartuples is not None
+    clips = [0, 0]
+    for place, (operation, count) in ((0, row.cigartuples[0]), (1, row.cigartuples[-1])):
+        clips[place] = count if operation == 4 else 0
+    length = row.reference_length
+    assert [one for one in row.cigartuples if one[0] != 4] == [(7, length)]
+    assert row.query_name is not None and row.reference_name is not None
+    return Match(
+        row.query_name,
+        clips[row.is_reverse],
+        "-" if row.is_reverse else "+",
+        row.reference_name,
+        row.reference_start,
+        length or 0,
+    )
+
+
+def rows_of(path: str) -> list[pysam.AlignedSegment]:
+    with pysam.AlignmentFile(path) as file:
+        return list(file)
+
+
+def test_sam() -> None:
+    assert run("-b -o x.sam") == 0
+    expected = mummer_matches()
+    rows = rows_of("x.sam")
+    mapped = [row for row in rows if not row.is_unmapped]
+    assert list(map(alignment_of, mapped)) == expected
+    queries = lengths_of("q.fa")
+    # Every query is there, in the order of the file.
+    assert [name for name, _ in groupby(row.query_name for row in rows)] == list(queries)
+    counts = Counter(one.query for one in expected)
+    for row in mapped:
+        assert row.get_tag("NH") == counts[str(row.query_name)]
+    for _, group in groupby(mapped, lambda row: row.query_name):
+        of_query = list(group)
+        assert [row.get_tag("HI") for row in of_query] == list(range(1, len(of_query) + 1))
+        (primary,) = (row for row in of_query if not row.is_secondary)
+        longest = max(row.reference_length or 0 for row in of_query)
+        assert primary is next(row for row in of_query if row.reference_length == longest)
+        assert all((row.query_sequence is None) == row.is_secondary for row in of_query)
+    unmapped = {row.query_name: row for row in rows if row.is_unmapped}
+    assert {"nothing", "short", "none"} <= set(unmapped)
+    assert unmapped["none"].query_sequence is None
+    assert unmapped["short"].query_sequence == "ACG"
+
+
+def test_samtools_finds_nothing_wrong_with_sam(samtools_binary: str) -> None:
+    assert run(r"-b --sam x.sam --read-group @RG\tID:g1\tSM:s1") == 0
+    subprocess.run([samtools_binary, "quickcheck", "-v", "x.sam"], check=True)
+    done = subprocess.run(
+        [samtools_binary, "calmd", "x.sam", "r.fa"], capture_output=True, text=True, check=True
+    )
+    assert "different" not in done.stderr
+    lines = [line.split("\t") for line in done.stdout.splitlines() if not line.startswith("@")]
+    checked = [fields for fields in lines if fields[9] != "*" and int(fields[1]) & 4 == 0]
+    assert len(checked) > 100
+    for fields in checked:
+        tags = {tag[:5]: tag[5:] for tag in fields[11:]}
+        assert (tags["NM:i:"], tags["MD:Z:"]) == ("0", tags["AS:i:"])
+        assert tags["RG:Z:"] == "g1"
+    # What was converted to BAM and back is the same, but for the line that samtools adds.
+    subprocess.run([samtools_binary, "view", "-b", "-o", "x.bam", "x.sam"], check=True)
+    words = [samtools_binary, "view", "-h", "--no-PG", "x.bam"]
+    again = subprocess.run(words, capture_output=True, check=True).stdout.splitlines()
+    written = Path("x.sam").read_bytes().splitlines()
+    assert [line for line in again if b"ID:samtools" not in line] == written
+    assert written[0] == b"@HD\tVN:1.6\tSO:unsorted\tGO:query"
+    assert b"@RG\tID:g1\tSM:s1" in written
+    (program,) = (line for line in written if line.startswith(b"@PG"))
+    assert b"CL:mummergpu r.fa q.fa -C -q" in program
+
+
+@pytest.mark.parametrize(("words", "most"), [("--primary-only", 1), ("--max-hits 3", 3)])
+def test_some_hits(words: str, most: int) -> None:
+    assert run(f"-b -o x.sam {words}") == 0
+    expected = mummer_matches()
+    rows = [row for row in rows_of("x.sam") if not row.is_unmapped]
+    for name, group in groupby(rows, lambda row: row.query_name):
+        of_query = list(group)
+        all_of_query = [one for one in expected if one.query == name]
+        assert all(row.get_tag("NH") == len(all_of_query) for row in of_query)
+        longest = sorted(all_of_query, key=lambda one: -one.length)[:most]
+        assert set(map(alignment_of, of_query)) == set(longest)
+        assert sum(not row.is_secondary for row in of_query) == 1
+    assert {row.query_name for row in rows} == {one.query for one in expected}
+
+
+@pytest.fixture
+def show_coords(mummer_binary: str) -> str:
+    path = shutil.which("show-coords")
+    assert path is not None, f"{mummer_binary} is installed without show-coords"
+    return path
+
+
+def test_show_coords_reads_delta(show_coords: str) -> None:
+    assert run("-b -o x.delta") == 0
+    words = [show_coords, "-H", "-T", "-l", "x.delta"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    records, queries = lengths_of("r.fa"), lengths_of("q.fa")
+    found = []
+    for line in done.stdout.splitlines():
+        fields = line.split("\t")
+        first, last, query_first, query_last, length, query_length = map(int, fields[:6])
+        record, query = fields[9:]
+        assert (fields[6], int(fields[7]), int(fields[8])) == (
+            "100.00",
+            records[record],
+            queries[query],
+        )
+        assert length == query_length == last - first + 1
+        strand = "+" if query_first <= query_last else "-"
+        begin = min(query_first, query_last) - 1
+        found.append(Match(query, begin, strand, record, first - 1, length))
+    assert sorted(found) == sorted(one for one in mummer_matches())
+
+
+@pytest.mark.parametrize("name", ["paf", "bed", "tsv", "sam", "delta"])
+def test_output_depends_on_nothing_but_the_input(name: str) -> None:
+    assert run(f"-b --format {name} -o one -t 1") == 0
+    assert run(f"-b --format {name} -o two -t 4 --block-size 200") == 0
+    assert run(f"-b -o three.{name}.gz -t 2") == 0
+    one = Path("one").read_bytes()
+    others = [Path("two").read_bytes(), gzip.decompress(Path(f"three.{name}.gz").read_bytes())]
+    for other in others:
+        # The command line in SAM's header differs.
+        for left, right in zip(one.splitlines(), other.splitlines(), strict=True):
+            assert left == right or left.startswith(b"@PG")
+
+
+def test_several_formats_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("-b --paf x.paf --bed x.bed --mummer x.txt -o x.sam -mum") == 0
+    assert capfdbinary.readouterr().out == b""
+    matches = paf_matches("x.paf")
+    assert [fields[3] for fields in bed_fields("x.bed")] == [one.query for one in matches]
+    mapped = [row for row in rows_of("x.sam") if not row.is_unmapped]
+    assert list(map(alignment_of, mapped)) == matches
+    assert run("-b -mum") == 0
+    assert capfdbinary.readouterr().out == Path("x.txt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--primary-only", "--primary-only is for SAM, BAM and CRAM, and no output is one of them"),
+        ("--max-hits 3 -o x.paf", "--max-hits is for SAM, BAM and CRAM"),
+        (r"--read-group @RG\tID:x --bed x", "--read-group is for SAM, BAM and CRAM"),
+        ("--read-group x -o x.sam", "--read-group: 'x' does not begin with '@RG'"),
+        ("--max-hits 0 -o x.sam", "'0' is not a positive integer"),
+        ("--max-hits 2 --primary-only -o x.sam", "--primary-only and --max-hits exclude each"),
+    ],
+)
+def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "record", "query", "message"),
+    [
+        ("-o x.sam", "r", "q@", "q.fa: SAM allows no '@' in a name (record 'q@')"),
+        ("-o x.sam", "r", "q" * 255, "q.fa: SAM allows names of at most 254 bytes"),
+        ("-o x.sam", "a,b", "q", "r.fa: SAM allows no such name in a reference (record 'a,b')"),
+        ("-o x.bed", "", "q", "r.fa: BED needs names, and record 1 has none"),
+        ("-o x.delta", "", "q", "r.fa: a .delta needs names, and record 1 has none"),
+        ("-o x.delta", "r", "", "q.fa: a .delta needs names, and a query has none"),
+    ],
+)
+def test_what_a_format_cannot_hold(
+    words: str, record: str, query: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("r.fa").write_text(f">{record}\nACGTTGCATTGACCAGT\n")
+    Path("q.fa").write_text(f">{query}\nACGTTGCATTGACCAGT\n")
+    assert run(words) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(os.listdir()) == ["q.fa", "r.fa"]
+
+
+def test_delta_names_one_file(capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy("q.fa", "p.fa")
+    assert run("-o x.delta", "r.fa q.fa p.fa") == 1
+    assert "p.fa: a .delta is of one file of queries, not of several" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""The files of ``--multiqc``, given to MultiQC."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mummergpu.cli.main import main
+
+TIMEOUT = 250
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs of three samples: reads, reads without a match, and a genome with itself."""
+    chance = random.Random(7)
+    genome = "".join(chance.choices("ACGT", k=30_000))
+    (tmp_path / "r.fa").write_text(f">r\n{genome}\n")
+    reads = [genome[start : start + 100] for start in range(0, 20_000, 70)]
+    (tmp_path / "reads.fa").write_text("".join(f">{n}\n{one}\n" for n, one in enumerate(reads)))
+    (tmp_path / "none.fa").write_text(">none\n" + "AC" * 50 + "\n")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for queries, sample in (("reads.fa", "reads"), ("none.fa", "none"), ("r.fa", "genome")):
+        files = ["-o", "out", "--multiqc", f"runs/{sample}_mqc.json"]
+        assert main(["-C", "-q", "-b", "-l", "12", "r.fa", queries, *files]) == 0
+    return tmp_path
+
+
+def test_two_files_appear_for_each_run(folder: Path) -> None:
+    assert sorted(path.name for path in (folder / "runs").iterdir()) == [
+        *("genome_lengths_mqc.yaml", "genome_mqc.json"),
+        *("none_lengths_mqc.yaml", "none_mqc.json"),
+        *("reads_lengths_mqc.yaml", "reads_mqc.json"),
+    ]
+    reads = json.loads((folder / "runs" / "reads_mqc.json").read_text())["data"]["reads"]
+    assert (reads["queries"], reads["queries_with_match"]) == (286, 286)
+    # The last read begins at 19,950, and every base before it is read.
+    assert reads["bases_covered"] >= 20_050
+
+
+def test_a_failed_run_leaves_no_file(folder: Path) -> None:
+    (folder / "wrong.fa").write_text(">x\nAC1T\n")
+    assert main(["-C", "-q", "r.fa", "wrong.fa", "-o", "o", "--multiqc", "wrong_mqc.json"]) == 1
+    assert not list(folder.glob("wrong*.json"))
+
+
+def test_multiqc_shows_the_table_and_the_plot(folder: Path, multiqc_binary: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [multiqc_binary, "--no-ansi", "--no-version-check", "-o", "page", "runs"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr.lower() and "error" not in done.stderr.lower()
+    page = (folder / "page" / "multiqc_report.html").read_text()
+    for words in ("mummergpu", "Lengths of matches", "With match", "% Covered"):
+        assert words in page
+    data = folder / "page" / "multiqc_data"
+    with open(data / "multiqc_general_stats.txt", newline="") as file:
+        rows = {row["Sample"]: row for row in csv.DictReader(file, delimiter="\t")}
+    assert set(rows) == {"reads", "none", "genome"}
+    for sample, row in rows.items():
+        given = json.loads((folder / "runs" / f"{sample}_mqc.json").read_text())["data"][sample]
+        for name, value in given.items():
+            (column,) = (key for key in row if key.endswith(f"-{name}"))
+            assert float(row[column]) == pytest.approx(value)
+    plots = json.loads((data / "multiqc_data.json").read_text())["report_plot_data"]
+    (plot,) = (one for name, one in plots.items() if "mummergpu_match_lengths" in name)
+    lines = {line["name"]: line["pairs"] for line in plot["datasets"][0]["lines"]}
+    for sample in ("reads", "genome"):
+        text = (folder / "runs" / f"{sample}_lengths_mqc.yaml").read_text()
+        found = re.findall(r"[{ ]([\d.]+): ([\d.]+)", text.partition('"data"')[2])
+        expected = [[float(x), float(y)] for x, y in found]
+        assert lines[sample] == expected and len(expected) > 5

@@ -1,0 +1,206 @@
+"""The command ``plot`` and the option ``--plot``: files, defaults, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from helpers.loops import each
+
+from mummergpu.cli import plot as plot_command
+from mummergpu.cli.main import main
+from mummergpu.cli.plot import usual_length
+from mummergpu.drawing.picture import PictureStyle
+from mummergpu.matching.options import Uniqueness
+from mummergpu.output.targets import OutputTarget
+from mummergpu.pipeline import match as pipeline
+from mummergpu.pipeline.options import MatchOptions
+from mummergpu.sequence.codes import Strand
+
+STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = random.Random(3)
+    text = "".join(made.choices("ACGT", k=3000))
+    complement = text[1000:2500][::-1].translate(str.maketrans("ACGT", "TGCA"))
+    (tmp_path / "r.fa").write_text(f">r\n{text}\n")
+    (tmp_path / "q.fa").write_text(f">turned\n{complement}\n>straight\n{text[:900]}\n")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[MatchOptions]:
+    """Collects what the main job is told, instead of doing it."""
+    collected: list[MatchOptions] = []
+    monkeypatch.setattr(pipeline, "run", lambda options, *others: collected.append(options))
+    return collected
+
+
+def error_of(capsys: pytest.CaptureFixture[str], words: str, code: int) -> str:
+    assert main(words.split()) == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    (line,) = told.err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_every_kind_of_file(ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plot", "-q", "r.fa", "q.fa", "-o", f"x.{ending.upper()}"]) == 0
+    content = Path(f"x.{ending.upper()}").read_bytes()
+    assert content.startswith(STARTS[ending])
+    assert capsys.readouterr() == ("", "")
+
+
+@each("kind", ["dots", "coverage", "lengths"])
+def test_every_kind_of_picture(kind: str) -> None:
+    assert main(["plot", "-q", "r.fa", "q.fa", "--kind", kind, "-o", "x.svg", "--title", "T"]) == 0
+    text = Path("x.svg").read_text()
+    ElementTree.fromstring(text)
+    words = {"dots": "*turned", "coverage": "matches over a base", "lengths": "length of a match"}
+    assert words[kind] in text and "2 MUMs of at least 20 bp" in text and ">T<" in text
+
+
+def test_names_of_files_are_the_title() -> None:
+    assert main(["plot", "-q", "r.fa", "q.fa", "-o", "x.svg", "--no-order"]) == 0
+    text = Path("x.svg").read_text()
+    assert "q against r" in text and "*turned" not in text and "turned" in text
+
+
+def test_the_size_is_in_inches() -> None:
+    for size, found in (("3", (450, 450)), ("4x2.5", (600, 375))):
+        assert main(["plot", "-q", "r.fa", "q.fa", "-o", "x.png", "--size", size]) == 0
+        header = Path("x.png").read_bytes()[16:24]
+        assert (int.from_bytes(header[:4]), int.from_bytes(header[4:])) == found
+
+
+def test_a_picture_beside_the_rows(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    words = ["r.fa", "q.fa", "-mum", "-b", "-q", "-C"]
+    assert main([*words, "-o", "rows.txt", "--plot", "x.png"]) == 0
+    assert Path("x.png").read_bytes().startswith(STARTS["png"])
+    assert main(words) == 0
+    assert capfdbinary.readouterr().out == Path("rows.txt").read_bytes() != b""
+    assert main([*words, "-o", "y.svg"]) == 0
+    text = Path("y.svg").read_text()
+    assert text.startswith("<?xml") and "2 MUMs of at least 20 bp" in text
+    assert main([*words[:2], "-l", "30", "-q", "--plot", "z.svg"]) == 0
+    assert "1 matches of at least 30 bp" in Path("z.svg").read_text()
+    assert capfdbinary.readouterr().out == b""
+
+
+def test_defaults(told: list[MatchOptions]) -> None:
+    assert main("plot r.fa q.fa -o x.png -t 3 --backend cpu".split()) == 0
+    options = told.pop()
+    assert options.outputs == (OutputTarget("x.png", "plot"),)
+    assert options.search.strands == (Strand.FORWARD, Strand.REVERSE)
+    assert options.search.uniqueness is Uniqueness.IN_BOTH
+    assert options.search.minimum_length == options.index.minimum_length == 20
+    assert (options.threads, options.device.backend) == (3, "cpu")
+    assert options.picture == PictureStyle()
+    assert options.search.in_words == "MUMs of at least 20 bp"
+
+
+def test_options(told: list[MatchOptions]) -> None:
+    words = "plot --size 9x4 r.fa q.fa r.fa -o x.svg -maxmatch -l 31 --kind coverage --no-order"
+    assert main(words.split()) == 0
+    options = told.pop()
+    assert options.query_paths == ("q.fa", "r.fa")
+    assert options.search.uniqueness is Uniqueness.ALL
+    assert options.search.minimum_length == 31
+    assert options.picture == PictureStyle("coverage", False, (9.0, 4.0))
+    assert options.search.in_words == "matches of at least 31 bp"
+    assert main("plot r.fa q.fa -o x.svg -mumreference".split()) == 0
+    assert told[-1].search.uniqueness is Uniqueness.IN_REFERENCE
+    assert told[-1].search.in_words == "matches of at least 20 bp, unique in the reference"
+    assert main("r.fa q.fa --plot x.svg".split()) == 0
+    assert told[-1].outputs == (OutputTarget("x.svg", "plot"),)
+    assert told[-1].picture == PictureStyle()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("plot r.fa q.fa", "Missing option '-o'"),
+        ("plot r.fa -o x.png", "Missing argument 'QUERY...'"),
+        ("plot r.fa q.fa -o x.bmp", "--output: 'x.bmp' names no picture: let it end in .png,"),
+        ("plot r.fa q.fa -o -", "--output: '-' names no picture"),
+        ("r.fa q.fa --plot x.txt", "--plot: 'x.txt' names no picture: let it end in .png, .svg"),
+        ("r.fa q.fa --plot x.svg.gz", "--plot: 'x.svg.gz' would compress plot once more"),
+        (
+            "plot r.fa q.fa -o x.html --kind lengths",
+            "--kind: a page shows dots; write lengths to .png, .svg or .pdf",
+        ),
+        ("plot r.fa q.fa -o x.png --size 1", "'1' is not a size such as 7 or 8x6, of 2 to 60"),
+        ("plot r.fa q.fa -o x.png --size 3x4x5", "'3x4x5' is not a size"),
+        ("plot r.fa q.fa -o x.png --size nan", "'nan' is not a size"),
+        ("plot r.fa q.fa -o x.png -l 0", "'0' is not a positive integer"),
+        ("plot r.fa q.fa -o x.png -mum -maxmatch", "-maxmatch and -mum exclude each other"),
+        ("plot r.fa q.fa -o q.fa", "--output: 'q.fa' is also an input"),
+        ("plot r.fa q.fa -o x.png --stats x.png", "--stats: 'x.png' is also another output"),
+        ("plot r.fa q.fa -o x.png -r", "no such option '-r'"),
+    ],
+)
+def test_what_is_refused(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert message.lower() in error_of(capsys, f"{words} -q", 2).lower()
+    assert sorted(os.listdir()) == ["q.fa", "r.fa"]
+
+
+@pytest.mark.parametrize("words", ["plot r.fa q.fa -o x.png", "r.fa q.fa -o x.txt --plot x.svg"])
+def test_a_missing_library_is_named_before_the_search(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    line = error_of(capsys, f"{words} -q -C", 1)
+    assert "a picture needs matplotlib (pip install 'mummergpu[plot]'): " in line
+    assert sorted(os.listdir()) == ["q.fa", "r.fa"]
+    assert main("plot r.fa q.fa -q -o x.html".split()) == 0
+
+
+def test_a_verbose_run_stays_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("plot r.fa q.fa -v -C -o x.html".split()) == 0
+    assert "mummergpu: end_to_end" in capsys.readouterr().err
+
+
+def test_the_least_length_grows_with_the_genomes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def length(*sizes: int) -> int:
+        paths = []
+        for number, size in enumerate(sizes):
+            paths.append(str(tmp_path / f"{number}.fa"))
+            with open(paths[-1], "wb") as file:
+                file.truncate(size)
+        return usual_length(paths[0], paths[1:])
+
+    assert length(5_000_000, 5_000_000) == length(10, 10) == length(23_000_000, 23_000_000) == 20
+    assert length(100_000_000, 100_000_000) == 23
+    assert length(3_000_000_000, 3_000_000_000) == length(3_000_000_000, *[1_500_000_000] * 2) == 27
+    assert length(5_000_000, 0) == 20
+    assert usual_length("r.fa", ["-"]) == usual_length("-", ["q.fa"]) == 20
+    monkeypatch.setattr(plot_command, "is_index", lambda path: True)
+    assert length(3_000_000_000, 3_000_000_000) == 20
+
+
+def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    nowhere = {name: "/proc/none" for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    environment = {**os.environ, **nowhere, "TMPDIR": str(temporary)}
+    environment.pop("MPLCONFIGDIR", None)
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    words = ["plot", "r.fa", "q.fa", "-q", "-C", "-o", "x.png"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mummergpu", *words], env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path("x.png").read_bytes().startswith(STARTS["png"])
+    assert [name for name in os.listdir(temporary) if "matplotlib" in name] == []

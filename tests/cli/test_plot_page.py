@@ -1,0 +1,173 @@
+"""The page of a dot plot in a real browser: drawn, moved, zoomed, and asked for positions."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from helpers.browser import Visit, visit
+from helpers.made_matches import made_matches
+
+from mummergpu.drawing.colours import FORWARD, REVERSE
+from mummergpu.plot import page
+
+LENGTH = 10_000
+
+ROWS = [
+    (0, 0, 1000, 2000, 3000, False),
+    (1, 0, 500, 6000, 2000, True),
+    (1, 0, 4000, 500, 1000, False),
+]
+"""The second query matches mostly in reverse, so it is turned around and comes second."""
+
+ASK = """
+<pre id="answers"></pre>
+<script>
+const answers = {};
+const plot = document.getElementById("plot");
+const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+// The middle of the axes is known by what is said of positions: ask for the bases at two pixels.
+function tells(x, y) {
+  const box = plot.getBoundingClientRect();
+  const at = { clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true };
+  plot.dispatchEvent(new PointerEvent("pointermove", at));
+  const found = document.getElementById("found");
+  return { place: document.getElementById("place").textContent,
+    found: found.hidden ? null : found.textContent };
+}
+
+function colours() {
+  const { data } = plot.getContext("2d").getImageData(0, 0, plot.width, plot.height);
+  const seen = {};
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] < 255) continue;
+    const name = "#" + [0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, "0")).join("");
+    seen[name] = (seen[name] || 0) + 1;
+  }
+  return seen;
+}
+
+function search() {
+  const told = new Set();
+  for (let x = 0; x < plot.clientWidth; x += 5)
+    for (let y = 0; y < plot.clientHeight; y += 5) {
+      const { found } = tells(x, y);
+      if (found) told.add(found);
+    }
+  return [...told];
+}
+
+async function ask() {
+  await frame();
+  answers.size = [plot.clientWidth, plot.clientHeight];
+  answers.colours = colours();
+  answers.found = search();
+  answers.corner = tells(80, 20).place;
+  answers.outside = tells(5, 5);
+  const box = plot.getBoundingClientRect();
+  const half = [plot.clientWidth / 2, plot.clientHeight / 2];
+  const middle = { clientX: box.left + half[0], clientY: box.top + half[1] };
+  const before = [tells(200, 200).place, tells(...half).place];
+  for (let i = 0; i < 3; i++)
+    plot.dispatchEvent(new WheelEvent("wheel", { ...middle, deltaY: -400, cancelable: true }));
+  await frame();
+  const after = [tells(200, 200).place, tells(...half).place];
+  answers.zoomed = { before, after };
+  const drag = (kind, x) => plot.dispatchEvent(new PointerEvent(kind,
+    { clientX: box.left + x, clientY: box.top + 200, pointerId: 1, bubbles: true }));
+  plot.setPointerCapture = () => undefined;
+  drag("pointerdown", 300);
+  drag("pointermove", 400);
+  drag("pointerup", 400);
+  answers.dragged = tells(300, 200).place;
+  plot.dispatchEvent(new KeyboardEvent("keydown", { key: "0", cancelable: true }));
+  await frame();
+  answers.reset = tells(200, 200).place;
+  document.getElementById("answers").textContent = JSON.stringify(answers);
+}
+ask().catch((error) => { document.getElementById("answers").textContent = String(error); });
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def made() -> str:
+    matches = made_matches(ROWS, [LENGTH, LENGTH], [LENGTH])
+    matches.query_names[1] = "<img src=x onerror=alert(1)>"
+    return page(matches, title="Two queries")
+
+
+@pytest.fixture(scope="module")
+def visited(browser_binary: str, made: str, tmp_path_factory: pytest.TempPathFactory) -> Visit:
+    """The page, opened from a folder in which there is nothing else."""
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "dots.html").write_text(made)
+    return visit(browser_binary, folder / "dots.html", tmp_path_factory.mktemp("browser"))
+
+
+@pytest.fixture(scope="module")
+def answers(browser_binary: str, made: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What a script that uses the page finds; the page itself allows no script but its own."""
+    folder = tmp_path_factory.mktemp("asked")
+    free = re.sub(r"<meta http-equiv[^>]*>", "", made)
+    (folder / "dots.html").write_text(free.replace("</body>", ASK + "</body>"))
+    seen = visit(browser_binary, folder / "dots.html", tmp_path_factory.mktemp("browser"))
+    text = re.search(r'<pre id="answers">(.*?)</pre>', seen.document, re.DOTALL)
+    assert text and text[1].startswith("{"), (text and text[1], seen.console)
+    return json.loads(text[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+
+def bases_of(place: str) -> list[int]:
+    """The positions in what the page says of a place: in the reference, and in the query."""
+    return [int(number.replace(",", "")) for number in re.findall(r": ([\d,]+)", place)]
+
+
+def test_the_page_asks_for_nothing_and_complains_of_nothing(visited: Visit) -> None:
+    assert visited.requests == set()
+    assert visited.console == []
+    assert "<h1>Two queries</h1>" in visited.document
+    assert "3 matches · * reverse complement" in visited.document
+
+
+def test_matches_are_drawn_in_both_colours(answers: Any) -> None:
+    assert min(answers["size"]) > 300
+    assert answers["colours"].get(FORWARD, 0) > 300
+    # The short match of the turned query falls.
+    assert answers["colours"].get(REVERSE, 0) > 30
+
+
+def test_a_match_tells_its_positions(answers: Any) -> None:
+    assert sorted(one.replace("\N{EN DASH}", "-") for one in answers["found"]) == sorted(
+        [
+            "reference r0: 2,001-5,000\nquery q0: 1,001-4,000\n3,000 bp, forward",
+            "reference r0: 6,001-8,000\nquery *<img src=x onerror=alert(1)>: 501-2,500\n"
+            "2,000 bp, reverse",
+            "reference r0: 501-1,500\nquery *<img src=x onerror=alert(1)>: 4,001-5,000\n"
+            "1,000 bp, forward",
+        ]
+    )
+
+
+def test_the_place_of_the_pointer_is_told(answers: Any) -> None:
+    reference, query = bases_of(answers["corner"])
+    # At the left, and near the top, where the turned query begins.
+    assert 1 <= reference < 200 and 1 <= query < 900
+    assert answers["corner"].startswith("r0: ") and "*<img" in answers["corner"]
+    assert answers["outside"] == {"place": "", "found": None}
+
+
+def test_the_wheel_zooms_around_the_pointer(answers: Any) -> None:
+    (corner, middle), (near, same) = (
+        map(bases_of, answers["zoomed"][at]) for at in ("before", "after")
+    )
+    assert abs(middle[0] - same[0]) <= 60
+    assert abs(near[0] - same[0]) < 0.2 * abs(corner[0] - middle[0])
+
+
+def test_a_drag_moves_and_a_key_shows_all_again(answers: Any) -> None:
+    # What was at 200 is at 300 now.
+    assert abs(bases_of(answers["dragged"])[0] - bases_of(answers["zoomed"]["after"][0])[0]) <= 2
+    assert answers["reset"] == answers["zoomed"]["before"][0]

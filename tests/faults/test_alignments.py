@@ -1,0 +1,49 @@
+"""Every failure of the system while matches are written as BAM, and turned into CRAM."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+from helpers.faulty_runs import FaultyRuns, Task, check_every_failure
+
+MATCH = ("-C", "-t", "2", "r.fa", "q.fa", "-l", "12", "-b", "-o", "out/a")
+BAM = Task((*MATCH, "--format", "bam"))
+CRAM = Task((*MATCH, "--format", "cram"))
+
+CASES = [
+    pytest.param(errno.EIO, False),
+    pytest.param(errno.EIO, True, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("task", [BAM, CRAM], ids=["bam", "cram"])
+@pytest.mark.parametrize(("error", "older"), CASES)
+def test_alignments_are_whole_or_not_there(
+    runs: FaultyRuns, task: Task, error: int, older: bool
+) -> None:
+    assert runs.run(task).status == 0
+    whole = {"a": runs.contents()["a"].__eq__}
+    failed = check_every_failure(runs, task, error, whole, ["a"] if older else [])
+    assert failed >= {"open_to_read", "read", "close", "write", "open_nameless", "link"}
+
+
+def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
+    assert runs.run(CRAM).status == 0
+    good = runs.contents()
+    runs.clear()
+    outcome = runs.run(CRAM, halves=True)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert runs.contents() == good
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_anywhere_leaves_nothing(runs: FaultyRuns) -> None:
+    assert runs.run(CRAM).status == 0
+    good = runs.contents()["a"]
+    runs.clear()
+    for _ in runs.each_kill(CRAM):
+        assert set(runs.contents().values()) <= {good}
+        assert os.listdir(runs.temporary) == []
+        runs.clear()

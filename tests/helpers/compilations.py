@@ -1,0 +1,13 @@
+"""Counts for how many types of arguments a function has been compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def compilation_count(function: Any) -> int:
+    """The number of types with which this process has called a compiled function.
+
+    Code that an earlier process has kept is called without numba, which has then no signature.
+    """
+    return len(function.signatures) + len(getattr(function, "_callers", ()))

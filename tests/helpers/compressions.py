@@ -1,0 +1,56 @@
+"""Data that are compressed in each way that input files may be."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import struct
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from mummergpu.input.formats import Compression
+
+REQUIRE_ZSTD = "MUMMERGPU_REQUIRE_ZSTD"
+"""Set to 1 where zstd must be at hand: its tests then fail without it, and are not skipped."""
+
+
+def zstd_of(data: bytes) -> bytes:
+    """Return data as a frame of zstd with a checksum; skip the test without a library for it."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return _zstandard().ZstdCompressor(write_checksum=True).compress(data)  # type: ignore[no-any-return]
+    packed: bytes = zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
+    return packed
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        reason = "zstandard is not installed (pip install zstandard)"
+        if os.environ.get(REQUIRE_ZSTD) == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return zstandard
+
+
+def skippable_frame(data: bytes = b"not text") -> bytes:
+    """Return a frame of zstd that holds no text."""
+    return struct.pack("<II", 0x184D2A57, len(data)) + data
+
+
+PACKERS: Final[dict[Compression, Callable[[bytes], bytes]]] = {
+    Compression.GZIP: partial(gzip.compress, mtime=0),
+    Compression.BZIP2: bz2.compress,
+    Compression.XZ: lzma.compress,
+    Compression.ZSTD: zstd_of,
+}
+"""What compresses data as one stream."""
+
+OTHERS: Final = tuple(kind for kind in Compression if kind is not Compression.GZIP)

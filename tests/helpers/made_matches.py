@@ -1,0 +1,44 @@
+"""Matches as the plots take them, made of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Row = tuple[int, int, int, int, int, bool]
+"""The query, the record, the start in each, the length, and whether it is on the reverse strand."""
+
+
+@dataclass(frozen=True)
+class MadeMatches:
+    """What `mummergpu.plot.Matches` asks for."""
+
+    query: npt.NDArray[np.uint32]
+    reference: npt.NDArray[np.uint32]
+    query_start: npt.NDArray[np.int64]
+    reference_start: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]
+    reverse: npt.NDArray[np.bool_]
+    query_names: list[str]
+    reference_names: list[str]
+    query_lengths: npt.NDArray[np.int64]
+    reference_lengths: npt.NDArray[np.int64]
+
+
+def made_matches(
+    rows: Sequence[Row], query_lengths: Sequence[int], reference_lengths: Sequence[int]
+) -> MadeMatches:
+    """Make matches between records that are called q0, q1, ... and r0, r1, ..."""
+    columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in range(6)]
+    kinds = (np.uint32, np.uint32, np.int64, np.int64, np.int64, np.bool_)
+    return MadeMatches(
+        *(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)),
+        [f"q{number}" for number in range(len(query_lengths))],
+        [f"r{number}" for number in range(len(reference_lengths))],
+        np.array(query_lengths, dtype=np.int64),
+        np.array(reference_lengths, dtype=np.int64),
+    )

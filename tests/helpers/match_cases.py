@@ -1,0 +1,178 @@
+"""Small references, queries and matches of all kinds, and the matches as plain objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import strategies as st
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.matching.columns import MemColumns
+from mummergpu.output.block_format import BlockFormat
+from mummergpu.sequence.codes import BREAK, Strand, encode, with_margins
+
+Row = tuple[int, int, int]
+"""Query start on the strand that was searched, start in the record, length; 0-based."""
+
+Sequence = tuple[bytes, bytes]
+"""A name and its bases."""
+
+
+@dataclass(frozen=True)
+class PlainMatch:
+    """A match with all that a format may say about it; positions on the forward strand."""
+
+    query: int
+    query_name: bytes
+    query_length: int
+    query_start: int
+    is_reverse: bool
+    record_name: bytes
+    record_length: int
+    start: int
+    length: int
+
+    @property
+    def query_end(self) -> int:
+        return self.query_start + self.length
+
+    @property
+    def end(self) -> int:
+        return self.start + self.length
+
+    @property
+    def strand(self) -> bytes:
+        return b"-" if self.is_reverse else b"+"
+
+
+@dataclass(frozen=True)
+class MatchCase:
+    """Records, queries, and for each strand and query the number of a record with a row."""
+
+    records: list[Sequence]
+    queries: list[Sequence]
+    rows: dict[Strand, list[list[tuple[int, Row]]]] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> Reference:
+        lengths = np.array([len(bases) for _, bases in self.records], dtype=np.int64)
+        starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1])).astype(np.int64)
+        codes = np.full(int(lengths.sum()) + lengths.size - 1, BREAK, dtype=np.uint8)
+        for start, (_, bases) in zip(starts.tolist(), self.records, strict=True):
+            codes[start : start + len(bases)] = encode(bases)
+        names = tuple(name for name, _ in self.records)
+        return Reference("reference.fa", codes, starts, lengths, names)
+
+    @property
+    def block(self) -> QueryBlock:
+        names = [name for name, _ in self.queries]
+        return QueryBlock(
+            0,
+            with_margins(encode(b"".join(bases for _, bases in self.queries))),
+            np.cumsum([0, *(len(bases) for _, bases in self.queries)], dtype=np.int64),
+            np.frombuffer(bytearray(b"".join(names)), dtype=np.uint8),
+            np.cumsum([0, *map(len, names)], dtype=np.int64),
+        )
+
+    @property
+    def columns(self) -> dict[Strand, MemColumns]:
+        starts = self.reference.record_starts.tolist()
+        columns = {}
+        for strand, of_queries in self.rows.items():
+            flat = [
+                (query_start, starts[record] + start, length)
+                for rows in of_queries
+                for record, (query_start, start, length) in rows
+            ]
+            table = np.array(flat, dtype=np.int64).reshape(-1, 3)
+            offsets = np.cumsum([0, *map(len, of_queries)], dtype=np.int64)
+            columns[strand] = MemColumns(
+                offsets, *(np.ascontiguousarray(table[:, column]) for column in range(3))
+            )
+        return columns
+
+    def matches(self) -> Iterator[PlainMatch]:
+        """The matches in the order of the output: query by query, forward before reverse."""
+        for query, (name, bases) in enumerate(self.queries):
+            for strand in Strand:
+                for record, (query_start, start, length) in self._rows_of(strand, query):
+                    if strand is Strand.REVERSE:
+                        query_start = len(bases) - query_start - length
+                    record_name, record_bases = self.records[record]
+                    yield PlainMatch(
+                        *(query, name, len(bases), query_start, strand is Strand.REVERSE),
+                        *(record_name, len(record_bases), start, length),
+                    )
+
+    def _rows_of(self, strand: Strand, query: int) -> list[tuple[int, Row]]:
+        return self.rows[strand][query] if strand in self.rows else []
+
+
+def text_of(made: BlockFormat, case: MatchCase, reuse: bool = True) -> bytes:
+    """The bytes of a case, from head to tail; the memory of pieces is used again."""
+    text = made.head()
+    for piece in made.format_block(case.block, case.columns):
+        text += bytes(piece)
+        if reuse:
+            made.take_back(piece)
+    return text + made.tail()
+
+
+def words(alphabet: bytes, least: int, most: int) -> st.SearchStrategy[bytes]:
+    letters = st.sampled_from([bytes([byte]) for byte in alphabet])
+    return st.lists(letters, min_size=least, max_size=most).map(b"".join)
+
+
+PRINTABLE = bytes(byte for byte in range(33, 127) if byte != ord("@"))
+NAMES = st.one_of(
+    words(b"ab_1", 1, 4), words(PRINTABLE, 1, 40), st.integers(1, 200).map(lambda n: b"n" * n)
+)
+RECORD_NAMES = words(b"chrX19._", 1, 20)
+BASES = st.one_of(words(b"ACGT", 0, 12), words(b"ACGTNacgtuR", 0, 90))
+
+
+@st.composite
+def match_cases(
+    draw: st.DrawFn,
+    query_names: st.SearchStrategy[bytes] = NAMES,
+    record_names: st.SearchStrategy[bytes] = RECORD_NAMES,
+    most_rows: int = 6,
+) -> MatchCase:
+    """Any records with different names, of which one has bases, any queries and any rows."""
+    names = draw(st.lists(record_names, min_size=1, max_size=5, unique=True))
+    records = [(name, draw(BASES)) for name in names[1:]]
+    records.insert(draw(st.integers(0, len(records))), (names[0], b"ACGTTGCA" * 5))
+    queries = draw(st.lists(st.tuples(query_names, BASES), max_size=6))
+    searched = draw(st.sampled_from([(Strand.FORWARD,), (Strand.REVERSE,), tuple(Strand)]))
+    rows = {
+        strand: [
+            draw(st.lists(_row(records, len(bases)), max_size=most_rows)) if bases else []
+            for _, bases in queries
+        ]
+        for strand in searched
+    }
+    return MatchCase(records, queries, rows)
+
+
+@st.composite
+def _row(draw: st.DrawFn, records: list[Sequence], query_length: int) -> tuple[int, Row]:
+    filled = [number for number, (_, bases) in enumerate(records) if bases]
+    record = draw(st.sampled_from(filled))
+    size = len(records[record][1])
+    length = draw(st.integers(1, min(size, query_length)))
+    return record, (
+        draw(st.integers(0, query_length - length)),
+        draw(st.integers(0, size - length)),
+        length,
+    )
+
+
+def joined(lines: Iterable[Iterable[bytes | int]]) -> bytes:
+    """Lines of fields between tabs."""
+    return b"".join(
+        b"\t".join(field if isinstance(field, bytes) else b"%d" % field for field in line) + b"\n"
+        for line in lines
+    )

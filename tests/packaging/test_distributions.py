@@ -1,0 +1,101 @@
+"""The archives of a release: built by the standard tool, checked, and installed from source."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2]
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from mummergpu.cuda.sources import read_sources
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.pipeline import match
+from mummergpu.workload.declaration import load_declaration, workload_names
+print(*sorted(workload_names()), *(load_declaration(name).name for name in workload_names()))
+print(*KMER_PROGRAM.files(read_sources()))
+print(*(one.__file__ for one in list(sys.modules.values()) if getattr(one, "__file__", None)))
+"""
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    """Run a command that knows nothing of the checkout; return what it prints."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "MUMMER"))}
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def archives(build_tools: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source archive, and the wheel that was made from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "-o", folder, SOURCE, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment in which the source archive was installed.
+
+    The libraries it depends on are lent by the environment of the tests. There is no network.
+    """
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
+    paths = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
+    packages = Path(sysconfig.get_path("purelib", "venv", vars=paths))
+    lent = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "lent.pth").write_text("\n".join(lent) + "\n")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    python = folder / "venv" / "bin" / "python"
+    (source,) = archives.glob("mummergpu-*.tar.gz")
+    flags = ["--no-index", "--no-deps", "--no-build-isolation", "--ignore-installed"]
+    run(*pip, "--python", python, "install", *flags, source, folder=folder)
+    return folder / "venv" / "bin"
+
+
+def test_an_index_will_show_what_the_archives_say(archives: Path) -> None:
+    files = sorted(archives.iterdir())
+    assert [path.name.partition("-")[0] for path in files] == ["mummergpu", "mummergpu"]
+    told = run(sys.executable, "-m", "twine", "check", "--strict", *files, folder=archives)
+    assert told.count("PASSED") == 2
+
+
+def test_the_source_archive_holds_what_a_packager_needs(archives: Path) -> None:
+    (path,) = archives.glob("mummergpu-*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for name in ("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml"):
+        assert name in names
+    for pattern in ("packaging/**/*", "tests/**/*.py", "kernels/**/*.cu*", "workloads/*.toml"):
+        wanted = {str(one.relative_to(SOURCE)) for one in SOURCE.glob(pattern) if one.is_file()}
+        assert wanted and wanted <= names
+    assert not any("__pycache__" in name for name in names)
+
+
+def test_the_source_archive_is_enough_to_install_from(installed: Path, tmp_path: Path) -> None:
+    names, kernels, files = run(installed / "python", "-c", PROGRAM, folder=tmp_path).splitlines()
+    assert {"LMONO", "HSILL", "GENOMES"} <= set(names.split())
+    assert "kmer/program.cu" in kernels.split()
+    own = [Path(name) for name in files.split() if "mummergpu" in Path(name).parts]
+    assert len(own) > 50
+    assert all(path.is_relative_to(installed.parent) for path in own)
+
+
+def test_the_installed_command_does_its_work(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.fa").write_text(f">r\n{'ACGGTCATTGCAAGGCCTTA' * 20}\n")
+    program = installed / "mummergpu"
+    run(program, "workload", "HSILL", "--scale", "0.00002", "--reference", "r.fa", "-o", "made",
+        folder=tmp_path)  # fmt: skip
+    rows = run(program, "made/reference.fa", "made/reads.fq", "-l", "14", "-C", folder=tmp_path)
+    assert rows.count("> HSILL") == 10
+    assert any(not row.startswith(">") for row in rows.splitlines())

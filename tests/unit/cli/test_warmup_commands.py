@@ -1,0 +1,53 @@
+"""A warm-up runs every function that is compiled."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from mummergpu.cli.main import main
+
+PROGRAM = """
+import importlib, pkgutil, sys, tempfile
+from pathlib import Path
+from mummergpu.runtime.native import function
+
+made = []
+initialize = function.NativeFunction.__init__
+
+def remember(self, *arguments):
+    initialize(self, *arguments)
+    made.append(self)
+
+function.NativeFunction.__init__ = remember
+import mummergpu
+for module in pkgutil.walk_packages(mummergpu.__path__, "mummergpu."):
+    if module.name not in sys.argv[1:]:
+        importlib.import_module(module.name)
+from mummergpu.cli.main import commands
+from mummergpu.cli.warmup_commands import run_all
+
+with tempfile.TemporaryDirectory() as folder:
+    run_all(commands, Path(folder))
+assert len(made) > 30
+for one in made:
+    if not one._callers and not (one._made is not None and one._made.overloads):
+        print(one.function.__module__, one.function.__qualname__)
+"""
+"""Prints the functions that were not called, except in modules that are not imported."""
+
+NEED_LIBRARIES = ("mummergpu.__main__", "mummergpu.cuda.pycuda_device")
+
+
+def test_every_compiled_function_is_run() -> None:
+    """If this fails, `cli/warmup_commands.py` lacks a command that uses the new function."""
+    command = [sys.executable, "-c", PROGRAM, *NEED_LIBRARIES]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_processor_that_is_unknown_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup", "--cpu", "pentium"]) == 2
+    assert "pentium" in capsys.readouterr().err

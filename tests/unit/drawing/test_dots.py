@@ -1,0 +1,130 @@
+"""The pixels of a dot plot: where matches are drawn, in which direction and colour."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from io import BytesIO
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from helpers.made_matches import Row, made_matches
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+
+from mummergpu.drawing import dots
+from mummergpu.drawing.colours import FORWARD, REVERSE
+from mummergpu.drawing.dots import draw_dots, remarks
+from mummergpu.drawing.picture import PictureStyle, dots_file
+from mummergpu.drawing.query_layout import in_layout
+from mummergpu.drawing.segments import Segments, segments_of
+
+SIZE = 1000
+
+FORWARD_ROW: Row = (0, 0, 100, 200, 300, False)
+REVERSE_ROW: Row = (0, 0, 600, 550, 350, True)
+
+
+def drawn(segments: Segments, **how: Any) -> Any:
+    """The pixels inside the axes: uint8, row 0 at the top, 4 pixels for 10 bases."""
+    figure = Figure(figsize=(4, 4), dpi=100)
+    axes = figure.add_axes((0, 0, 1, 1))
+    draw_dots(axes, segments, **how)
+    axes.set_axis_off()
+    axes.get_legend().remove()
+    buffer = BytesIO()
+    figure.savefig(buffer, dpi=100)
+    buffer.seek(0)
+    return (imread(buffer)[..., :3] * 255).round().astype(int)
+
+
+def colour_at(pixels: Any, reference: float, query: float) -> str:
+    column = int(reference / SIZE * 400)
+    row = 399 - int(query / SIZE * 400)
+    return "#" + "".join(f"{part:02x}" for part in pixels[row, column])
+
+
+@pytest.mark.parametrize("as_image", [False, True])
+def test_matches_are_where_they_should_be(as_image: bool) -> None:
+    segments = segments_of(made_matches([FORWARD_ROW, REVERSE_ROW], [SIZE], [SIZE]))
+    with patch.object(dots, "_MOST_LINES", 1 if as_image else 10):
+        pixels = drawn(segments, line_width=3)
+    for done in (0.1, 0.5, 0.9):
+        assert colour_at(pixels, 200 + 300 * done, 100 + 300 * done) == FORWARD
+        # A reverse match goes down from left to right.
+        assert colour_at(pixels, 550 + 350 * done, 950 - 350 * done) == REVERSE
+    for reference, query in ((250, 350), (600, 650), (850, 900), (100, 0), (520, 420)):
+        assert colour_at(pixels, reference, query) == "#ffffff"
+
+
+@pytest.mark.parametrize("as_image", [False, True])
+def test_a_short_match_is_seen(as_image: bool) -> None:
+    segments = segments_of(made_matches([(0, 0, 500, 500, 1, False)], [SIZE], [SIZE]))
+    with patch.object(dots, "_MOST_LINES", 0 if as_image else 10):
+        pixels = drawn(segments)
+    part = pixels[190:210, 190:210]
+    assert (part.sum(axis=2) < 700).any()
+    pixels[190:210, 190:210] = 255
+    assert (pixels == 255).all()
+
+
+def test_a_turned_query_rises() -> None:
+    rows: list[Row] = [(0, 0, 100, 500, 300, True), (1, 0, 0, 0, 450, False)]
+    segments = in_layout(segments_of(made_matches(rows, [500, 500], [SIZE])), True)
+    pixels = drawn(segments, line_width=3)
+    # The first query is drawn above the second; its bases 100 to 400 are at 600 to 900 from above.
+    for done in (0.1, 0.5, 0.9):
+        assert colour_at(pixels, 500 + 300 * done, 500 + 100 + 300 * done) == FORWARD
+        assert colour_at(pixels, 450 * done, 450 * done) == FORWARD
+    assert REVERSE not in {
+        colour_at(pixels, x, y) for x in range(0, 999, 9) for y in range(0, 999, 9)
+    }
+    assert "* reverse complement" in remarks(segments)
+
+
+def test_what_is_left_out_is_said() -> None:
+    made = segments_of(made_matches([FORWARD_ROW], [SIZE, SIZE], [SIZE]))
+    assert remarks(made) == ["1 matches"]
+    from dataclasses import replace
+
+    less = replace(made, match_count=1234, query_count=7)
+    assert remarks(less, "MUMs") == ["the longest 1 of 1,234 MUMs", "the first 2 of 7 queries"]
+
+
+def many_rows(count: int) -> list[Row]:
+    made = np.random.default_rng(5)
+    return [
+        (0, 0, int(a), int(b), int(length), bool(way))
+        for a, b, length, way in zip(
+            made.integers(0, 900, count),
+            made.integers(0, 900, count),
+            made.integers(1, 100, count),
+            made.integers(0, 2, count),
+            strict=True,
+        )
+    ]
+
+
+@pytest.mark.parametrize(("count", "images"), [(0, 0), (40, 0), (1500, 1), (110_000, 1)])
+def test_an_svg_is_small_and_well_formed(count: int, images: int) -> None:
+    segments = segments_of(made_matches(many_rows(count), [SIZE], [SIZE]))
+    picture = dots_file(segments, PictureStyle(title='<a> & "b"', size=(4.0, 4.0)), "svg")
+    text = picture.decode()
+    root = ElementTree.fromstring(text)
+    assert root.tag.endswith("svg")
+    found = [one for one in root.iter() if one.tag.endswith("image")]
+    assert len(found) == images
+    assert len(text) < 1_000_000
+    assert '&lt;a&gt; &amp; "b"' in text or "&lt;a&gt; &amp; &quot;b&quot;" in text
+    # The lines are there as lines, in both colours.
+    if count == 40:
+        assert all(len(re.findall(f"stroke: {one}", text)) > 5 for one in (FORWARD, REVERSE))
+
+
+@pytest.mark.parametrize("file_format", ["png", "svg", "pdf", "html"])
+def test_the_same_matches_make_the_same_bytes(file_format: str) -> None:
+    segments = segments_of(made_matches(many_rows(1200), [SIZE], [SIZE]))
+    style = PictureStyle(title="twice", size=(3.0, 3.0))
+    assert dots_file(segments, style, file_format) == dots_file(segments, style, file_format)

@@ -1,0 +1,119 @@
+"""The page of a dot plot: what it holds, what it leaves out, what it must not be broken by."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.made_matches import MadeMatches, made_matches
+
+from mummergpu.drawing.page import page_of
+from mummergpu.drawing.query_layout import arranged
+from mummergpu.drawing.segments import segments_of
+
+
+def data_of(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    made: dict[str, Any] = json.loads(found[1])
+    kinds = ["<u4", "<u4", "<i4"] if made["small"] else ["<f8"] * 3
+    raw = base64.b64decode(made["columns"])
+    breadth = len(raw) // 3
+    made["columns"] = [
+        np.frombuffer(raw[at * breadth : (at + 1) * breadth], kind).tolist()
+        for at, kind in enumerate(kinds)
+    ]
+    return made
+
+
+def test_the_page_holds_the_matches_longest_first() -> None:
+    rows = [(0, 0, 5, 10, 20, False), (1, 1, 0, 3, 30, True), (0, 1, 9, 0, 20, True)]
+    segments = segments_of(made_matches(rows, [50, 40, 7], [100, 60]))
+    found = data_of(page_of(segments, "title"))
+    assert found["count"] == 3
+    assert found["columns"] == [[103, 10, 100], [50, 5, 9], [-30, 20, -20]]
+    assert found["reference"] == {
+        "title": "reference",
+        "total": 160,
+        "names": ["r0", "r1"],
+        "starts": [0, 100],
+        "lengths": [100, 60],
+        "turned": [False, False],
+    }
+    # A query without a match has no name on the page, but its place.
+    assert found["query"]["names"] == ["q0", "q1"] and found["query"]["total"] == 97
+
+
+def test_turned_queries_are_marked() -> None:
+    rows = [(0, 0, 5, 60, 20, True), (1, 0, 0, 3, 30, False)]
+    found = data_of(page_of(arranged(segments_of(made_matches(rows, [50, 40], [100]))), "t"))
+    assert found["query"]["names"] == ["q1", "*q0"]
+    assert found["query"]["turned"] == [False, True]
+    assert found["columns"] == [[3, 60], [0, 65], [30, 20]]
+
+
+def test_long_genomes_keep_their_positions() -> None:
+    rows = [(0, 1, 5, 7, 20, True)]
+    segments = segments_of(made_matches(rows, [50], [5_000_000_000, 100]))
+    found = data_of(page_of(segments, ""))
+    assert not found["small"] and found["columns"] == [[5_000_000_007.0], [5.0], [-20.0]]
+
+
+def test_a_page_leaves_out_the_shortest_and_says_so() -> None:
+    made = np.random.default_rng(3)
+    rows = [
+        (int(query), 0, 0, int(place), int(length), False)
+        for query, place, length in zip(
+            made.integers(0, 50, 4000),
+            made.integers(0, 900, 4000),
+            made.integers(20, 90, 4000),
+            strict=True,
+        )
+    ]
+    matches = made_matches(rows, [100] * 50, [1000])
+    page = page_of(segments_of(matches), "many", "MUMs", most_bytes=20_000)
+    found = data_of(page)
+    assert 1000 < found["count"] < 1250
+    lengths = sorted((row[4] for row in rows), reverse=True)
+    assert found["columns"][2] == lengths[: found["count"]]
+    assert f"the longest {found['count']:,} of 4,000 MUMs" in page
+    whole = page_of(segments_of(matches), "many")
+    assert data_of(whole)["count"] == 4000
+    assert len(page) - 20_000 < len(whole) - 4000 * 16 + 1000
+
+
+def named(name: str) -> MadeMatches:
+    matches = made_matches([(0, 0, 0, 0, 5, False)], [10], [10])
+    matches.query_names[0] = matches.reference_names[0] = name
+    return matches
+
+
+@pytest.mark.parametrize(
+    "name", ["</script><b>", "{{script}}", "<!--<script>", 'a"b\\', "β", "\udcff"]
+)
+def test_names_do_no_harm(name: str) -> None:
+    page = page_of(segments_of(named(name)), name)
+    plain = page_of(segments_of(named("x")), "x")
+    assert data_of(page)["query"]["names"] == [name]
+    assert page.count("<script") == plain.count("<script") == 2
+    assert page.count("</script>") == 2 and "<b>" not in page
+    assert ("<title>{{script}}</title>" in page) == (name == "{{script}}")
+
+
+def test_only_its_own_script_may_run() -> None:
+    page = page_of(segments_of(named("x")), "")
+    script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert "<title>Dot plot</title>" in page
+    assert not re.findall(r"https?:", page)
+
+
+def test_a_page_without_matches() -> None:
+    found = data_of(page_of(segments_of(made_matches([], [10, 20], [30])), "none"))
+    assert found["count"] == 0 and found["query"]["total"] == 30

@@ -1,0 +1,99 @@
+"""Queries that are done, and the share of the work that this is."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.search_cases import block_of
+
+from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.runtime.progress import Phase, Work
+
+BLOCKS = [block_of(("ACGT", "ACGTAC")), block_of(("A" * 30,)), block_of(("", ""))]
+"""Blocks of 10, 30 and 0 bases."""
+
+
+@pytest.fixture
+def told() -> list[Work]:
+    return []
+
+
+def read_all(done: QueryProgress, shares: tuple[float | None, ...] = (0.5, 0.9, 1.0)) -> None:
+    bases = 0
+    for block, share in zip(BLOCKS, shares, strict=True):
+        bases += block.base_count
+        done.read(bases, share)
+
+
+def test_what_is_read_is_not_done(told: list[Work]) -> None:
+    done = QueryProgress(told.append, 2)
+    read_all(done)
+    assert told == []
+    done.begin_group(0, 1)
+    assert told == [Work(Phase.READS, (0,), 0, 0.0)]
+
+
+def test_blocks_are_done_when_they_are_written(told: list[Work]) -> None:
+    done = QueryProgress(told.append, 2)
+    done.begin_group(0, 1)
+    read_all(done)
+    for block in BLOCKS:
+        done.done(block)
+    assert told[1:] == [
+        Work(Phase.READS, (2,), 10, 0.5),
+        Work(Phase.READS, (3,), 40, 1.0),  # What follows has no bases.
+        Work(Phase.READS, (5,), 40, 1.0),
+    ]
+
+
+def test_halves_of_a_block_have_their_shares_of_it(told: list[Work]) -> None:
+    done = QueryProgress(told.append, 1)
+    done.begin_group(0, 1)
+    done.read(10, 0.5)
+    one, other = BLOCKS[0].halves()
+    done.done(one)
+    done.done(other)
+    assert told[1:] == [Work(Phase.READS, (1,), 4, 0.2), Work(Phase.READS, (2,), 10, 0.5)]
+
+
+def test_the_bases_of_a_long_query_count_while_it_is_searched(told: list[Work]) -> None:
+    done = QueryProgress(told.append, 2)
+    done.begin_group(0, 1)
+    read_all(done)
+    done.searched(BLOCKS[1], 20)  # On one of two strands.
+    done.done(BLOCKS[0])
+    done.searched(BLOCKS[1], 40)
+    done.done(BLOCKS[1])
+    assert [work.bases for work in told] == [0, 10, 20, 40, 40]
+    assert [work.numbers for work in told] == [(0,), (0,), (2,), (2,), (3,)]
+    expected = [0, 0.5, 0.5 + 0.4 / 3, 1.0, 1.0]
+    assert [work.share for work in told] == pytest.approx(expected)
+
+
+def test_groups_of_pages_share_the_work(told: list[Work]) -> None:
+    done = QueryProgress(told.append, 1)
+    done.begin_group(0, 4)
+    read_all(done)
+    for block in BLOCKS:
+        done.done(block)
+    done.begin_group(1, 4)
+    done.done(BLOCKS[0])
+    done.begin_group(3, 4)
+    done.done(BLOCKS[0])
+    done.done(BLOCKS[1])
+    assert [work.phase for work in told[:-3]] == [Phase.READS_OF_GROUP] * 6
+    assert [work.numbers for work in told[3:6]] == [(5, 1, 4), (0, 2, 4), (2, 2, 4)]
+    assert [work.share for work in told] == pytest.approx(
+        [0, 0.125, 0.25, 0.25, 0.25, 0.3125, 0.75, 0.8125, 1.0]
+    )
+    assert told[-1] == Work(Phase.READS, (3,), 40, 1.0)
+
+
+def test_the_share_of_a_pipe_is_not_known_before_its_end(told: list[Work]) -> None:
+    done = QueryProgress(told.append, 1)
+    done.begin_group(0, 2)
+    read_all(done, (None, None, None))
+    done.done(BLOCKS[0])
+    assert told[-1] == Work(Phase.READS_OF_GROUP, (2, 1, 2), 10, None)
+    done.begin_group(1, 2)
+    done.done(BLOCKS[0])
+    assert told[-1] == Work(Phase.READS, (2,), 10, 0.625)
