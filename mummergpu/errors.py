@@ -91,6 +91,18 @@ class OptionError(MummergpuError):
         return f"{self.option}: {self.message}"
 
 
+class MummerUsageError(MummergpuError):
+    """A command line of MUMmer's ``mummer`` is one that ``mummer`` refuses.
+
+    Its exit code is ``mummer``'s, which has no other for wrong usage.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong with it.
+    """
+
+
 class BackendError(MummergpuError):
     """The user asked for a backend that does not work on this machine.
 

@@ -33,6 +33,7 @@ from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
 from mummergpu.cli.plot import plot
 from mummergpu.cli.report import report
 from mummergpu.cli.session import Session
+from mummergpu.cli.shim import SHIM_VERB, called_as_mummer, shim
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.sweep import sweep
 from mummergpu.cli.tune import tune
@@ -75,6 +76,7 @@ commands.add_command(index)
 commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)
+commands.add_command(shim)
 commands.add_command(sweep)
 commands.add_command(tune)
 commands.add_command(warmup)
@@ -97,6 +99,12 @@ def _occupy_closed_descriptors() -> None:
         sys.stdout = open(1, "w", closefd=False)
     if sys.stderr is None:
         sys.stderr = open(2, "w", closefd=False)
+
+
+def _own_words() -> list[str]:
+    """Return the words of this process; a link named ``mummer`` stands for the shim's verb."""
+    verb = [SHIM_VERB] if called_as_mummer(sys.argv[0]) else []
+    return [*verb, *sys.argv[1:]]
 
 
 def _invoke(session: Session) -> int:
@@ -165,7 +173,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     # Start-up makes many objects and little garbage; collecting it would take a tenth of a second.
     gc.set_threshold(QUIET_COLLECTOR)
     _occupy_closed_descriptors()
-    session = Session(list(sys.argv[1:] if arguments is None else arguments))
+    session = Session(list(_own_words() if arguments is None else arguments))
     try:
         with SignalWatch():
             return _invoke(session)

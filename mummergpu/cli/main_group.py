@@ -31,17 +31,24 @@ with -l 1 also reports a match of one base at the first base of the reference.""
 
 MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
-  mummergpu index       make an index file to use in place of a reference
-  mummergpu workload    make a reference and reads to try mummergpu on
-  mummergpu plot        draw the matches of two genomes
-  mummergpu report      show what sweeps of the policies found, on one page
-  mummergpu doctor      show what this machine has for mummergpu
-  mummergpu warmup      compile now what later runs need
-  mummergpu completion  print a completion script for bash, zsh or fish
-  mummergpu match       the same as mummergpu without a command
+  mummergpu index        make an index file to use in place of a reference
+  mummergpu workload     make a reference and reads to try mummergpu on
+  mummergpu plot         draw the matches of two genomes
+  mummergpu report       show what sweeps of the policies found, on one page
+  mummergpu doctor       show what this machine has for mummergpu
+  mummergpu warmup       compile now what later runs need
+  mummergpu mummer-shim  take the place of MUMmer 3.23's 'mummer'
+  mummergpu completion   print a completion script for bash, zsh or fish
+  mummergpu match        the same as mummergpu without a command
 
 Options may stand anywhere. The first word that is neither an option nor an option's value is
 the command, if there is one of that name; for a file named 'index', write ./index instead.
+
+\b
+The steps of nucmer 3, which also joins the reference into one record:
+  /usr/lib/mummer/prenuc a.fna > a.ntref
+  mummergpu a.ntref b.fna --for nucmer | mgaps -l 65 -s 90 -d 5 -f .12 > gaps
+  /usr/lib/mummer/postnuc -b 200 a.fna b.fna out < gaps   # makes out.delta
 
 BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
 
@@ -66,6 +73,18 @@ class MatchCommand(click.Command):
                 formatter.write_dl(records)
 
 
+class VerbatimCommand(click.Command):
+    """A command whose words are another program's, so that click leaves them as they are."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep all words for the callback; show the help if ``--help`` is the only one."""
+        if args == ["--help"] and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        ctx.params["words"] = tuple(args)
+        return []
+
+
 class MainGroup(DefaultGroup):  # type: ignore[misc]
     """The group of all commands; the main job runs if no verb is given."""
 
@@ -81,6 +100,8 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         return parsed
 
     def _in_order(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if isinstance(self.commands.get(args[0]), VerbatimCommand):
+            return args
         every = [one for command in self.commands.values() for one in command.params]
         spellings = Spellings(every, HELP_NAMES)
         words = args if ctx.resilient_parsing else with_words_of_mummer(args, spellings)

@@ -30,6 +30,7 @@ from mummergpu.cli.option_rules import (
 )
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.progress_line import progress_shown
+from mummergpu.cli.purposes import with_purpose
 from mummergpu.cli.run_reports import RunReports
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
@@ -46,6 +47,7 @@ def run_match(**given: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
     session = click.get_current_context().find_object(Session)
     assert session is not None
+    given = with_purpose(given)
     refuse_combinations(given)
     index = index_options(given)
     reports = RunReports(given)
@@ -119,6 +121,7 @@ def _match_options(given: Given, index: IndexOptions, command: str, summary: boo
         query_paths=given["query"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
+        paired=given["pair"],
         outputs=output_targets(given),
         command=command,
         threads=given["threads"],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.option_types import AUTO
+from mummergpu.cli.purposes import three_columns_for
 from mummergpu.errors import OptionError
 from mummergpu.index.format import IndexHeader, is_index, read_header
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
@@ -63,6 +64,8 @@ def refuse_combinations(given: Given) -> None:
             if given[name]:
                 # A match that repeats a lost one would seem to be unique.
                 raise click.UsageError(f"--max-occurrences and -{name} exclude each other")
+    if given["pair"] and len(given["query"]) % 2 and len(given["query"]) > 1:
+        raise click.UsageError("--pair needs one file of pairs, or two files for each set of pairs")
     if given["cpu"] and given["backend"] == "cuda":
         raise click.UsageError("-C and --backend cuda exclude each other")
 
@@ -115,7 +118,11 @@ def search_options(given: Given) -> SearchOptions:
         uniqueness = Uniqueness.IN_REFERENCE
     elif given["mum"]:
         uniqueness = Uniqueness.IN_BOTH
-    return SearchOptions(given["min_length"], strands, uniqueness, given["block_size"])
+    # Other modes have rows that begin at the same position.
+    by_reference = given["rows_by_reference"] and given["mum"]
+    return SearchOptions(
+        given["min_length"], strands, uniqueness, given["block_size"], by_reference
+    )
 
 
 def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
@@ -142,6 +149,7 @@ def text_style(given: Given) -> TextStyle:
         four_columns=given["four_columns"],
         show_query_lengths=given["show_lengths"],
         show_sequences=given["show_sequences"],
+        three_columns_for=three_columns_for(given),
     )
 
 

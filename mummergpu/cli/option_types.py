@@ -11,6 +11,7 @@ import click
 
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
+from mummergpu.cli.purposes import PURPOSES
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
@@ -184,6 +185,11 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
     "Input": [
         _flag("--any-letters", "Accept records that are not DNA or RNA, such as proteins."),
         _flag("--no-empty", "Treat a query file without reads as an error."),
+        _flag(
+            "--pair",
+            "Read pairs: first and second mates from two files in turn, or one after the other "
+            "from one file. Names end in /1 and /2; mates whose names differ are an error.",
+        ),
     ],
     "Output": [
         click.Option(
@@ -193,6 +199,13 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Write matches to FILE, which appears once it is complete; it is compressed if "
             "its name ends in .gz, .bgz or .zst.  [default: standard output, unless an option "
             "below names a file]",
+        ),
+        click.Option(
+            ["--for", "purpose"],
+            type=click.Choice(PURPOSES),
+            help="Write what this program reads. mgaps: three columns, without -c and -F. nucmer: "
+            "the same, with -b unless -r is given and -mumreference unless another mode is. "
+            "mummerplot: -c, with -b unless -r is given, without -s.",
         ),
         _flag(
             "-c forward_coordinates",
@@ -271,6 +284,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         _flag("--verify", "Compare all of an index file with its checksums first."),
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
+        click.Option(["--rows-by-reference"], is_flag=True, hidden=True),
         click.Option(
             ["--device"],
             callback=_devices,

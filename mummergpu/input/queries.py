@@ -52,11 +52,15 @@ class QueryRules:
     warn : callable
         Receives one line for each file without a query, unless `no_empty` is set. The reading
         thread calls it.
+    paired : bool
+        The queries are pairs of reads: one file in which mates alternate, or first and second mates
+        in two files each.
     """
 
     any_letters: bool = False
     no_empty: bool = False
     warn: Callable[[str], None] = _say_nothing
+    paired: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class QueryBlock:
     def halves(self) -> tuple[QueryBlock, QueryBlock]:
         """Return the first and the second half of the queries, as views of their arrays."""
         middle = self.query_count // 2
-        return self._part(0, middle), self._part(middle, self.query_count)
+        return self.part(0, middle), self.part(middle, self.query_count)
 
     def split_at(self, bases: int) -> tuple[QueryBlock, QueryBlock]:
         """Return the first queries, of about so many bases, and the others, as views.
@@ -122,9 +126,21 @@ class QueryBlock:
         """
         end = int(np.searchsorted(self.offsets, bases))
         end = min(max(end, 1), self.query_count - 1)
-        return self._part(0, end), self._part(end, self.query_count)
+        return self.part(0, end), self.part(end, self.query_count)
 
-    def _part(self, first: int, end: int) -> QueryBlock:
+    def part(self, first: int, end: int) -> QueryBlock:
+        """Return some of the queries, as views of the arrays.
+
+        Parameters
+        ----------
+        first, end : int
+            The half-open range of the queries.
+
+        Returns
+        -------
+        QueryBlock
+            It has the same index.
+        """
         offsets = self.offsets[first : end + 1]
         name_offsets = self.name_offsets[first : end + 1]
         return QueryBlock(

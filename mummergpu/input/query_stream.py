@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.runtime.ordered_map import Prefetcher
 from mummergpu.runtime.stats import Stats
+
+if TYPE_CHECKING:
+    from mummergpu.input.paired_queries import PairedQueryReader
 
 BLOCKS_AHEAD: Final = 2
 """The most blocks that wait after they have been read."""
@@ -57,7 +60,7 @@ class QueryStream:
         self._stats = stats
         self._tell = tell
         self._block_size = block_size
-        self._reader = QueryReader(paths, block_size, rules=rules, threads=threads)
+        self._reader = _reader_of(paths, block_size, rules, threads)
         self._ahead = Prefetcher(self._read(), BLOCKS_AHEAD)
         self._stack = ExitStack()
         self._has_started = False
@@ -117,6 +120,20 @@ class QueryStream:
             total = reader.bytes_total
             self._tell(bases, reader.bytes_read / total if total else None)
             yield block
+
+
+def _reader_of(
+    paths: Sequence[str],
+    block_size: int,
+    rules: QueryRules | None,
+    threads: ReadingThreads | None,
+) -> QueryReader | PairedQueryReader:
+    if rules is None or not rules.paired:
+        return QueryReader(paths, block_size, rules=rules, threads=threads)
+    # A run without pairs does not wait for this import.
+    from mummergpu.input.paired_queries import PairedQueryReader
+
+    return PairedQueryReader(paths, block_size, rules, threads)
 
 
 def _parts(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:

@@ -1,7 +1,7 @@
 """Filters for matches, applied after the kernels and before the text is made.
 
-The rows of a query ascend by query start, then by reference start. Every function here keeps
-that order.
+The rows of a query ascend by query start, then by reference start. The filters keep that order;
+`order_by_reference` makes another one.
 """
 
 from __future__ import annotations
@@ -80,6 +80,30 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
         columns.query_starts[keep],
         columns.reference_starts[keep],
         columns.lengths[keep],
+    )
+
+
+def order_by_reference(columns: MemColumns) -> MemColumns:
+    """Sort the rows of each query by their position in the reference.
+
+    Parameters
+    ----------
+    columns : MemColumns
+        The matches. MUMmer has this order where the bases of each occur once in the reference, so
+        that no two begin at the same position.
+
+    Returns
+    -------
+    MemColumns
+        The same matches, in the other order.
+    """
+    queries = np.repeat(np.arange(columns.offsets.size - 1), np.diff(columns.offsets))
+    order = np.lexsort((columns.reference_starts, queries))
+    return MemColumns(
+        columns.offsets,
+        columns.query_starts[order],
+        columns.reference_starts[order],
+        columns.lengths[order],
     )
 
 

@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.errors import OptionError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import RowFormat
@@ -65,12 +66,16 @@ class TextStyle:
         Headers end with the length of the query (``-L``).
     show_sequences : bool
         A line with the bases of the match, in lower case, follows each row (``-s``).
+    three_columns_for : str
+        The program that skips rows with the name of a record, so that the reference must have just
+        one; empty if none does.
     """
 
     forward_coordinates: bool = False
     four_columns: bool = False
     show_query_lengths: bool = False
     show_sequences: bool = False
+    three_columns_for: str = ""
 
 
 class MummerFormatter(BlockFormat):
@@ -84,12 +89,23 @@ class MummerFormatter(BlockFormat):
         The options for headers and rows.
     piece_bytes : int
         The most bytes of a piece, unless one row or header is longer.
+
+    Raises
+    ------
+    OptionError
+        If rows must have three columns, and the reference has several records.
     """
 
     def __init__(
         self, reference: Reference, style: TextStyle, piece_bytes: int = PIECE_BYTES
     ) -> None:
         names = reference.names
+        if style.three_columns_for and len(names) > 1:
+            raise OptionError(
+                f"--for {style.three_columns_for}",
+                f"the reference has {len(names):,} records, so rows would begin with their names, "
+                f"and {style.three_columns_for} skips such rows; 'prenuc' of MUMmer joins records",
+            )
         self._style = style
         self._pool = PiecePool(piece_bytes)
         self._has_names = style.four_columns or len(names) > 1

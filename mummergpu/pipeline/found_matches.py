@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.filter import keep_unique
+from mummergpu.matching.filter import keep_unique, order_by_reference
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.search import BlockMems
 from mummergpu.output.sink import MatchSink
@@ -37,6 +37,7 @@ class FoundMatches:
         self, options: MatchOptions, reference: Reference, sink: MatchSink[Any], stats: Stats
     ) -> None:
         self._uniqueness = options.search.uniqueness
+        self._rows_by_reference = options.search.rows_by_reference
         self._sink = sink
         self._stats = stats
         self._summary = _new_summary(options, reference, stats)
@@ -56,6 +57,8 @@ class FoundMatches:
         self._stats.add(matches=sum(columns.count for columns in mems.values()))
         if self._summary is not None:
             self._summary.add(block, mems)
+        if self._rows_by_reference:
+            mems = {strand: order_by_reference(columns) for strand, columns in mems.items()}
         return self._sink.prepare(block, mems)
 
     def prepare_text(self, block: QueryBlock, text: BlockText) -> Any:

@@ -90,7 +90,7 @@ def run(
         stack.callback(executor.shutdown, wait=False, cancel_futures=True)
         likely = likely_block_bases(kind, device)
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
-        rules = QueryRules(options.any_letters, options.no_empty, warn)
+        rules = QueryRules(options.any_letters, options.no_empty, warn, options.paired)
         reading = stack.enter_context(ReadingThreads(threads))
         done = QueryProgress(progress.tell, len(search.strands))
         queries = stack.enter_context(

@@ -44,6 +44,8 @@ class MatchOptions:
         Whether to accept records that are not DNA or RNA, such as proteins.
     no_empty : bool
         Whether a query file without a record is an error.
+    paired : bool
+        Whether the queries are pairs of reads.
     picture : PictureStyle
         What pictures of the matches show, and how.
     command : str
@@ -66,6 +68,7 @@ class MatchOptions:
     dump_tree_path: str | None = None
     any_letters: bool = False
     no_empty: bool = False
+    paired: bool = False
     picture: PictureStyle = field(default_factory=PictureStyle)
     command: str = field(default="", compare=False)
     summary: bool = False

@@ -14,7 +14,7 @@ import pytest
 from mummergpu.cli.main import commands, main
 
 VERBS = {"match", "index", "workload", "doctor", "completion", "plot", "report"} | {
-    *("sweep", "tune", "warmup"),
+    *("sweep", "tune", "warmup", "mummer-shim"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
@@ -72,6 +72,7 @@ def plain(*names: str) -> set[str]:
         (["-b", "genome.fa", "in"], {"file,in"}),
         (["genome.fa", "reads.fq", "in"], {"file,in"}),
         (["match", "in"], {"file,in"}),
+        (["mummer-shim", "-mum", "in"], {"file,in"}),
         (["--", "in"], {"file,in"}),
         (["--search", ""], plain("auto", "tree", "kmer", "sampled")),
         (["--search", "=", "t"], plain("tree")),

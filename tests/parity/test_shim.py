@@ -1,0 +1,185 @@
+"""MUMmer's scripts give the same results with this program in the place of ``mummer``."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from helpers.mummer_comparison import RealData
+from helpers.mummer_scripts import FOLDER, PROGRAMS, SCRIPTS, copy_scripts, write_launcher
+from helpers.oracle import reverse_complement
+
+from mummergpu.cli.main import main
+
+SLICE = "B_anthracis_Mslice.fasta"
+CONTIGS = "B_anthracis_contigs.fasta"
+PYLORI = ("H_pylori26695_Eslice.fasta", "H_pyloriJ99_Eslice.fasta")
+
+SETTINGS = {
+    # 'tail +2' of run-mummer1 is the spelling of another time.
+    "_POSIX2_VERSION": "199209",
+    # Else the tables of dnadiff's report have their lines in a random order.
+    "PERL_HASH_SEED": "0",
+}
+
+
+@dataclass
+class Tools:
+    """MUMmer's scripts with its own ``mummer``, and the same with this program.
+
+    Attributes
+    ----------
+    theirs, ours : Path
+        The two folders.
+    log : Path
+        Gets a line for each time that the script starts this program.
+    """
+
+    theirs: Path
+    ours: Path
+    log: Path
+
+    def results(
+        self, where: Path, script: str, *words: str, hands_over: bool = False
+    ) -> list[dict[str, bytes]]:
+        """Run a script with each ``mummer``, and return the files that it wrote."""
+        made = []
+        self.log.unlink(missing_ok=True)
+        for tools in (self.theirs, self.ours):
+            folder = where / f"by_{tools.name}"
+            folder.mkdir()
+            command = [str(tools / script), *words]
+            environment = {**os.environ, **SETTINGS, "SHIM_LOG": str(self.log)}
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True)
+            assert done.returncode == 0, done.stderr.decode()
+            assert (b"does the job" in done.stderr) == (hands_over and tools is self.ours)
+            made.append({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
+            assert self.log.exists() == (tools is self.ours)
+        return made
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory, mummer_binary: str) -> Tools:
+    for name in (*SCRIPTS, *PROGRAMS):
+        if not Path(FOLDER, name).exists():
+            pytest.skip(f"{name} of MUMmer 3.23 is not installed in {FOLDER}")
+    folder = tmp_path_factory.mktemp("tools")
+    launcher = write_launcher(folder / "mummergpu")
+    text = launcher.read_text().splitlines()
+    text[1] = "import sys, os; open(os.environ['SHIM_LOG'], 'a').write('started\\n')"
+    launcher.write_text("\n".join(text))
+    theirs = copy_scripts(folder / "theirs", mummer_binary)
+    return Tools(theirs, copy_scripts(folder / "ours", launcher), folder / "log")
+
+
+def write_genomes(folder: Path, letters: str = "ACGT") -> tuple[str, str]:
+    """Write a genome of two records, and one like it: mutated, moved about and partly reversed."""
+    chance = random.Random(7)
+    bases = "".join(chance.choice(letters) for _ in range(12_000))
+    repeat = bases[500:900]
+    bases = bases[:5000] + repeat + bases[5000:9000] + repeat + bases[9000:]
+    changed = [chance.choice(letters) if chance.random() < 0.02 else base for base in bases]
+    copy = "".join(changed)
+    copy = copy[6000:] + reverse_complement(copy[2000:6000]) + copy[:1500] + repeat
+    texts = {
+        "a.fa": f">first one\n{bases[:7000]}\n>second\n{bases[7000:].lower()}\n",
+        "b.fa": f">copy\n{copy[:8000]}\n>rest of it\n{copy[8000:]}\n>short\nACG\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return str(folder / "a.fa"), str(folder / "b.fa")
+
+
+def write_single_genomes(folder: Path) -> tuple[str, str]:
+    """Write genomes of one record each, as the scripts of MUMmer 1 read them."""
+    paths = write_genomes(folder)
+    for path in map(Path, paths):
+        lines = path.read_text().splitlines()
+        kept = "".join(line for line in lines if not line.startswith(">"))
+        path.write_text(f">{path.stem}\n{kept}\n")
+    return paths
+
+
+def cut_short(folder: Path, path: str, name: str) -> str:
+    """Write the first 150 kbp of a genome of one record."""
+    header, bases = Path(path).read_bytes().split(b"\n", 1)
+    (folder / name).write_bytes(header + b"\n" + bases[:150_000] + b"\n")
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("mode", ["", "--maxmatch", "--mum", "--mum -f", "--maxmatch -r -l 12"])
+def test_nucmer_on_made_genomes(mode: str, tools: Tools, tmp_path: Path) -> None:
+    files = write_genomes(tmp_path)
+    theirs, ours = tools.results(tmp_path, "nucmer", *mode.split(), "-o", "-p", "out", *files)
+    assert theirs["out.delta"].count(b"\n") > 10
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("reference_first", [True, False], ids=["forth", "back"])
+def test_nucmer_on_real_genomes(
+    reference_first: bool, tools: Tools, real: RealData, tmp_path: Path
+) -> None:
+    files = [cut_short(tmp_path, real.reference(name), name) for name in PYLORI]
+    theirs, ours = tools.results(
+        tmp_path, "nucmer", "-p", "out", *(files if reference_first else reversed(files))
+    )
+    assert theirs["out.delta"].count(b"\n") > 20
+    assert ours == theirs
+
+
+def test_for_nucmer_gives_its_delta(tools: Tools, tmp_path: Path) -> None:
+    """The lines of the main job's help, beside nucmer's own run."""
+    files = write_genomes(tmp_path)
+    theirs = tools.results(tmp_path, "nucmer", "-p", "out", *files)[0]
+    joined, ours = tmp_path / "a.ntref", tmp_path / "ours.txt"
+    joined.write_bytes(run("/usr/lib/mummer/prenuc", files[0]))
+    assert main(["-q", str(joined), files[1], "--for", "nucmer", "-o", str(ours)]) == 0
+    options = ("-l", "65", "-s", "90", "-d", "5", "-f", ".12")
+    chained = run("mgaps", *options, given=ours.read_bytes())
+    run("/usr/lib/mummer/postnuc", "-b", "200", *files, str(tmp_path / "out"), given=chained)
+    assert (tmp_path / "out.delta").read_bytes() == theirs["out.delta"]
+
+
+def run(*words: str, given: bytes = b"") -> bytes:
+    return subprocess.run(words, input=given, capture_output=True, check=True).stdout
+
+
+def test_dnadiff_on_made_genomes(tools: Tools, tmp_path: Path) -> None:
+    theirs, ours = tools.results(tmp_path, "dnadiff", *write_genomes(tmp_path))
+    assert len(theirs) > 8
+    assert theirs["out.snps"].count(b"\n") > 50
+    assert ours == theirs
+
+
+def test_dnadiff_on_real_genomes(tools: Tools, real: RealData, tmp_path: Path) -> None:
+    files = real.reference(SLICE), real.reference(CONTIGS)
+    theirs, ours = tools.results(tmp_path, "dnadiff", *files)
+    assert theirs["out.1delta"].count(b"\n") > 20
+    assert ours == theirs
+
+
+def test_run_mummer1_reads_the_rows_in_its_order(tools: Tools, tmp_path: Path) -> None:
+    files = write_single_genomes(tmp_path)
+    theirs, ours = tools.results(tmp_path, "run-mummer1", *files, "out", "-r")
+    assert theirs["out.out"].count(b"\n") > 20
+    assert theirs["out.gaps"].count(b"\n") > 20
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["one record", "records"])
+def test_run_mummer3(single: bool, tools: Tools, tmp_path: Path) -> None:
+    files = write_single_genomes(tmp_path) if single else write_genomes(tmp_path)
+    theirs, ours = tools.results(tmp_path, "run-mummer3", *files, "out")
+    assert theirs["out.out"].count(b"\n") > 20
+    assert ours == theirs
+
+
+def test_promer_gets_its_proteins_from_mummer_itself(tools: Tools, tmp_path: Path) -> None:
+    files = write_genomes(tmp_path)
+    theirs, ours = tools.results(tmp_path, "promer", "-p", "out", *files, hands_over=True)
+    assert theirs["out.delta"].count(b"\n") > 10
+    assert ours == theirs

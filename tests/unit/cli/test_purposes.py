@@ -1,0 +1,98 @@
+"""What ``--for`` sets and refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.loops import each
+
+from mummergpu.cli.main import main
+from mummergpu.matching.options import Uniqueness
+from mummergpu.pipeline import match as pipeline
+from mummergpu.pipeline.options import MatchOptions
+from mummergpu.sequence.codes import Strand
+
+FORWARD, REVERSE = (Strand.FORWARD,), (Strand.REVERSE,)
+BOTH = (Strand.FORWARD, Strand.REVERSE)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[MatchOptions]:
+    collected: list[MatchOptions] = []
+    monkeypatch.setattr(pipeline, "run", lambda options, *others: collected.append(options))
+    return collected
+
+
+def options_of(told: list[MatchOptions], line: str) -> MatchOptions:
+    assert main(["ref.fa", "reads.fq", *line.split()]) == 0
+    return told.pop()
+
+
+@each(
+    "line, strands, mode, flipped, three_columns_for",
+    [
+        ("", FORWARD, Uniqueness.ALL, False, ""),
+        ("--for mgaps", FORWARD, Uniqueness.ALL, False, "mgaps"),
+        ("--for mgaps -b -mum", BOTH, Uniqueness.IN_BOTH, False, "mgaps"),
+        ("--for nucmer", BOTH, Uniqueness.IN_REFERENCE, False, "nucmer"),
+        ("--for nucmer -r -maxmatch", REVERSE, Uniqueness.ALL, False, "nucmer"),
+        ("--for nucmer -b -mum", BOTH, Uniqueness.IN_BOTH, False, "nucmer"),
+        (
+            "--for nucmer -maxmatch --max-occurrences 9",
+            *(BOTH, Uniqueness.ALL, False, "nucmer"),
+        ),
+        ("--for mummerplot", BOTH, Uniqueness.ALL, True, ""),
+        ("--for mummerplot -r -mum -F -L", REVERSE, Uniqueness.IN_BOTH, True, ""),
+        ("--for mummerplot -b -c --bed x.bed -o x.txt", BOTH, Uniqueness.ALL, True, ""),
+    ],
+)
+def test_what_is_set(
+    line: str,
+    strands: tuple[Strand, ...],
+    mode: Uniqueness,
+    flipped: bool,
+    three_columns_for: str,
+    told: list[MatchOptions],
+) -> None:
+    options = options_of(told, line)
+    assert options.search.strands == strands
+    assert options.search.uniqueness is mode
+    assert options.style.forward_coordinates == flipped
+    assert options.style.three_columns_for == three_columns_for
+    assert not options.search.rows_by_reference
+
+
+@each(
+    "line, other",
+    [
+        ("mgaps -b -c", "-c"),
+        ("nucmer -b -c", "-c"),
+        ("mgaps -F", "-F"),
+        ("nucmer -F", "-F"),
+        ("mummerplot -s", "-s"),
+        ("mgaps -o x.paf", "output as paf"),
+        ("mummerplot --bed x", "output as bed"),
+        ("nucmer --format tsv -o x", "output as tsv"),
+        ("nucmer --max-occurrences 5", "--max-occurrences (without -maxmatch)"),
+    ],
+)
+def test_refused(line: str, other: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["ref.fa", "reads.fq", "--for", *line.split()]) == 2
+    program = line.split()[0]
+    assert f"--for {program} and {other} exclude each other" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("program", ["mgaps", "nucmer"])
+def test_a_reference_of_several_records(
+    program: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    reference, out = tmp_path / "r.fa", tmp_path / "out"
+    reference.write_text(">a\nACGTTGCA\n>b\nAAAA\n")
+    words = [str(reference), str(reference), "-C", "-q", "-l", "4", "-o", str(out)]
+    assert main([*words, "--for", program]) == 2
+    assert f"--for {program}: the reference has 2 records" in capfd.readouterr().err
+    assert not out.exists()
+    assert main([*words, "--for", "mummerplot"]) == 0
+    reference.write_text(">a\nACGTTGCA\n")
+    assert main([*words, "--for", program]) == 0
