@@ -93,7 +93,7 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
 def _format_names(commands: click.Group) -> Iterator[str]:
     """Yield the output formats of the main job, besides the usual one, if there is a choice."""
     for option in commands.commands[MAIN_VERB].params:
-        if option.name == "format" and isinstance(option.type, click.Choice):
+        if option.name == "format_name" and isinstance(option.type, click.Choice):
             yield from map(str, option.type.choices)
 
 
