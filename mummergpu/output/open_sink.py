@@ -80,6 +80,10 @@ def _open_one(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
     """Return the sink of one target. A format of bytes is a `BlockFormat`."""
+    if target.format in ("arrow", "parquet"):
+        from mummergpu.output.arrow import ArrowSink
+
+        return ArrowSink(target.format, facts.reference, file, stats, facts.most_rows)
     made = _block_format(target.format, facts)
     return ByteSink(made, file, stats, facts.most_rows, compressor_of(target.compression))
 
