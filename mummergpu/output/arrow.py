@@ -41,6 +41,8 @@ GROUP_ROWS: Final = 1 << 17
 NAME_BYTES: Final = 1 << 26
 """A column of names of one group has at most so many bytes, or one row."""
 
+_INTEGERS: Final = ("query_start", "reference_start", "length")
+
 
 class ArrowSink(MatchSink[Iterator[Any]]):
     """Writes matches to an Arrow or Parquet file, in groups of rows.
@@ -271,6 +273,8 @@ class _ParquetWriter(_Writer):
             compression="zstd",
             compression_level=1,
             use_dictionary=["query", "reference"],
+            # Smaller than plain numbers, and written in half of the time.
+            column_encoding=dict.fromkeys(_INTEGERS, "DELTA_BINARY_PACKED"),
             dictionary_pagesize_limit=4 * NAME_BYTES,
             # The types of Parquet say all.
             store_schema=False,
@@ -342,8 +346,7 @@ def _string_ends(column: Any) -> npt.NDArray[np.int64]:
 
 
 def _number_fields(pa: Any) -> list[Any]:
-    names = ("query_start", "reference_start", "length")
-    return [*((name, pa.int64()) for name in names), ("reverse", pa.bool_())]
+    return [*((name, pa.int64()) for name in _INTEGERS), ("reverse", pa.bool_())]
 
 
 def _pyarrow(format_name: str) -> Any:

@@ -80,6 +80,13 @@ def test_the_columns_are_those_of_the_matches(pyarrow: Any, format_name: str) ->
     assert table.schema.types[2:] == [*numbers, pyarrow.bool_()]
 
 
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_python_writes_the_file_of_the_command(pyarrow: Any, format_name: str) -> None:
+    assert run(f"-o x.{format_name}") == 0
+    mummergpu.Index.build("r.fa").match(QUERIES).write(f"y.{format_name}")
+    assert Path(f"y.{format_name}").read_bytes() == Path(f"x.{format_name}").read_bytes()
+
+
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_groups_of_rows_do_not_depend_on_blocks_and_threads(
