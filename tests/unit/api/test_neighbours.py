@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib.util
 import multiprocessing
 import os
@@ -13,6 +12,7 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -218,11 +218,29 @@ def test_a_stream_is_taken_up_and_closed_by_other_threads(
 
 def test_two_streams_take_turns(index: mummergpu.Index, many_reads: str) -> None:
     before = threading.active_count()
-    pairs = zip(*(index.stream(many_reads, threads=2) for _ in range(2)), strict=True)
-    for one, other in pairs:
-        assert one.length.tolist() == other.length.tolist()
-    del pairs
-    gc.collect()
+    streams = [index.stream(many_reads, threads=2) for _ in range(2)]
+    found: list[list[int]] = [[], []]
+    for blocks in zip_longest(*streams):
+        for each, block in zip(found, blocks, strict=True):
+            each += [] if block is None else block.length.tolist()
+    assert found[0] == found[1] and len(found[0]) > 10_000
+    assert threading.active_count() == before
+
+
+def test_an_interrupt_while_a_thread_starts_ends_the_thread(
+    index: mummergpu.Index, many_reads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = threading.active_count()
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "read":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(index.stream(many_reads, threads=2))
     assert threading.active_count() == before
 
 
