@@ -122,6 +122,11 @@ def test_a_process_is_afterwards_what_it_was_before() -> None:
         exec(WORK)
         del index, opened, m
         gc.collect()
+        # The command does not wait for its last thread, which ends by itself.
+        import time
+        end = time.monotonic() + 20
+        while threading.active_count() > 1 and time.monotonic() < end:
+            time.sleep(0.01)
         after = look()
         for name in before:
             assert before[name] == after[name], (name, before[name], after[name])
