@@ -15,6 +15,7 @@ from mummergpu.errors import LibraryError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
+from mummergpu.output.arrow import readable_name
 from mummergpu.output.match_table import MatchTable, match_table
 from mummergpu.output.mummer import TextStyle
 from mummergpu.output.open_sink import RunFacts, open_sink
@@ -253,8 +254,8 @@ class Matches(Sequence[Match]):
 
     def _named(self) -> dict[str, tuple[npt.NDArray[np.uint32], list[str]]]:
         return {
-            "query": _distinct(self.query, self.query_names),
-            "reference": _distinct(self.reference, self.reference_names),
+            "query": _distinct(self.query, _readable(self.query_names)),
+            "reference": _distinct(self.reference, _readable(self.reference_names)),
         }
 
     def _numbers(self) -> dict[str, npt.NDArray[Any]]:
@@ -299,6 +300,11 @@ class Matches(Sequence[Match]):
 
 def _decoded(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
+
+
+def _readable(names: list[str]) -> list[str]:
+    """Return names that all libraries take: bytes that are not UTF-8 become escapes."""
+    return [readable_name(name.encode("utf-8", "surrogateescape")) for name in names]
 
 
 def _library(name: str, extra: str) -> Any:

@@ -66,9 +66,13 @@ class QueryStream:
         self._has_started = False
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(self._reader)
-        if self._reader.bytes_total is not None:
-            self._start()
+        try:
+            self._stack.enter_context(self._reader)
+            if self._reader.bytes_total is not None:
+                self._start()
+        except BaseException:
+            self._stack.close()
+            raise
         return self
 
     def __exit__(
@@ -103,7 +107,9 @@ class QueryStream:
     def _start(self) -> None:
         if not self._has_started:
             self._has_started = True
-            self._stack.enter_context(self._ahead)
+            # In this order, an interrupt while the thread starts ends it.
+            self._stack.push(self._ahead)
+            self._ahead.__enter__()
 
     def _read(self) -> Iterator[QueryBlock]:
         """Yield block after block, and report the progress of reading."""

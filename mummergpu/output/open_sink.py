@@ -106,6 +106,10 @@ def _open_one(
         from mummergpu.output.cram import CramSink
 
         return CramSink(_bam_format(facts), file, stats, facts.most_rows, facts.threads)
+    if target.format in ("arrow", "parquet"):
+        from mummergpu.output.arrow import ArrowSink
+
+        return ArrowSink(target.format, facts.reference, file, stats, facts.most_rows)
     made = _block_format(target.format, facts)
     compression = "bgzf" if target.format == "bam" else target.compression
     compressor = compressor_of(compression)
@@ -138,7 +142,7 @@ def _block_format(name: str, facts: RunFacts) -> BlockFormat:
         from mummergpu.output.delta import DeltaFormat
 
         return DeltaFormat(facts.reference, facts.query_paths)
-    raise NotImplementedError(name)
+    raise ValueError(f"there is no format {name!r}")
 
 
 def _bam_format(facts: RunFacts) -> BamFormat:

@@ -110,6 +110,10 @@ def ordered_map(
             del result
 
 
+_LONGEST_START: Final = 1.0
+"""The seconds within which a thread begins to run, if it does at all."""
+
+
 class Prefetcher(Generic[Item]):
     """Draws items ahead of the consumer, in a thread of its own.
 
@@ -128,10 +132,14 @@ class Prefetcher(Generic[Item]):
         self._items = items
         self._waiting: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(most)
         self._stopped = False
+        self._is_starting = False
+        self._begun = threading.Event()
         self._thread = threading.Thread(target=self._draw, name="read", daemon=True)
 
     def __enter__(self) -> Self:
+        self._is_starting = True
         self._thread.start()
+        self._is_starting = False
         return self
 
     def __exit__(
@@ -141,6 +149,9 @@ class Prefetcher(Generic[Item]):
         traceback: TracebackType | None,
     ) -> None:
         self._stopped = True
+        if self._is_starting:
+            # An interrupt came meanwhile: the thread may run or not.
+            self._begun.wait(_LONGEST_START)
         while self._thread.is_alive():
             # Remove an item from the queue, so that the thread can add its own and then see the
             # end.
@@ -148,7 +159,6 @@ class Prefetcher(Generic[Item]):
                 self._waiting.get(timeout=0.01)
             except queue.Empty:
                 continue
-        self._thread.join()
 
     def __iter__(self) -> Iterator[Item]:
         while True:
@@ -160,6 +170,7 @@ class Prefetcher(Generic[Item]):
             yield item  # type: ignore[misc]
 
     def _draw(self) -> None:
+        self._begun.set()
         try:
             for item in self._items:
                 if self._stopped:

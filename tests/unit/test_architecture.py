@@ -51,7 +51,10 @@ GPU_LIBRARIES = {"pycuda", "cuda", "cupy", "torch"}
 GPU_LIBRARY_FILES = ("libcuda", "libnvrtc", "libcudart", "nvcuda")
 """How the names of shared libraries begin that are a GPU's, for those who load them by hand."""
 GPU_ROOM = f"{PACKAGE}.cuda"
-SLOW_TO_IMPORT = {"numpy", "numba", "llvmlite", "pysam", "isal", "matplotlib", "jinja2", "scipy"}
+SLOW_TO_IMPORT = {
+    *("numpy", "numba", "llvmlite", "pysam", "isal", "matplotlib", "jinja2", "scipy"),
+    *("pyarrow", "pandas", "polars"),
+}
 MAY_PRINT_AND_EXIT = {f"{PACKAGE}.__main__"}
 """Besides the modules of the command line."""
 EXITS = {"sys.exit", "os._exit", "_exit", "exit", "quit", "SystemExit"}

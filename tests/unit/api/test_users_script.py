@@ -1,0 +1,44 @@
+"""The package is typed for its users: `mypy --strict` checks what they write with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mummergpu
+
+SCRIPT = Path(__file__).with_name("users_script.py")
+PLACE = Path(mummergpu.__file__).parents[1]
+
+
+def run(*words: str | Path, folder: Path) -> str:
+    """Run Python where the package is installed: no part of the checker's own input."""
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PLACE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_types_of_a_users_script_are_known(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    (tmp_path / "users_script.py").write_text(SCRIPT.read_text())
+    words = ["-m", "mypy", "--strict", "--config-file=", "--cache-dir=cache", "users_script.py"]
+    assert "no issues found in 1 source file" in run(*words, folder=tmp_path)
+
+
+def test_the_script_runs(tmp_path: Path) -> None:
+    (tmp_path / "r.fa").write_text(">one\n" + "ACGT" * 10 + "\n")
+    (tmp_path / "q.fa").write_text(">a\n" + "ACGT" * 6 + "\n")
+    printed = run(SCRIPT, tmp_path, folder=tmp_path).split(maxsplit=2)
+    assert int(printed[0]) > 0 and int(printed[1]) > 0
+    assert "not an index" in printed[2]

@@ -1,0 +1,101 @@
+"""A script as users write it: `test_users_script.py` checks its types, and runs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import mummergpu
+from mummergpu import Index, Match, Matches, MummergpuError, RunStats
+from mummergpu.errors import InputError, LibraryError, OptionError
+
+
+def longest(matches: Matches) -> Match:
+    return max(matches, key=lambda match: match.length)
+
+
+def look_at(m: Matches) -> None:
+    assert_type(m.query, npt.NDArray[np.uint32])
+    assert_type(m.reference, npt.NDArray[np.uint32])
+    assert_type(m.query_start, npt.NDArray[np.int64])
+    assert_type(m.reference_start, npt.NDArray[np.int64])
+    assert_type(m.length, npt.NDArray[np.int64])
+    assert_type(m.reverse, npt.NDArray[np.bool_])
+    assert_type(m.offsets, npt.NDArray[np.int64])
+    assert_type(m.query_names, list[str])
+    assert_type(m.query_lengths, npt.NDArray[np.int64])
+    assert_type(m[0], Match)
+    assert_type(m[1:], Matches)
+    assert_type(m[m.length > 20], Matches)
+    assert_type(iter(m), Iterator[Match])
+    assert_type(longest(m).reference, str)
+    assert_type(longest(m).reference_start, int)
+    assert_type(longest(m).reverse, bool)
+
+
+def search(folder: Path) -> int:
+    index = Index.build(folder / "r.fa", min_length=12, purpose="reads", threads=1)
+    assert_type(index, Index)
+    assert_type(index.names, list[str])
+    assert_type(index.lengths, npt.NDArray[np.int64])
+    Index.build([("one", "ACGT" * 5), ("two", b"ACGT" * 5)])
+    index.save(folder / "r.mgi")
+    found = 0
+    with Index.open(str(folder / "r.mgi")) as opened:
+        assert_type(opened, Index)
+        opened.verify(folder / "r.fa")
+        m = opened.match("ACGT" * 10, 14, "both", mode="all", backend="cpu", threads=1)
+        m = opened.match([("q", "ACGT" * 10)])
+        assert_type(m, Matches)
+        blocks = opened.stream(folder / "q.fa", str(folder / "q.fa"), strands="forward")
+        assert_type(blocks, Generator[Matches, None, None])
+        found += sum(len(block) for block in blocks)
+        look_at(m)
+        m.write(str(folder / "m.txt"), format="mummer")
+    return found
+
+
+def run(folder: Path) -> RunStats:
+    stats = mummergpu.match(folder / "r.fa", [folder / "q.fa"], folder / "x.txt", threads=1)
+    assert_type(stats, RunStats)
+    assert_type(stats.matches, int)
+    assert_type(stats.seconds, float)
+    assert_type(stats.backend, str)
+    return stats
+
+
+def errors(folder: Path) -> str:
+    try:
+        Index.open(folder / "q.fa")
+    except InputError as error:
+        assert_type(error.path, str)
+        assert_type(error.line, int | None)
+        return error.message
+    except (OptionError, LibraryError):
+        return "wrong usage"
+    except MummergpuError as error:
+        assert_type(error.exit_code, int)
+        return str(error)
+    return ""
+
+
+def wrong_types(index: Index, m: Matches, stats: RunStats) -> None:
+    """Nobody calls this: mypy has to see every error that a comment ignores."""
+    Index.build(12)  # type: ignore[arg-type]
+    index.match(3.5)  # type: ignore[arg-type]
+    index.match("ACGT", minimum=3)  # type: ignore[call-arg]
+    index.stream(b"q.fa")  # type: ignore[arg-type]
+    m.length = 3  # type: ignore[assignment]
+    m["query"]  # type: ignore[call-overload]
+    stats.matches = 3  # type: ignore[misc]
+    mummergpu.match("r.fa", "q.fa")  # type: ignore[call-arg]
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    print(search(place), run(place).matches, errors(place))
