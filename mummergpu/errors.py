@@ -102,6 +102,10 @@ class MummerUsageError(MummergpuError):
         What is wrong with it.
     """
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
 
 class BackendError(MummergpuError):
     """The user asked for a backend that does not work on this machine.

@@ -123,8 +123,8 @@ class Engine:
         return "cpu" if faster else asked
 
     def block_bases(self, device: DeviceOptions, minimum_length: int) -> int:
-        """Return about how many bases of queries make a block."""
-        return self._opened(device, minimum_length).backend.sizes.block_bases
+        """Return about how many bases of queries make a block: so few that none need be cut."""
+        return self._opened(device, minimum_length).backend.sizes.trial_bases
 
     def search(
         self,
@@ -175,7 +175,7 @@ class Engine:
         work = BuildWork(executor, threads, stats, _do_nothing)
         try:
             with _exclusive(opened):
-                yield from GroupPasses(search, executor, threads, stats, done).results(
+                yield from GroupPasses(search, executor, threads, stats, done, False).results(
                     len(opened.index.plan.groups),
                     lambda number: self._load_group(opened, number, work),
                     blocks,

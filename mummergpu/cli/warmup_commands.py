@@ -38,6 +38,10 @@ _LONG_QUERY_BASES: Final = 300_000
 """So many that the query is searched in pieces."""
 
 
+_WITH_LIBRARIES: Final = frozenset({"arrow", "parquet", "plot"})
+"""Formats that need other libraries, and no compiled code that a page with a plot does not need."""
+
+
 def run_all(commands: click.Group, folder: Path) -> None:
     """Run everything that is compiled for the processor, on a small input.
 
@@ -78,6 +82,7 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
     yield [*_SEARCH, _INDEX, _FASTQ, "-b"]
     for name in _format_names(commands):
         yield [*kmers, _FASTQ, "-b", "--format", name]
+    yield [*kmers, _FASTQ, "-b", "--plot", Path("page.html"), "--stats", Path("stats.json")]
     for address_bits in ("24", "32"):
         trees: list[Word] = [*_SEARCH, _GENOME, "--address-bits", address_bits, "--policy"]
         yield [*trees, "m", _FASTQ, "-b", "-mum"]
@@ -94,7 +99,7 @@ def _format_names(commands: click.Group) -> Iterator[str]:
     """Yield the output formats of the main job, besides the usual one, if there is a choice."""
     for option in commands.commands[MAIN_VERB].params:
         if option.name == "format_name" and isinstance(option.type, click.Choice):
-            yield from map(str, option.type.choices)
+            yield from (str(name) for name in option.type.choices if name not in _WITH_LIBRARIES)
 
 
 def _write_input(folder: Path) -> None:

@@ -64,6 +64,9 @@ class GroupPasses:
         Collects the time of merging.
     progress : QueryProgress
         Learns which blocks are done.
+    cuts_blocks : bool
+        Whether blocks are cut by the number of their matches (`block_parts`): then it varies from
+        run to run which queries come together.
     """
 
     def __init__(
@@ -73,8 +76,10 @@ class GroupPasses:
         threads: int,
         stats: Stats,
         progress: QueryProgress,
+        cuts_blocks: bool = True,
     ) -> None:
         self._search = search
+        self._cuts_blocks = cuts_blocks
         self._executor = executor
         self._window = threads + TASKS_AHEAD
         self._stats = stats
@@ -204,7 +209,7 @@ class GroupPasses:
         def halves(task: Task) -> list[Task]:
             return [Task(half, []) for half in task.block.halves()]
 
-        if not spilled:
+        if self._cuts_blocks and not spilled:
             blocks = (part for block in blocks for part in self._parts(block, parts))
         tasks = self._tasks(blocks, spilled)
         results = ordered_results(self._executor, self._window, tasks, search, halves)

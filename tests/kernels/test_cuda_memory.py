@@ -22,7 +22,9 @@ from mummergpu.runtime.stats import Stats
 
 def test_what_is_planned_is_told(opened_trees: OpenTrees, small_blocks: int) -> None:
     given = opened_trees(device=WatchedDevice(2 << 30), memory=small_blocks)
-    assert given.notices == ["device host (sm_90), 2.0 GiB free; 3 blocks of 300 bases at once"]
+    assert given.notices == [
+        "device host (sm_90) through host, 2.0 GiB free; 3 blocks of 300 bases at once"
+    ]
     assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
     assert given.backend.page_memory == small_blocks // 2
     assert given.stats.settings["device_memory"] == 2 << 30

@@ -176,6 +176,12 @@ def test_a_stream_that_is_broken_off_ends_its_threads(index: mummergpu.Index) ->
     assert threading.active_count() == before
 
 
+def test_a_stream_always_comes_in_the_same_parts(index: mummergpu.Index) -> None:
+    Path("many.fa").write_text(Path("q.fa").read_text() * 300)
+    parts = {tuple(len(m.query_names) for m in index.stream("many.fa")) for _ in range(4)}
+    assert len(parts) == 1 and len(parts.pop()) > 1
+
+
 def test_matches_are_a_sequence(index: mummergpu.Index) -> None:
     m = index.match(QUERIES)
     assert list(m)[3] == m[3] == m[3 - len(m)]
