@@ -218,7 +218,7 @@ def test_text_comes_with_columns_where_these_are_needed(opened: Open, small_bloc
         assert joined(found) == expected(block)
         assert bool(given.halved) == (memory is not None)
         assert_same_columns(found, given.backend, block)
-        empty = block.halves()[0].halves()[0]._part(0, 0)
+        empty = block.part(0, 0)
         assert_same_columns(given.backend.find_text(empty, STRANDS, ANY), given.backend, empty)
 
 

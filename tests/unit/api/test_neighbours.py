@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.spawned_search import search
 
 import mummergpu
 
@@ -193,18 +194,13 @@ def test_a_task_of_asyncio_waits_for_a_thread(index: mummergpu.Index) -> None:
     assert counts == [len(index.match(READS))] * 5 and ticks > 1
 
 
-def _search_after_spawn(path: str) -> list[int]:
-    with mummergpu.Index.open(path) as index:
-        return index.match(READS).reference_start.tolist()
-
-
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_new_processes_share_an_index_file(index: mummergpu.Index, method: str) -> None:
     index.save("r.mgi")
     expected = index.match(READS).reference_start.tolist()
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(2, mp_context=context) as pool:
-        assert list(pool.map(_search_after_spawn, ["r.mgi"] * 2)) == [expected] * 2
+        assert list(pool.map(search, ["r.mgi"] * 2, [READS] * 2)) == [expected] * 2
 
 
 def test_a_stream_is_taken_up_and_closed_by_other_threads(
