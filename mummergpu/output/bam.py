@@ -85,19 +85,7 @@ class BamFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the records of a block's matches, in pieces of bounded size.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        matches : mapping of Strand to MemColumns
-            The matches on each searched strand, with offsets for every query of the block.
-
-        Yields
-        ------
-        ndarray, dtype=uint8, shape=(n_bytes,)
-            Whole records.
+        """Yield whole records of a block's matches in pieces (`BlockFormat.format_block`).
 
         Raises
         ------

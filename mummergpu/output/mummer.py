@@ -122,20 +122,9 @@ class MummerFormatter(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the text of a block's matches, in pieces of bounded size.
+        """Yield the text of a block's matches in pieces (`BlockFormat.format_block`).
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        matches : mapping of Strand to MemColumns
-            The matches on each searched strand, with offsets for every query of the block.
-
-        Yields
-        ------
-        ndarray, dtype=uint8, shape=(n_bytes,)
-            Text ready to be written; in each query, forward comes before reverse. A block
-            without queries yields nothing. A piece stays unchanged until `take_back` gets it.
+        In each query, forward comes before reverse; a block without queries yields nothing.
         """
         lengths = np.diff(block.offsets)
         query_width = _width_of(int(lengths.max(initial=0)) + 1)
