@@ -314,7 +314,7 @@ def _library(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise LibraryError(f"to_{name}", name, extra, str(error)) from error
+        raise LibraryError(f"Matches.to_{extra}", name, extra, str(error)) from error
 
 
 def _distinct(
