@@ -14,7 +14,7 @@ from typing import Final
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 
-SAFETY: Final = 2.0
+SAFETY: Final = 4.0
 """How many times as many matches as expected must fit."""
 
 FORGETTING: Final = 0.75
