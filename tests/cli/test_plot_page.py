@@ -27,7 +27,9 @@ ASK = """
 <script>
 const answers = {};
 const plot = document.getElementById("plot");
-const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+// A browser without a window may draw no frame for a while.
+const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+const frame = () => Promise.race([drawn(), new Promise((done) => setTimeout(done, 300))]);
 
 // The middle of the axes is known by what is said of positions: ask for the bases at two pixels.
 function tells(x, y) {
