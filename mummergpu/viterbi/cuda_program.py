@@ -1,0 +1,54 @@
+"""The program that aligns tiles on a device, and the constants of its kernels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.cuda.program import ProgramSource
+from mummergpu.viterbi.cuda_source import recurrence_source
+from mummergpu.viterbi.model import PAIRWISE
+from mummergpu.viterbi.recurrence import STATE_BITS, bit_count, source_table
+
+NARROW_DIAGONALS: Final = 16
+"""The diagonals of the narrow band, which a thread keeps in registers: half of them before that of
+the corner."""
+
+TILE: Final = np.dtype(
+    [
+        *(("read_at", np.int64), ("reference_at", np.int64)),
+        *(("length", np.uint32), ("reference_length", np.uint32)),
+        *(("least_score", np.int32), ("flags", np.uint32)),
+    ]
+)
+"""A tile of a device: see ``kernels/viterbi/tiles.cuh``."""
+
+LEFTWARD: Final = 1
+ON_REVERSE_STRAND: Final = 2
+"""The flags of a tile: it lies to the left of its corner; the read is a reverse complement."""
+
+_STATES: Final = PAIRWISE.states
+
+VITERBI_PROGRAM: Final = ProgramSource(
+    "viterbi",
+    "viterbi/program.cu",
+    constants=(
+        ("NARROW_DIAGONALS", NARROW_DIAGONALS),
+        ("LEFTWARD", LEFTWARD),
+        ("ON_REVERSE_STRAND", ON_REVERSE_STRAND),
+        ("TILE_BYTES", TILE.itemsize),
+        ("STATES", len(_STATES)),
+        ("STATE_BITS", STATE_BITS),
+        ("DIRECTION_BITS", bit_count(PAIRWISE)),
+        ("OPERATIONS", sum(state.operation << 4 * n for n, state in enumerate(_STATES))),
+        ("READ_BASES", sum(state.read_bases << n for n, state in enumerate(_STATES))),
+        ("REFERENCE_BASES", sum(state.reference_bases << n for n, state in enumerate(_STATES))),
+        *(
+            (f"INTO_{state.name.upper()}", source_table(PAIRWISE, state))
+            for state in PAIRWISE.states
+        ),
+    ),
+    generated=recurrence_source(PAIRWISE),
+)
+"""The same program for every run; scores and penalties are arguments of the kernels."""

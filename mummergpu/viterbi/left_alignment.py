@@ -1,0 +1,159 @@
+"""Moves the gaps of an alignment to the left, where the bases allow several places."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.viterbi.model import DELETION, INSERTION, MATCH
+
+OperationArray = npt.NDArray[np.uint32]
+
+_MATCH: Final = MATCH.operation
+_INSERTION: Final = INSERTION.operation
+_DELETION: Final = DELETION.operation
+_READ_CONSUMERS: Final = 0b110010011
+"""A bit for each operation of BAM that consumes bases of the read: M, I, S, = and X."""
+_REFERENCE_CONSUMERS: Final = 0b110001101
+"""A bit for each operation that consumes bases of the reference: M, D, N, = and X."""
+
+
+@jit_without_refcounts
+def align_left(
+    operations: OperationArray,
+    operations_at: int,
+    count: int,
+    read: CodeArray,
+    read_at: int,
+    reference: CodeArray,
+    reference_at: int,
+) -> int:
+    """Move every gap as far to the left as equal bases allow, and merge neighbours.
+
+    A gap moves over a base while the sequence that has the bases of the gap repeats it; so every
+    pair of bases stays a match or stays a mismatch, and the score is the same. Two gaps of one
+    kind that meet become one, which scores more. A gap moves over matches only (``M``), and leaves
+    at least one base between itself and the begin of the alignment, or a gap of the other kind.
+
+    Parameters
+    ----------
+    operations : ndarray, dtype=uint32
+        The operations of one alignment or of many, as BAM packs them; changed in place.
+    operations_at : int
+        Where the operations of this alignment begin.
+    count : int
+        How many there are.
+    read : ndarray, dtype=uint8
+        Codes, on the strand of the reference.
+    read_at : int
+        The index of the first base that the operations consume; clipped bases count (``S``).
+    reference : ndarray, dtype=uint8
+        Codes.
+    reference_at : int
+        The index of the first base of the reference that the operations consume.
+
+    Returns
+    -------
+    int
+        How many operations there are now, at most `count`.
+    """
+    i, j = read_at, reference_at
+    kept = operations_at
+    end = operations_at + count
+    for position in range(operations_at, end):
+        kind, length = _kind(operations, position), _length(operations, position)
+        if length == 0:
+            continue
+        if kind != _INSERTION and kind != _DELETION:
+            kept = _append(operations, operations_at, kept, kind, length)
+        else:
+            next_is_match = position + 1 < end and _kind(operations, position + 1) == _MATCH
+            while True:
+                # A neighbour of the same kind becomes part of the gap.
+                if kept > operations_at and _kind(operations, kept - 1) == kind:
+                    kept -= 1
+                    before = _length(operations, kept)
+                    length += before
+                    i -= before * (kind == _INSERTION)
+                    j -= before * (kind == _DELETION)
+                most = _room_before(operations, operations_at, kept, kind) * next_is_match
+                if kind == _INSERTION:
+                    moved = _repeated_before(read, i, length, most)
+                else:
+                    moved = _repeated_before(reference, j, length, most)
+                if moved == 0:
+                    break
+                i -= moved
+                j -= moved
+                operations[kept - 1] -= np.uint32(moved << 4)
+                operations[position + 1] += np.uint32(moved << 4)
+                kept -= _length(operations, kept - 1) == 0
+            operations[kept] = np.uint32(length << 4 | kind)
+            kept += 1
+        i += length * ((_READ_CONSUMERS >> kind) & 1)
+        j += length * ((_REFERENCE_CONSUMERS >> kind) & 1)
+    return kept - operations_at
+
+
+@inline_without_refcounts
+def _kind(operations: OperationArray, position: int) -> int:
+    """Return what an operation does, as BAM numbers it."""
+    return np.int64(operations[position]) & 15  # type: ignore[return-value]
+
+
+@inline_without_refcounts
+def _length(operations: OperationArray, position: int) -> int:
+    """Return the length of an operation in bases."""
+    return np.int64(operations[position]) >> 4  # type: ignore[return-value]
+
+
+@inline_without_refcounts
+def _append(operations: OperationArray, first: int, kept: int, kind: int, length: int) -> int:
+    """Write an operation after those that are kept, or make the last one longer."""
+    if kept > first and _kind(operations, kept - 1) == kind:
+        operations[kept - 1] += np.uint32(length << 4)
+        return kept
+    operations[kept] = np.uint32(length << 4 | kind)
+    return kept + 1
+
+
+@inline_without_refcounts
+def _room_before(operations: OperationArray, first: int, kept: int, kind: int) -> int:
+    """Return over how many bases a gap may move that follows the operations that are kept."""
+    if kept == first or _kind(operations, kept - 1) != _MATCH:
+        return 0
+    meets_its_kind = kept - 1 > first and _kind(operations, kept - 2) == kind
+    return _length(operations, kept - 1) - (not meets_its_kind)
+
+
+@inline_without_refcounts
+def _repeated_before(codes: CodeArray, at: int, length: int, most: int) -> int:
+    """Return how many bases before a gap are those that end it, up to `most`.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        The sequence that has the bases of the gap.
+    at : int
+        The index of the first base of the gap.
+    length : int
+        The bases of the gap.
+    most : int
+        The bases of the match before the gap.
+
+    Returns
+    -------
+    int
+        Between 0 and `most`.
+    """
+    equal = 0
+    while equal < most:
+        base = codes[at - 1 - equal]
+        if base >= BREAK or base != codes[at + length - 1 - equal]:
+            break
+        equal += 1
+    return equal

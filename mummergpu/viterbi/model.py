@@ -1,0 +1,161 @@
+"""The recurrence of an alignment, once, for every program that computes it.
+
+A model has states, transitions between them, and what a state emits. An alignment is a path
+through the states; its score is what the states emit less what the transitions cost. The compiled
+functions of the processor and the kernels of a device are both made from the model here, so that
+they cannot differ.
+
+All scores are integers. A penalty is a positive number that is subtracted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Final
+
+from mummergpu.errors import OptionError
+
+LARGEST_COST: Final = 100
+"""The largest penalty, and the longest gap: programs compute in 8 and 16 bits."""
+
+LARGEST_MATCH: Final = 20
+"""The largest score of a match: with it, the longest tile scores less than 16 bits hold."""
+
+CostTuple = tuple[int, int, int, int, int, int, int, int, int]
+"""The fields of `Costs` in their order, as compiled functions take them."""
+
+Tile = tuple[int, int, int, int, int]
+"""The index of the first base of the read, its bases, the index of the first base of the reference,
+its bases, and the direction: the arguments of `extension.extend_score` in their order."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A state of a model.
+
+    Attributes
+    ----------
+    name : str
+        The name in generated code.
+    read_bases, reference_bases : int
+        How many bases of each sequence the state consumes: 0 or 1.
+    operation : int
+        The operation of a CIGAR, as BAM numbers them.
+    """
+
+    name: str
+    read_bases: int
+    reference_bases: int
+    operation: int
+
+    @property
+    def emits(self) -> bool:
+        """Whether the state scores the pair of bases that it consumes."""
+        return self.read_bases == self.reference_bases == 1
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A step from one state to another.
+
+    Attributes
+    ----------
+    source, target : State
+        The states.
+    costs : tuple of str
+        The fields of `Costs` that the step subtracts.
+    """
+
+    source: State
+    target: State
+    costs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Model:
+    """States and transitions.
+
+    Attributes
+    ----------
+    states : tuple of State
+        The states; an alignment begins and ends in the first.
+    transitions : tuple of Transition
+        Of several steps into one state with the same score, the one that comes first is taken.
+    """
+
+    states: tuple[State, ...]
+    transitions: tuple[Transition, ...]
+
+    def into(self, target: State) -> tuple[Transition, ...]:
+        """Return the transitions into a state, the preferred one first."""
+        return tuple(step for step in self.transitions if step.target == target)
+
+
+MATCH: Final = State("match", 1, 1, 0)
+INSERTION: Final = State("insertion", 1, 0, 1)
+DELETION: Final = State("deletion", 0, 1, 2)
+
+PAIRWISE: Final = Model(
+    (MATCH, INSERTION, DELETION),
+    (
+        Transition(MATCH, MATCH),
+        Transition(DELETION, MATCH),
+        Transition(INSERTION, MATCH),
+        Transition(MATCH, INSERTION, ("insertion_open", "insertion_extend")),
+        Transition(INSERTION, INSERTION, ("insertion_extend",)),
+        Transition(MATCH, DELETION, ("deletion_open", "deletion_extend")),
+        Transition(DELETION, DELETION, ("deletion_extend",)),
+    ),
+)
+"""Two sequences with affine gaps. A gap of one kind never follows one of the other at once: there
+is a base of the read on a base of the reference between them."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The numbers of `PAIRWISE`; the defaults are those of bwa mem.
+
+    Attributes
+    ----------
+    match : int
+        The score of two equal bases.
+    mismatch : int
+        The penalty of two different bases, and of a base of the reference that is a break.
+    unknown : int
+        The penalty of a base of the read that is a break, whatever it is aligned with.
+    insertion_open, deletion_open : int
+        The penalty of opening a gap: one of n bases costs the opening and n times the extension.
+    insertion_extend, deletion_extend : int
+        The penalty of each base of a gap.
+    end_bonus : int
+        What an alignment scores for reaching the end of the read.
+    most_gap : int
+        How far an alignment may move from the diagonal that it begins on, in bases.
+
+    Raises
+    ------
+    OptionError
+        If a number is out of its range.
+    """
+
+    match: int = 1
+    mismatch: int = 4
+    unknown: int = 1
+    insertion_open: int = 6
+    insertion_extend: int = 1
+    deletion_open: int = 6
+    deletion_extend: int = 1
+    end_bonus: int = 5
+    most_gap: int = 100
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            least = 1 if name in ("match", "insertion_extend", "deletion_extend") else 0
+            most = LARGEST_MATCH if name == "match" else LARGEST_COST
+            if not least <= value <= most:
+                message = f"{value} is not between {least} and {most}"
+                raise OptionError(name.replace("_", "-"), message)
+
+    def as_tuple(self) -> CostTuple:
+        """Return the numbers as compiled functions take them."""
+        return astuple(self)
