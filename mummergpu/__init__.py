@@ -17,20 +17,28 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from mummergpu import plot as plot
+    from mummergpu.api.alignments import Alignments as Alignments
+    from mummergpu.api.device_matches import DeviceMatches as DeviceMatches
     from mummergpu.api.index import Index as Index
+    from mummergpu.api.map_run import map as map
     from mummergpu.api.matches import Match as Match
     from mummergpu.api.matches import Matches as Matches
     from mummergpu.api.run import RunStats as RunStats
     from mummergpu.api.run import match as match
+    from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
 
 
 _PLACES = {
+    "Alignments": "mummergpu.api.alignments",
+    "DeviceArray": "mummergpu.cuda.device_array",
+    "DeviceMatches": "mummergpu.api.device_matches",
     "Index": "mummergpu.api.index",
     "Match": "mummergpu.api.matches",
     "Matches": "mummergpu.api.matches",
     "MummergpuError": "mummergpu.errors",
     "RunStats": "mummergpu.api.run",
+    "map": "mummergpu.api.map_run",
     "match": "mummergpu.api.run",
 }
 """The module of each public name: it is imported when the name is used (PEP 562)."""

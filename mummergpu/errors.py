@@ -127,6 +127,25 @@ class BackendError(MummergpuError):
         return f"backend '{self.backend}': {self.message}"
 
 
+class ExportError(MummergpuError, BufferError):
+    """An array on a device cannot be handed to another library in the way that it asks for.
+
+    It is a ``BufferError`` too, which the protocol of DLPack wants.
+
+    Parameters
+    ----------
+    message : str
+        What is asked for, and what there is.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"an array on a device: {self.message}"
+
+
 class LibraryError(MummergpuError):
     """A library that only some commands need is not installed, or does not work.
 

@@ -25,6 +25,9 @@ REQUIRE_SAMTOOLS = "MUMMERGPU_REQUIRE_SAMTOOLS"
 REQUIRE_BEDTOOLS = "MUMMERGPU_REQUIRE_BEDTOOLS"
 """Set to 1 where a missing ``bedtools`` must fail the tests that need it."""
 
+REQUIRE_DWGSIM = "MUMMERGPU_REQUIRE_DWGSIM"
+"""Set to 1 where a missing ``dwgsim`` must fail the tests that simulate reads with it."""
+
 REQUIRE_BROWSER = "MUMMERGPU_REQUIRE_BROWSER"
 """Set to 1 where a missing browser must fail the tests that open a page in one."""
 
@@ -132,6 +135,18 @@ def bedtools_binary() -> str:
     if path is not None:
         return path
     _do_without("bedtools is not installed (Debian: apt-get install bedtools)", REQUIRE_BEDTOOLS)
+
+
+@pytest.fixture(scope="session")
+def dwgsim_binary() -> str:
+    """The path of ``dwgsim``, which simulates reads.
+
+    Without it the test is skipped, or fails where `REQUIRE_DWGSIM` is set to 1.
+    """
+    path = shutil.which("dwgsim")
+    if path is not None:
+        return path
+    _do_without("dwgsim is not installed (Debian: apt-get install dwgsim)", REQUIRE_DWGSIM)
 
 
 @pytest.fixture(scope="session")

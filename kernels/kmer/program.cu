@@ -1,5 +1,7 @@
-// The program that searches tables of k-mers: packs the queries, looks up and extends samples.
+// The program that searches tables of k-mers: packs the queries, looks up and extends samples, and
+// makes text or columns of the matches.
 #include "common/scan.cu"
+#include "kmer/columns.cu"
 #include "kmer/frequent_kmers.cu"
 #include "kmer/pack.cu"
 #include "kmer/search.cu"

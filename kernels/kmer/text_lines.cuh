@@ -5,23 +5,11 @@
 // numbers of the rows before it, and no array of lines is needed.
 #pragma once
 
-#include "common/mems.cuh"
 #include "common/warp.cuh"
+#include "kmer/strand_rows.cuh"
 
 // A warp works on a tile of lines at a time.
 static_assert(TILE_LINES == WARP_LANES, "a lane works on one line of a tile");
-
-// The rows of a strand.
-struct StrandRows {
-    const uint64* query_offsets;  // uint64[queries + 1], the first row of each query, then the end
-    MemColumns mems;
-};
-
-// The searched strands. If there is only one, the second has null pointers.
-struct Strands {
-    StrandRows first;
-    StrandRows second;  // the reverse strand
-};
 
 // The queries of a block.
 struct NamedQueries {
@@ -31,11 +19,9 @@ struct NamedQueries {
     uint64 count;
 };
 
-// The records of the reference. A bucket is a range of 1 << bucket_shift positions.
-struct Records {
-    const uint64* starts;        // uint64[records], where each record begins in the reference
-    const uint32* buckets;       // the last record that starts at or before each bucket
-    uint64 bucket_shift;
+// The records of the reference, with their names.
+struct NamedRecords {
+    Records places;
     const uint8* names;          // the names, one after the other
     const uint64* name_offsets;  // uint64[records + 1], where each name begins
     uint64 head_bytes;           // the bytes before the numbers of a row; 0 if rows have no names
@@ -52,7 +38,7 @@ struct Style {
 struct Text {
     Strands strands;
     NamedQueries queries;
-    Records records;
+    NamedRecords records;
     Style style;
     uint64 line_count;
 };
@@ -124,22 +110,6 @@ __device__ __forceinline__ uint64 last_header_at(const Text& text, uint64 line) 
     return first;
 }
 
-// Return the last record that starts at or before a position.
-__device__ __forceinline__ uint64 record_at(const Records& records, uint64 position) {
-    const uint64 bucket = position >> records.bucket_shift;
-    uint64 first = records.buckets[bucket];
-    uint64 last = records.buckets[bucket + 1];
-    while (first < last) {
-        const uint64 middle = (first + last + 1) / 2;
-        if (records.starts[middle] <= position) {
-            first = middle;
-        } else {
-            last = middle - 1;
-        }
-    }
-    return first;
-}
-
 // Return the header of a query.
 __device__ __forceinline__ Line header_of(const Text& text, uint64 query, bool is_reverse) {
     Line line = {};
@@ -167,8 +137,8 @@ __device__ __forceinline__ Line line_of_row(const Text& text, uint64 query, bool
                               line.query_position;
     }
     const uint64 start = mems.reference_starts[row];
-    line.record = record_at(text.records, start);
-    line.reference_position = start - text.records.starts[line.record] + 1;
+    line.record = record_at(text.records.places, start);
+    line.reference_position = start - text.records.places.starts[line.record] + 1;
     line.bytes = text.records.head_bytes + column_bytes(line.reference_position) + GAP_BYTES +
                  column_bytes(line.query_position) + GAP_BYTES + column_bytes(line.length) + 1;
     return line;
@@ -197,15 +167,9 @@ __device__ __forceinline__ Line line_of_lane(const Text& text, uint64 tile) {
     if (number == header_line) {
         return header_of(text, query, is_reverse);
     }
-    const uint64* query_offsets =
-        is_second ? text.strands.second.query_offsets : text.strands.first.query_offsets;
-    const MemColumns mems = {
-        is_second ? text.strands.second.mems.query_starts : text.strands.first.mems.query_starts,
-        is_second ? text.strands.second.mems.reference_starts
-                  : text.strands.first.mems.reference_starts,
-        is_second ? text.strands.second.mems.lengths : text.strands.first.mems.lengths};
-    return line_of_row(text, query, is_reverse, mems,
-                       query_offsets[query] + (number - header_line - 1));
+    const StrandRows rows = rows_of_strand(text.strands, is_second);
+    return line_of_row(text, query, is_reverse, rows.mems,
+                       rows.query_offsets[query] + (number - header_line - 1));
 }
 
 // Write a range of bytes; return where they end.

@@ -5,12 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from mummergpu.api.device_search import (
+    columns_of,
+    offer_records,
+    refuse_several_parts,
+)
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
@@ -31,7 +36,12 @@ from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
 
+if TYPE_CHECKING:
+    from mummergpu.matching.device_columns import DeviceColumns
+
 LOG: Final = logging.getLogger("mummergpu")
+
+Result = TypeVar("Result")
 
 FoundBlock = tuple[QueryBlock, BlockMems]
 
@@ -153,6 +163,37 @@ class Engine:
         mems : dict of Strand to MemColumns
             Their matches on each strand that is searched.
         """
+        stats = Stats()
+
+        def prepare(block: QueryBlock, mems: BlockMems) -> FoundBlock:
+            return block, filter_mems(mems, options.uniqueness, stats)
+
+        return self.results(blocks, options, device, threads, prepare)
+
+    def results(
+        self,
+        blocks: Iterator[QueryBlock],
+        options: SearchOptions,
+        device: DeviceOptions,
+        threads: int,
+        prepare: Callable[[QueryBlock, BlockMems], Result],
+    ) -> Generator[Result]:
+        """Search blocks of queries, and yield what is made of each and its matches, in order.
+
+        Parameters
+        ----------
+        blocks, device, threads
+            As for `search`.
+        options : SearchOptions
+            Which matches to find; none is filtered out.
+        prepare : callable
+            Receives a block and all its matches; the working threads call it.
+
+        Yields
+        ------
+        Result
+            What `prepare` returns.
+        """
         opened = self._opened(device, options.minimum_length)
         stats = Stats()
         search = BlockSearch(
@@ -162,13 +203,9 @@ class Engine:
             options.minimum_length,
             opened.search_length,
         )
-
         done = QueryProgress(_ignore, len(options.strands))
 
-        def prepare(block: QueryBlock, mems: BlockMems) -> FoundBlock:
-            return block, filter_mems(mems, options.uniqueness, stats)
-
-        def refuse_text(block: QueryBlock, text: BlockText) -> FoundBlock:
+        def refuse_text(block: QueryBlock, text: BlockText) -> Result:
             raise AssertionError("columns were asked for")
 
         executor = ThreadPoolExecutor(threads, thread_name_prefix="mummergpu")
@@ -185,6 +222,35 @@ class Engine:
         finally:
             # Searches that are under way read the pages, which must not go before they end.
             executor.shutdown(wait=True, cancel_futures=True)
+
+    def find_on_device(
+        self, blocks: Iterator[QueryBlock], options: SearchOptions, device: DeviceOptions
+    ) -> DeviceColumns:
+        """Search blocks of queries, and leave the columns of their matches on a GPU.
+
+        Parameters
+        ----------
+        blocks, options, device
+            As for `search`, where `device` names the backend ``cuda``.
+
+        Returns
+        -------
+        DeviceColumns
+            The matches of all blocks, in order.
+
+        Raises
+        ------
+        OptionError, BackendError
+            If the search takes several steps, whose matches only the host puts together; or there
+            is no GPU, or too little memory on it.
+        """
+        opened = self._opened(device, options.minimum_length)
+        refuse_several_parts(opened.index.plan.groups)
+        executor = ThreadPoolExecutor(device.threads, thread_name_prefix="mummergpu")
+        with executor:
+            work = BuildWork(executor, device.threads, Stats(), _do_nothing)
+            self._load_group(opened, 0, work)
+        return columns_of(opened.backend, blocks, options.strands)
 
     def kept_index(self, minimum_length: int) -> KeptIndex:
         """Return the index that serves a minimum length.
@@ -231,9 +297,15 @@ class Engine:
             if self._is_closed:
                 raise OptionError("index", "the index is closed")
             key = (device.backend, minimum_length)
+            # The two words may mean the same GPU, which needs the index once.
+            other = {"auto": "cuda", "cuda": "auto"}.get(device.backend, "")
+            found = self._open.get((other, minimum_length))
+            if key not in self._open and found is not None and found.backend.name == "cuda":
+                return found
             if key not in self._open:
                 kept = self.kept_index(minimum_length)
                 backend = self._open_backend(device, kept)
+                offer_records(backend, self.reference)
                 is_kmer = isinstance(kept.plan, KmerIndex)
                 length = minimum_length if is_kmer else kept.plan.search_length
                 self._open[key] = OpenSearch(kept, backend, length)

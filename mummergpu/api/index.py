@@ -3,42 +3,53 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.device_matches import DeviceMatches
 from mummergpu.api.engine import LOG, Engine
-from mummergpu.api.matches import Matches
-from mummergpu.api.requests import PathLike, device_options, positive, search_options
+from mummergpu.api.map_reads import MapsReads
+from mummergpu.api.matches import Matches, SearchedReference
+from mummergpu.api.on_device import match_on_device
+from mummergpu.api.query_blocks import (
+    Queries,
+    blocks_of_files,
+    no_queries,
+    one_block,
+    parts_of_block,
+    query_rules,
+)
+from mummergpu.api.reference_source import source_of
+from mummergpu.api.requests import (
+    PathLike,
+    device_options,
+    positive,
+    refuse_single_mates,
+    search_options,
+    thread_count,
+)
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
-from mummergpu.index.format import is_index
 from mummergpu.index.kind_of_file import kind_of_file
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.verification import require_reference, verify
-from mummergpu.input.memory import NamedSequence, block_in_memory, reference_in_memory
-from mummergpu.input.queries import QueryBlock, QueryRules
-from mummergpu.input.query_stream import QueryStream
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.memory import NamedSequence
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.merge import join_all
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.pipeline.query_volume import estimate_query_bases
+from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.runtime.processors import processor_count
 from mummergpu.runtime.stats import Stats
-
-Queries = str | bytes | Iterable[NamedSequence]
 
 PURPOSES = (None, "reads", "genomes", "memory")
 
 
-class Index:
+class Index(ClosedAtEnd, MapsReads):
     """The index of a reference, from `Index.build` or `Index.open`.
 
     Several threads may search one index at the same time. It is a context manager; without a
@@ -67,6 +78,7 @@ class Index:
     def __init__(self, engine: Engine, path: str) -> None:
         self._engine = engine
         self._path = path
+        self._searched = SearchedReference(engine.reference)
 
     @classmethod
     def build(
@@ -108,20 +120,13 @@ class Index:
         MummergpuError
             If the input or an argument is at fault.
         """
-        count = _threads(threads)
+        count = thread_count(threads)
         if purpose not in PURPOSES:
             raise OptionError("purpose", f"{purpose!r} is none of {', '.join(map(repr, PURPOSES))}")
         options = IndexOptions(
             positive("min_length", min_length), KmerOptions(purpose=purpose), max_memory
         )
-        if isinstance(reference, str | os.PathLike):
-            path = os.fspath(reference)
-            if is_index(path):
-                raise OptionError("reference", f"'{path}' is an index already; use Index.open")
-            with ReadingThreads(count) as reading:
-                source = read_reference(path, any_letters=any_letters, threads=reading)
-        else:
-            source = reference_in_memory(reference, any_letters=any_letters)
+        source = source_of(reference, any_letters, count)
         engine = Engine(source, options)
         engine.prepare(count)
         return cls(engine, source.path)
@@ -155,7 +160,7 @@ class Index:
     @property
     def names(self) -> list[str]:
         """The names of the records of the reference."""
-        return [name.decode("utf-8", "surrogateescape") for name in self._reference.names]
+        return list(self._searched.names)
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -177,6 +182,7 @@ class Index:
         threads: int | None = None,
         *,
         any_letters: bool = False,
+        pair: bool = False,
     ) -> Matches:
         """Return all maximal exact matches of queries in memory.
 
@@ -197,6 +203,9 @@ class Index:
             The number of working threads; by default one for each processor.
         any_letters : bool, default False
             Accept queries whose letters are mostly not DNA or RNA.
+        pair : bool, default False
+            The queries are pairs of reads, first and second mates in turn. Their names end in
+            ``/1`` and ``/2``; mates whose names differ are an error.
 
         Returns
         -------
@@ -210,21 +219,19 @@ class Index:
         """
         if isinstance(queries, os.PathLike):
             raise OptionError("queries", "'match' takes sequences; 'stream' reads files")
-        if isinstance(queries, str | bytes):
-            queries = [("query", queries)]
-        block = block_in_memory(queries, any_letters=any_letters)
+        block = one_block(queries, query_rules(any_letters, pair))
         if block is None:
-            return Matches.of_block(_no_queries(), {}, self._reference)
-        count = _threads(threads)
+            return Matches.of_block(no_queries(), {}, self._searched)
+        count = thread_count(threads)
         options = search_options(self._length(min_length), strands, mode)
         searched = block.base_count * len(options.strands)
         length = options.minimum_length
         name = self._engine.choose_backend(backend, searched, length, count)
         device = device_options(name, count)
-        parts = list(_parts(block, self._engine.block_bases(device, length)))
+        parts = list(parts_of_block(block, self._engine.block_bases(device, length)))
         found = [mems for _, mems in self._engine.search(iter(parts), options, device, count)]
         mems = {strand: join_all([one[strand] for one in found]) for strand in options.strands}
-        return Matches.of_block(block, mems, self._reference)
+        return Matches.of_block(block, mems, self._searched)
 
     def stream(
         self,
@@ -235,6 +242,7 @@ class Index:
         backend: str = "auto",
         threads: int | None = None,
         any_letters: bool = False,
+        pair: bool = False,
     ) -> Generator[Matches]:
         """Yield the matches of the queries in files, block by block, in order.
 
@@ -244,6 +252,8 @@ class Index:
             FASTA, FASTQ, SAM, BAM or CRAM, plain or compressed.
         min_length, strands, mode, backend, threads, any_letters
             As for `match`.
+        pair : bool, default False
+            As for `match`, but mates may also be in two files in turn.
 
         Yields
         ------
@@ -260,7 +270,8 @@ class Index:
         names = tuple(os.fspath(path) for path in paths)
         if not names:
             raise OptionError("paths", "name at least one file")
-        count = _threads(threads)
+        refuse_single_mates(names, pair)
+        count = thread_count(threads)
         options = search_options(self._length(min_length), strands, mode)
         length = options.minimum_length
         if backend == "auto" and (bases := estimate_query_bases(names)) is not None:
@@ -268,19 +279,51 @@ class Index:
             backend = self._engine.choose_backend(backend, searched, length, count)
         device = device_options(backend, count)
         block_bases = self._engine.block_bases(device, length)
-        rules = QueryRules(any_letters, warn=LOG.warning)
+        rules = query_rules(any_letters, pair)
 
         def found() -> Generator[Matches]:
-            with ExitStack() as stack:
-                reading = stack.enter_context(ReadingThreads(count))
-                stream = stack.enter_context(
-                    QueryStream(names, block_bases, Stats(), _ignore, rules, reading)
-                )
-                blocks = stream.blocks(block_bases)
+            with blocks_of_files(names, block_bases, rules, count) as blocks:
                 for block, mems in self._engine.search(blocks, options, device, count):
-                    yield Matches.of_block(block, mems, self._reference)
+                    yield Matches.of_block(block, mems, self._searched)
 
         return found()
+
+    def match_on_device(
+        self,
+        queries: Queries | PathLike | Sequence[PathLike],
+        min_length: int | None = None,
+        strands: str = "both",
+        mode: str = "all",
+        threads: int | None = None,
+        *,
+        any_letters: bool = False,
+        pair: bool = False,
+    ) -> DeviceMatches:
+        """Return all maximal exact matches as columns in the memory of the GPU that finds them.
+
+        Parameters
+        ----------
+        queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
+            Queries in memory, as for `match`, or the files that hold them.
+        min_length, strands, threads, any_letters, pair
+            As for `match`, and for `stream` if they are in files.
+        mode : str, default "all"
+            Only ``all``.
+
+        Returns
+        -------
+        DeviceMatches
+            They stay there when the index is closed.
+
+        Raises
+        ------
+        MummergpuError
+            If a query or an argument is at fault, or no GPU can do it in one step; it says why.
+        """
+        options = search_options(self._length(min_length), strands, mode)
+        count = thread_count(threads)
+        rules = query_rules(any_letters, pair)
+        return match_on_device(self._engine, self._searched, queries, options, count, rules)
 
     def save(self, path: PathLike) -> None:
         """Write the index to a file, which `open` and the command read.
@@ -332,17 +375,6 @@ class Index:
         """Release the memory and the devices; searches that are under way must have ended."""
         self._engine.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         records, bases = len(self._reference.names), int(self._reference.record_lengths.sum())
         noun = "record" if records == 1 else "records"
@@ -357,29 +389,6 @@ class Index:
     @property
     def _reference(self) -> Reference:
         return self._engine.reference
-
-
-def _threads(asked: int | None) -> int:
-    return processor_count() if asked is None else positive("threads", asked)
-
-
-def _parts(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:
-    """Yield the queries in blocks of about so many bases; no query is cut."""
-    if block.base_count <= most_bases or block.query_count == 1:
-        yield block
-        return
-    for half in block.halves():
-        yield from _parts(half, most_bases)
-
-
-def _no_queries() -> QueryBlock:
-    block = block_in_memory([("none", "")])
-    assert block is not None
-    return block.halves()[0]
-
-
-def _ignore(_reads: int, _share: float | None) -> None:
-    """Report no progress."""
 
 
 def _do_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import cached_property
 from itertools import pairwise
 from operator import index
@@ -19,7 +20,8 @@ from mummergpu.output.arrow import readable_name
 from mummergpu.output.match_table import MatchTable, match_table
 from mummergpu.output.mummer import TextStyle
 from mummergpu.output.open_sink import RunFacts, open_sink
-from mummergpu.output.record_lookup import record_lookup
+from mummergpu.output.record_lookup import RecordLookup, record_lookup
+from mummergpu.output.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -58,6 +60,29 @@ class Match(NamedTuple):
     reverse: bool
 
 
+class SearchedReference:
+    """A reference, and what all matches in it share: it is made once, when it is needed.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    """
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+
+    @cached_property
+    def lookup(self) -> RecordLookup:
+        """The table from which the record of a position is found."""
+        return record_lookup(self.reference.record_starts, self.reference.codes.size)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the records."""
+        return tuple(_decoded(name) for name in self.reference.names)
+
+
 class Matches(Sequence[Match]):
     """The matches of some queries: query by query, forward strand before reverse.
 
@@ -85,12 +110,12 @@ class Matches(Sequence[Match]):
         self,
         block: QueryBlock,
         table: MatchTable,
-        reference: Reference,
+        searched: SearchedReference,
         strands: tuple[Strand, ...],
     ) -> None:
         self._block = block
         self._strands = strands
-        self._reference = reference
+        self._searched = searched
         self.query = table.queries
         self.reference = table.records
         self.query_start = table.query_starts
@@ -99,10 +124,9 @@ class Matches(Sequence[Match]):
         self.reverse = table.is_reverse
 
     @classmethod
-    def of_block(cls, block: QueryBlock, mems: BlockMems, reference: Reference) -> Matches:
+    def of_block(cls, block: QueryBlock, mems: BlockMems, searched: SearchedReference) -> Matches:
         """Return the matches of a block that has been searched."""
-        lookup = record_lookup(reference.record_starts, reference.codes.size)
-        return cls(block, match_table(block, mems, lookup), reference, tuple(mems))
+        return cls(block, match_table(block, mems, searched.lookup), searched, tuple(mems))
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -116,9 +140,7 @@ class Matches(Sequence[Match]):
     @cached_property
     def query_names(self) -> list[str]:
         """The names of the queries, also of those without a match."""
-        text = self._block.names.tobytes()
-        bounds = self._block.name_offsets.tolist()
-        return [_decoded(text[begin:end]) for begin, end in pairwise(bounds)]
+        return names_of_queries(self._block)
 
     @property
     def query_lengths(self) -> npt.NDArray[np.int64]:
@@ -128,12 +150,12 @@ class Matches(Sequence[Match]):
     @cached_property
     def reference_names(self) -> list[str]:
         """The names of the records of the reference."""
-        return [_decoded(name) for name in self._reference.names]
+        return list(self._searched.names)
 
     @property
     def reference_lengths(self) -> npt.NDArray[np.int64]:
         """The bases of each record: ndarray, dtype=int64, shape=(n_records,)."""
-        return self._reference.record_lengths
+        return self._searched.reference.record_lengths
 
     def __len__(self) -> int:
         return self.length.size
@@ -162,7 +184,7 @@ class Matches(Sequence[Match]):
             raise IndexError(text) from None
         return Match(
             self.query_names[self.query[number]],
-            self.reference_names[self.reference[number]],
+            self._searched.names[self.reference[number]],
             int(self.query_start[number]),
             int(self.reference_start[number]),
             int(self.length[number]),
@@ -246,9 +268,13 @@ class Matches(Sequence[Match]):
             If the file cannot be written, or a library for the format is not installed.
         """
         target = target_of(str(path), format)
-        facts = RunFacts(self._reference, ("-",), TextStyle(), len(self) + 1, 1)
-        with OutputFile(target.path) as file:
-            sink = open_sink([target], [file], facts, Stats())
+        sam = SamOptions(usual_read_group(["-"]))
+        searched = self._searched.reference
+        facts = RunFacts(searched, ("-",), TextStyle(), len(self) + 1, 1, sam=sam)
+        with (
+            OutputFile(target.path) as file,
+            closing(open_sink([target], [file], facts, Stats())) as sink,
+        ):
             sink.write(sink.prepare(self._block, self._mems()))
             sink.finish()
 
@@ -277,11 +303,12 @@ class Matches(Sequence[Match]):
             self.length[key],
             self.reverse[key],
         )
-        return Matches(self._block, table, self._reference, self._strands)
+        return Matches(self._block, table, self._searched, self._strands)
 
     def _mems(self) -> BlockMems:
         """Return the matches as columns of each strand, as a search returns them."""
         found = {}
+        record_starts = self._searched.reference.record_starts
         for strand in self._strands:
             (rows,) = np.nonzero(self.reverse == (strand is Strand.REVERSE))
             queries, lengths = self.query[rows], self.length[rows]
@@ -292,10 +319,17 @@ class Matches(Sequence[Match]):
             found[strand] = MemColumns(
                 np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
                 starts,
-                self.reference_start[rows] + self._reference.record_starts[self.reference[rows]],
+                self.reference_start[rows] + record_starts[self.reference[rows]],
                 lengths,
             )
         return found
+
+
+def names_of_queries(block: QueryBlock) -> list[str]:
+    """Return the names of the queries of a block."""
+    text = block.names.tobytes()
+    bounds = block.name_offsets.tolist()
+    return [_decoded(text[begin:end]) for begin, end in pairwise(bounds)]
 
 
 def _decoded(name: bytes) -> str:

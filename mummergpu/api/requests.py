@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from mummergpu.errors import OptionError
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.runtime.cache_places import cache_folder
+from mummergpu.runtime.processors import processor_count
 from mummergpu.sequence.codes import Strand
 
 Meaning = TypeVar("Meaning")
@@ -85,6 +87,25 @@ def device_options(backend: str, threads: int) -> DeviceOptions:
     return DeviceOptions(backend=backend, threads=threads, kernel_folder=kept)
 
 
+def refuse_single_mates(paths: Sequence[str], pair: bool) -> None:
+    """Refuse files of pairs if one of them has no partner.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files.
+    pair : bool
+        Whether they have pairs of reads.
+
+    Raises
+    ------
+    OptionError
+        If there are several files, and not two for each set of pairs.
+    """
+    if pair and len(paths) > 1 and len(paths) % 2:
+        raise OptionError("pair", "needs one file of pairs, or two files for each set of pairs")
+
+
 def meaning(option: str, word: str, meanings: dict[str, Meaning]) -> Meaning:
     """Return what a word stands for; refuse a word that has no meaning."""
     if word not in meanings:
@@ -101,3 +122,8 @@ def positive(option: str, number: int) -> int:
     if found < 1:
         raise OptionError(option, f"{number} is not positive")
     return found
+
+
+def thread_count(asked: int | None) -> int:
+    """Return the number of working threads: what is asked for, or one for each processor."""
+    return processor_count() if asked is None else positive("threads", asked)

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from io import StringIO
 
 from mummergpu.api.engine import LOG
-from mummergpu.api.requests import PathLike, device_options, positive, search_options
+from mummergpu.api.purposes import with_purpose
+from mummergpu.api.requests import (
+    PathLike,
+    device_options,
+    positive,
+    refuse_single_mates,
+    search_options,
+)
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
 from mummergpu.index.kind_of_file import kind_of_file
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions, TreeOptions
 from mummergpu.output.mummer import TextStyle
+from mummergpu.output.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import OutputTarget, target_of
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
@@ -30,7 +38,7 @@ class RunStats:
     Attributes
     ----------
     queries, query_bases, matches : int
-        Counts.
+        Counts; matches are 0 for a run that maps reads.
     seconds : float
         The time of the whole run.
     stage_seconds : mapping of str to float
@@ -39,6 +47,8 @@ class RunStats:
         The bytes written.
     backend : str
         ``cpu`` or ``cuda``.
+    mapped, properly_paired : int
+        The reads that are mapped, and those in proper pairs; 0 for a run that does not map.
     """
 
     queries: int
@@ -48,6 +58,8 @@ class RunStats:
     stage_seconds: Mapping[str, float]
     output_bytes: int
     backend: str
+    mapped: int = 0
+    properly_paired: int = 0
 
     @classmethod
     def of(cls, stats: Stats) -> RunStats:
@@ -61,6 +73,8 @@ class RunStats:
             seconds,
             stats.bytes.get("output", 0),
             str(stats.settings.get("backend", "")),
+            stats.counts.get("mapped_reads", 0),
+            stats.counts.get("properly_paired_reads", 0),
         )
 
 
@@ -76,9 +90,12 @@ def match(
     *,
     format: str | None = None,
     style: TextStyle | None = None,
+    sam: SamOptions | None = None,
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
+    pair: bool = False,
+    purpose: str | None = None,
 ) -> RunStats:
     """Find the matches of all queries in files, and write them to files.
 
@@ -95,7 +112,7 @@ def match(
     strands : str, default "both"
         ``both``, ``forward`` (the command's default) or ``reverse``.
     mode : str, default "all"
-        ``all``, ``mumreference`` or ``mum``.
+        ``all`` (or ``maxmatch``), ``mumreference`` or ``mum``.
     backend : str, default "auto"
         ``cpu``, ``cuda``, or the one that is expected to be faster.
     threads : int, optional
@@ -104,12 +121,21 @@ def match(
         The format of a single output, whatever its name.
     style : TextStyle, optional
         The options of MUMmer's text.
+    sam : SamOptions, optional
+        The options of SAM, BAM and CRAM (`mummergpu.output.sam_options`); by default all matches
+        are written, in a read group with the name of the first file of queries.
     max_memory : int, optional
         The most bytes for the reference and its index; by default half of what is free.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
         Treat a query file without reads as an error.
+    pair : bool, default False
+        The queries are pairs of reads, as for ``--pair``: first and second mates from two files in
+        turn, or one after the other from one file. Names end in ``/1`` and ``/2``.
+    purpose : str, optional
+        The program that reads the text, as for ``--for``: ``mgaps``, ``nucmer`` (which takes
+        ``mumreference`` unless `mode` is ``mum`` or ``maxmatch``) or ``mummerplot``.
 
     Returns
     -------
@@ -123,6 +149,11 @@ def match(
     """
     count = processor_count() if threads is None else positive("threads", threads)
     name = os.fspath(reference)
+    paths, targets = names_of(queries), _targets_of(output, format)
+    refuse_single_mates(paths, pair)
+    strands, mode, style = with_purpose(
+        purpose, strands, mode, style or TextStyle(), [target.format for target in targets]
+    )
     length = positive("min_length", min_length)
     kind: KmerOptions | TreeOptions = KmerOptions()
     if is_index(name):
@@ -130,21 +161,24 @@ def match(
     stats = Stats()
     options = MatchOptions(
         name,
-        _names_of(queries),
-        _targets_of(output, format),
+        paths,
+        targets,
         threads=count,
         index=IndexOptions(length, kind, max_memory),
         search=search_options(length, strands, mode),
         device=device_options(backend, count),
-        style=style or TextStyle(),
+        style=style,
+        sam=sam or SamOptions(usual_read_group(paths)),
         any_letters=any_letters,
         no_empty=no_empty,
+        paired=pair,
     )
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)
 
 
-def _names_of(paths: PathLike | Iterable[PathLike]) -> tuple[str, ...]:
+def names_of(paths: PathLike | Iterable[PathLike]) -> tuple[str, ...]:
+    """Return the names of one file or of several."""
     if isinstance(paths, str | os.PathLike):
         return (os.fspath(paths),)
     return tuple(os.fspath(path) for path in paths)
@@ -153,7 +187,7 @@ def _names_of(paths: PathLike | Iterable[PathLike]) -> tuple[str, ...]:
 def _targets_of(
     output: PathLike | Iterable[PathLike], format_name: str | None
 ) -> tuple[OutputTarget, ...]:
-    names = _names_of(output)
+    names = names_of(output)
     if not names:
         raise OptionError("output", "name at least one file")
     if format_name is not None and len(names) > 1:

@@ -52,14 +52,20 @@ def folder_of_kernels(environment: Mapping[str, str]) -> Path | None:
 
 
 @cache
-def announce_compilation() -> None:
-    """Print a message when the first compilation begins, at most once in a process."""
+def announce_compilation(time: str = "20 s") -> None:
+    """Print a message when the first compilation begins, at most once in a process.
+
+    Parameters
+    ----------
+    time : str
+        About the longest time that everything that the command needs takes to compile.
+    """
     from mummergpu.runtime.jit import on_first_compilation
 
     def announce() -> None:
         # On a terminal the line replaces the progress line, which comes back below it.
         start = "\r\x1b[K" if sys.stderr.isatty() else ""
-        text = f"{PROGRAM}: compiling what is needed for the first time here (up to 20 s)"
+        text = f"{PROGRAM}: compiling what is needed for the first time here (up to {time})"
         click.echo(start + text, err=True)
 
     on_first_compilation(announce)

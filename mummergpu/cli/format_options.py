@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from mummergpu.output.sam_options import SamOptions
 
 _ALIGNMENT_FORMATS: Final = frozenset({"sam", "bam", "cram"})
-_READ_GROUP, _PRIMARY_ONLY, _MOST_HITS = "--read-group", "--primary-only", "--max-hits"
+_READ_GROUP, _NO_READ_GROUP = "--read-group", "--no-read-group"
+_PRIMARY_ONLY, _MOST_HITS, _BASES = "--primary-only", "--max-hits", "--secondary-seq"
 
 _FLAGS_OF_TEXT: Final = {"four_columns": "-F", "show_lengths": "-L", "show_sequences": "-s"}
 
@@ -66,7 +67,11 @@ def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Opt
         click.Option(
             [_READ_GROUP],
             metavar="LINE",
-            help=r"Put all queries into the read group '@RG\tID:x\tSM:y'; for SAM, BAM and CRAM.",
+            help=r"Put all queries into the read group '@RG\tID:x\tSM:y\tPL:ILLUMINA'; for SAM, "
+            "BAM and CRAM.  [default: one with the name of the first file of queries]",
+        ),
+        click.Option(
+            [_NO_READ_GROUP], is_flag=True, help="Write no read group; for SAM, BAM and CRAM."
         ),
         click.Option(
             [_PRIMARY_ONLY],
@@ -78,6 +83,11 @@ def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Opt
             callback=integer,
             metavar="N",
             help="Write at most the N longest matches of each query; for SAM, BAM and CRAM.",
+        ),
+        click.Option(
+            [_BASES],
+            is_flag=True,
+            help="Write the bases of secondary alignments, too; for SAM, BAM and CRAM.",
         ),
     ]
     return [chosen, *by_name, *of_alignments]
@@ -103,23 +113,32 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
     OptionError
         If the read group makes no sense.
     """
-    from mummergpu.output.sam_options import SamOptions, read_group_of
+    from mummergpu.output.sam_options import SamOptions, read_group_of, usual_read_group
 
     text, primary_only = given["read_group"], given["primary_only"]
+    no_group, secondary_bases = given["no_read_group"], given["secondary_seq"]
     most_hits: int | None = given["max_hits"]
     if primary_only and most_hits is not None:
         raise click.UsageError(f"{_PRIMARY_ONLY} and {_MOST_HITS} exclude each other")
+    if text is not None and no_group:
+        raise click.UsageError(f"{_READ_GROUP} and {_NO_READ_GROUP} exclude each other")
+    if primary_only and secondary_bases:
+        raise click.UsageError(f"{_PRIMARY_ONLY} and {_BASES} exclude each other")
     wanted = {
         _READ_GROUP: text is not None,
+        _NO_READ_GROUP: no_group,
         _PRIMARY_ONLY: primary_only,
         _MOST_HITS: most_hits is not None,
+        _BASES: secondary_bases,
     }
     option = next((name for name, is_given in wanted.items() if is_given), None)
     formats = {target.format for target in output_targets(given)}
     if option is not None and not formats & _ALIGNMENT_FORMATS:
         raise click.UsageError(f"{option} is for SAM, BAM and CRAM, and no output is one of them")
-    read_group = None if text is None else read_group_of(text)
-    return SamOptions(read_group, 1 if primary_only else most_hits)
+    read_group = None
+    if formats & _ALIGNMENT_FORMATS and not no_group:
+        read_group = usual_read_group(given["query"]) if text is None else read_group_of(text)
+    return SamOptions(read_group, 1 if primary_only else most_hits, secondary_bases)
 
 
 def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:

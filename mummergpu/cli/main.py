@@ -28,6 +28,7 @@ from mummergpu.cli.main_group import (
     MatchCommand,
     complete_reference,
 )
+from mummergpu.cli.map import map_command
 from mummergpu.cli.match import run_match
 from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
 from mummergpu.cli.plot import plot
@@ -73,6 +74,7 @@ commands.add_command(
 commands.add_command(workload)
 commands.add_command(doctor)
 commands.add_command(index)
+commands.add_command(map_command)
 commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)
@@ -157,6 +159,14 @@ def _show_traceback() -> None:
         traceback.print_exc()
 
 
+def _name_of_command(error: click.ClickException) -> str:
+    """Return how the command is called whose words are wrong."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or context.parent is None or context.info_name == MAIN_VERB:
+        return PROGRAM
+    return f"{PROGRAM} {context.info_name}"
+
+
 def main(arguments: Iterable[str] | None = None) -> int:
     """Run the command line.
 
@@ -179,7 +189,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
             return _invoke(session)
     except click.ClickException as error:
         message = error.format_message().rstrip(".")
-        return _fail(f"{message} (see {PROGRAM} --help)", EXIT_USAGE)
+        return _fail(f"{message} (see {_name_of_command(error)} --help)", EXIT_USAGE)
     except MummergpuError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:

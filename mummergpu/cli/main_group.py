@@ -31,6 +31,7 @@ with -l 1 also reports a match of one base at the first base of the reference.""
 
 MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
+  mummergpu map          map reads to a reference, to SAM, BAM or CRAM
   mummergpu index        make an index file to use in place of a reference
   mummergpu workload     make a reference and reads to try mummergpu on
   mummergpu plot         draw the matches of two genomes
@@ -102,11 +103,15 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
     def _in_order(self, ctx: click.Context, args: list[str]) -> list[str]:
         if isinstance(self.commands.get(args[0]), VerbatimCommand):
             return args
-        every = [one for command in self.commands.values() for one in command.params]
-        spellings = Spellings(every, HELP_NAMES)
-        words = args if ctx.resilient_parsing else with_words_of_mummer(args, spellings)
-        kinds = spellings.positions(words)
-        first = next((position for position, is_option in kinds if not is_option), None)
+        main = Spellings(self.commands[MAIN_VERB].params, HELP_NAMES)
+        # Before the verb is known, a letter means what it does in the main job, if it has it.
+        every = main.with_others(
+            Spellings(command.params, HELP_NAMES) for command in self.commands.values()
+        )
+        words = args
+        first = next(
+            (position for position, is_option in every.positions(words) if not is_option), None
+        )
         ctx.meta[_VERB_MAY_FOLLOW] = first is None and END_OF_OPTIONS not in words
         verb = MAIN_VERB
         if first is not None and "--version" not in words[:first]:
@@ -116,7 +121,15 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
             elif not ctx.resilient_parsing:
                 self._refuse_misspelt_verb(words[first])
         if not ctx.resilient_parsing:
-            Spellings(self.commands[verb].params, HELP_NAMES).refuse_unknown(words)
+            words = with_words_of_mummer(words, main if verb == MAIN_VERB else every)
+        if not ctx.resilient_parsing:
+            command = self.commands[verb]
+            try:
+                Spellings(command.params, HELP_NAMES).refuse_unknown(words)
+            except click.UsageError as error:
+                # The message refers to the help of this command.
+                error.ctx = click.Context(command, parent=ctx, info_name=verb)
+                raise
         return [verb, *words]
 
     def _refuse_misspelt_verb(self, word: str) -> None:

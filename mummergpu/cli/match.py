@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -32,11 +31,11 @@ from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.purposes import with_purpose
 from mummergpu.cli.run_reports import RunReports
+from mummergpu.cli.run_words import RunWords, new_stats
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
-from mummergpu.version import __version__
 
 if TYPE_CHECKING:
     from mummergpu.output.targets import OutputTarget
@@ -63,46 +62,29 @@ def run_match(**given: Any) -> None:
     if not given["cpu"] and given["backend"] != "cpu":
         ask_for_contexts(given["device"])
     from mummergpu.pipeline import match as pipeline
-    from mummergpu.runtime.stats import Stats
 
     command = shlex.join([PROGRAM, *session.arguments])
     options = _match_options(given, index, command, reports.are_wanted)
-    stats = Stats()
-    stats.set(
-        version=__version__,
-        command=command,
-        date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        host=os.uname().nodename,
-        mode=options.search.uniqueness.value,
-    )
+    stats = new_stats(command, options.search.uniqueness.value)
     if not given["quiet"]:
         announce_compilation()
     with ExitStack() as stack:
         reports.open(stack)
         hidden = given["quiet"] or given["no_progress"] or _shows_matches(options.outputs)
         progress = stack.enter_context(progress_shown(hidden, session.verbose))
-
-        def notice(text: str) -> None:
-            if session.verbose:
-                progress.write_line(f"{PROGRAM}: {text}")
-
-        tell_cache_trouble(notice)
+        words = RunWords(progress, session.verbose, given["quiet"])
+        tell_cache_trouble(words.notice)
         if isinstance(index.kind, TreeOptions) and (reason := policy_reason(given)) is not None:
-            notice(f"policy {index.kind.policy.code}: {reason}")
-
-        def warn(text: str) -> None:
-            if not given["quiet"]:
-                progress.write_line(f"{PROGRAM}: warning: {text}")
-
-        pipeline.run(options, stats, progress, notice, warn)
-        if (skipped := stats.counts.get("skipped_lookups", 0)) and not given["quiet"]:
-            progress.write_line(
-                f"{PROGRAM}: {skipped:,} k-mers of the queries were skipped, which occur more than "
+            words.notice(f"policy {index.kind.policy.code}: {reason}")
+        pipeline.run(options, stats, progress, words.notice, words.warn)
+        if skipped := stats.counts.get("skipped_lookups", 0):
+            words.say(
+                f"{skipped:,} k-mers of the queries were skipped, which occur more than "
                 f"{given['max_occurrences']:,} times in the reference: matches that begin with "
                 "them are not reported"
             )
         for line in stats.summary():
-            notice(line)
+            words.notice(line)
         reports.write(stats)
 
 

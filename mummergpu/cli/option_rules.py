@@ -134,7 +134,7 @@ def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
         numbers=given["device"],
         memory=given["gpu_memory"],
         threads=given["threads"],
-        profile=given["profile"],
+        profile=given.get("profile", False),
         kernel_folder=kernel_folder,
         library=given["device_library"],
     )

@@ -11,10 +11,10 @@ import click
 
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
-from mummergpu.cli.purposes import PURPOSES
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
+from mummergpu.pipeline.purposes import PURPOSES
 from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
 

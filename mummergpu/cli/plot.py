@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from mummergpu.cli.match import run_match
+from mummergpu.cli.option_rules import refuse_clashing_files
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     SECTIONS,
     complete_files,
 )
-from mummergpu.cli.picture_options import PICTURE_OPTIONS
+from mummergpu.cli.picture_options import PICTURE_OPTIONS, picture_style
 from mummergpu.cli.session import Session
 from mummergpu.index.format import is_index
+from mummergpu.output.targets import target_of
 
 _OF_THE_MAIN_JOB: Final = {
     option.name: option for options in SECTIONS.values() for option in options
@@ -26,6 +29,12 @@ _SHARED: Final = (
     *("any_letters", "threads", "backend", "cpu", "device", "gpu_memory", "max_memory", "stats"),
     *("verbose", "quiet", "no_progress"),
 )
+
+_OF_FILES: Final = frozenset(
+    {"reference", "output", "min_length", "verbose", "quiet", "no_progress"}
+    | {option.name for option in PICTURE_OPTIONS}
+)
+"""The parameters that make sense without a search."""
 
 _LEAST_LENGTH: Final = 20
 _CHANCE_MATCHES: Final = 1000
@@ -48,7 +57,7 @@ def _optional_length(
     context_settings=HELP_OPTIONS,
     params=[
         click.Argument(["reference"], shell_complete=complete_files),
-        click.Argument(["query"], nargs=-1, required=True, shell_complete=complete_files),
+        click.Argument(["query"], nargs=-1, shell_complete=complete_files),
         click.Option(
             ["-o", "--output"],
             metavar="FILE",
@@ -81,21 +90,50 @@ def _optional_length(
 )
 @click.pass_context
 def plot(context: click.Context, /, **given: Any) -> None:
-    """Draw the matches of two genomes, on both strands.
+    """Draw the matches of two genomes, on both strands, or those of an existing file.
 
     REFERENCE is a FASTA file, or an index of one; QUERY is one or more FASTA, FASTQ, SAM, BAM or
     CRAM files. The main job draws dot plots, too, beside its other files: 'mummergpu REFERENCE
     QUERY -mum -b -o x.paf --plot x.png'.
 
+    A file of matches that ends in .paf or .delta, of whatever program, can stand alone: 'mummergpu
+    plot x.paf -o x.png'. It takes the options of pictures, and -l. MUMmer's text is of no use: it
+    does not tell the lengths of the records.
+
     A dot plot shows the reference from left to right and the queries from the bottom to the top.
     Positions count from the start of each record. Pictures need matplotlib (mummergpu[plot]),
     pages (.html) do not.
     """
+    if not given["query"]:
+        _plot_file(context, given)
+        return
     given["mum"] = given["mum"] or not (given["maxmatch"] or given["mumreference"])
     if given["min_length"] is None:
         given["min_length"] = usual_length(given["reference"], given["query"])
     others = _defaults_of_the_main_job(context, given["reference"], given["query"])
     run_match(**(others | given | {"both": True, "format_name": "plot"}))
+
+
+def _plot_file(context: click.Context, given: dict[str, Any]) -> None:
+    """Draw the matches of the file that stands in the place of the reference."""
+    from mummergpu.input.match_files import format_of_matches
+
+    path = given["reference"]
+    if format_of_matches(path) is None:
+        raise click.UsageError(
+            "name a file of queries after the reference, or a file of matches that ends in .paf or "
+            ".delta"
+        )
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_told = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_told and name not in _OF_FILES:
+            raise click.UsageError(f"{parameter.opts[0]} is for a search, and '{path}' has matches")
+    refuse_clashing_files([path], {"--output": given["output"]})
+    target = target_of(given["output"], "plot")
+    from mummergpu.pipeline.plot_file import plot_file
+
+    plot_file(path, target, picture_style(given), given["min_length"] or 1)
 
 
 def usual_length(reference: str, queries: Sequence[str]) -> int:

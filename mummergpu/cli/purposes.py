@@ -8,17 +8,10 @@ from typing import Any, Final
 import click
 
 from mummergpu.cli.format_options import output_targets
+from mummergpu.pipeline.purposes import NEEDS, TEXT_FORMAT
 
-PURPOSES: Final = ("mgaps", "nucmer", "mummerplot")
-
-_TEXT: Final = "mummer"
-
-_REFUSED: Final = {
-    "mgaps": {"forward_coordinates": "-c", "four_columns": "-F"},
-    "nucmer": {"forward_coordinates": "-c", "four_columns": "-F"},
-    "mummerplot": {"show_sequences": "-s"},
-}
-"""The options that each program cannot do with: parameter names, and how they are written."""
+_WRITTEN: Final = {"forward_coordinates": "-c", "four_columns": "-F", "show_sequences": "-s"}
+"""How options are written."""
 
 
 def with_purpose(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,18 +35,19 @@ def with_purpose(given: Mapping[str, Any]) -> dict[str, Any]:
     purpose = given["purpose"]
     if purpose is None:
         return dict(given)
-    for name, written in _REFUSED[purpose].items():
+    needs = NEEDS[purpose]
+    for name in needs.refused:
         if given[name]:
-            raise _clash(purpose, written)
+            raise _clash(purpose, _WRITTEN[name])
     targets = output_targets(given)
-    if all(target.format != _TEXT for target in targets):
+    if all(target.format != TEXT_FORMAT for target in targets):
         raise _clash(purpose, f"output as {targets[0].format}")
     needed: dict[str, Any] = {}
-    if purpose != "mgaps":
+    if needs.both_strands:
         needed["both"] = not given["reverse"]
-    if purpose == "mummerplot":
+    if needs.forward_coordinates:
         needed["forward_coordinates"] = True
-    if purpose == "nucmer" and not (given["maxmatch"] or given["mum"]):
+    if needs.unique_in_reference and not (given["maxmatch"] or given["mum"]):
         if given["max_occurrences"] is not None:
             raise _clash(purpose, "--max-occurrences (without -maxmatch)")
         needed["mumreference"] = True
@@ -62,7 +56,8 @@ def with_purpose(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def three_columns_for(given: Mapping[str, Any]) -> str:
     """Return the program that reads three columns alone; empty if the run is for no such one."""
-    return given["purpose"] if given["purpose"] in ("mgaps", "nucmer") else ""
+    purpose: str | None = given["purpose"]
+    return purpose if purpose is not None and NEEDS[purpose].three_columns else ""
 
 
 def _clash(purpose: str, other: str) -> click.UsageError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mummergpu.errors import OptionError
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     Content = Callable[[Stats], bytes]
     """A function that makes the content of a file when the run has ended."""
 
+    SampleContent = Callable[[str, Stats], bytes]
+    """The same, of a file that names a sample."""
+
 
 class RunReports:
     """The files of the reports of a run: named first, opened before it, and written after it.
@@ -22,7 +26,9 @@ class RunReports:
     Parameters
     ----------
     given : mapping
-        The options of the main job.
+        The options of the command.
+    of_mapping : bool, default False
+        Whether the run maps reads, and tells what became of them in place of what was matched.
 
     Raises
     ------
@@ -30,15 +36,15 @@ class RunReports:
         If MultiQC would not find its file.
     """
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, Any], of_mapping: bool = False) -> None:
         self._contents: list[tuple[str, str, Content]] = []
         if (path := given["stats"]) is not None:
             self._contents.append(("--stats", path, lambda stats: stats.as_json()))
         if (path := given["multiqc"]) is not None:
-            self._add_multiqc(path)
+            self._add_multiqc(path, of_mapping)
         self._files: list[tuple[OutputFile, Content]] = []
 
-    def _add_multiqc(self, path: str) -> None:
+    def _add_multiqc(self, path: str, of_mapping: bool) -> None:
         from mummergpu.output import multiqc
 
         sample = multiqc.sample_of(path)
@@ -47,11 +53,19 @@ class RunReports:
                 f"MultiQC finds a file if it is named SAMPLE{multiqc.SUFFIX}, and not '{path}'"
             )
             raise OptionError("--multiqc", message)
-        plot_path = multiqc.lengths_path(path)
-        self._contents += [
-            ("--multiqc", path, lambda stats: multiqc.general_statistics(sample, stats)),
-            ("--multiqc (plot)", plot_path, lambda stats: multiqc.length_plot(sample, stats)),
-        ]
+        files: dict[str, SampleContent]
+        if of_mapping:
+            from mummergpu.output import multiqc_mapping
+
+            files = multiqc_mapping.files(path)
+        else:
+            files = {
+                path: multiqc.general_statistics,
+                multiqc.lengths_path(path): multiqc.length_plot,
+            }
+        for number, (name, make) in enumerate(files.items()):
+            option = f"--multiqc (plot {number})" if number else "--multiqc"
+            self._contents.append((option, name, partial(make, sample)))
 
     @property
     def are_wanted(self) -> bool:

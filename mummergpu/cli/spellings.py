@@ -54,6 +54,26 @@ class Spellings:
         for one in filter(_is_flag, options):
             self.flags.update(one.opts, one.secondary_opts)
 
+    def with_others(self, others: Iterable[Spellings]) -> Spellings:
+        """Return the names of these commands and of others; these keep their meaning.
+
+        Parameters
+        ----------
+        others : iterable of Spellings
+            The names of other commands, of which the earlier ones keep their meaning too.
+
+        Returns
+        -------
+        Spellings
+            All names.
+        """
+        found = Spellings((), self.flags)
+        found.with_value = set(self.with_value)
+        for one in others:
+            found.with_value |= one.with_value - found.flags
+            found.flags |= one.flags - found.with_value
+        return found
+
     def __contains__(self, name: str) -> bool:
         return name in self.with_value or name in self.flags
 

@@ -8,7 +8,7 @@ compiles all that a run on a genome needs.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ _SEARCH: Final = (MAIN_VERB, "-C", "-q")
 _GENOME, _INDEX = Path("genome.fa"), Path("genome.mgi")
 _FASTA, _FASTQ, _BAM = (Path(f"reads.{suffix}") for suffix in ("fa", "fq", "bam"))
 _LONG: Final = Path("long.fa")
+_MATES: Final = (Path("mates.1.fq"), Path("mates.2.fq"))
 
 _SEED: Final = 20
 
@@ -34,6 +35,9 @@ _REPEAT_BASES: Final = 40_000
 """So many that a list of positions is long enough to be sorted."""
 _READ_BASES: Final = 100
 _READ_COUNT: Final = 20
+_PAIR_COUNT: Final = 60
+_TEMPLATE_BASES: Final = 250
+_COMPLEMENTS: Final = str.maketrans("ACGT", "TGCA")
 _LONG_QUERY_BASES: Final = 300_000
 """So many that the query is searched in pieces."""
 
@@ -90,9 +94,20 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
         yield [*trees, "rt", _FASTQ, "--dump-tree", Path("tree.txt")]
         if look_for("pydivsufsort", "pydivsufsort").problem is None:
             yield [*trees, "m", _FASTQ, "--builder", "sa"]
+    yield from _mapping()
     # Of the workloads, this one has the shortest reads.
     few_reads: list[Word] = ["--scale", "0.0001", "--reference", _GENOME]
     yield ["workload", "HSILL", "-q", *few_reads, "-o", Path("made")]
+
+
+def _mapping() -> Iterator[list[Word]]:
+    """Yield the commands that map reads."""
+    start: list[Word] = ["map", "-C", "-q"]
+    yield [*start, _GENOME, *_MATES]
+    for reads in (_FASTQ, _FASTA, _BAM):
+        yield [*start, _GENOME, reads]
+    for number, options in enumerate(((), ("--sort", "--mark-duplicates"))):
+        yield [*start, _INDEX, *_MATES, *options, "-o", Path(f"mapped{number}.bam")]
 
 
 def _format_names(commands: click.Group) -> Iterator[str]:
@@ -116,9 +131,42 @@ def _write_input(folder: Path) -> None:
         folder / _FASTQ,
         "".join(f"@{name}\n{bases}\n+\n{'I' * len(bases)}\n" for name, bases in named),
     )
+    _write_mates(folder, first, chosen)
     long_query = "".join(chosen.choices("ACGT", k=_LONG_QUERY_BASES)) + second
     _write(folder / _LONG, f">long\n{long_query}\n")
     _write_bam(str(folder / _BAM), named)
+
+
+def _write_mates(folder: Path, genome: str, chosen: random.Random) -> None:
+    """Write pairs, most of them without errors: so many that their sizes can be estimated.
+
+    A mate of each second pair has a base that differs, and one more that is left out; and one mate
+    of each fifth pair has so many that it is found by its mate only.
+    """
+    texts: list[list[str]] = [[], []]
+    for number in range(_PAIR_COUNT):
+        start = chosen.randrange(_RECORD_BASES - _TEMPLATE_BASES - _PAIR_COUNT)
+        template = genome[start : start + _TEMPLATE_BASES + chosen.randrange(_PAIR_COUNT)]
+        reverse = template[::-1].translate(_COMPLEMENTS)
+        mates = [template[:_READ_BASES], reverse[:_READ_BASES]]
+        if number % 2:
+            mates[number // 2 % 2] = _with_errors(mates[number // 2 % 2], (30,), 60)
+        if number % 5 == 0:
+            mates[number % 2] = _with_errors(mates[number % 2], range(9, _READ_BASES, 12), None)
+        for text, bases in zip(texts, mates, strict=True):
+            text.append(f"@pair{number}\n{bases}\n+\n{'I' * len(bases)}\n")
+    for path, text in zip(_MATES, texts, strict=True):
+        _write(folder / path, "".join(text))
+
+
+def _with_errors(bases: str, places: Sequence[int], left_out: int | None) -> str:
+    """Return a read in which some bases differ, and one is left out."""
+    changed = list(bases)
+    for place in places:
+        changed[place] = changed[place].translate(_COMPLEMENTS)
+    if left_out is not None:
+        del changed[left_out]
+    return "".join(changed)
 
 
 def _write(path: Path, text: str) -> None:

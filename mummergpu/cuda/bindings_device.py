@@ -24,6 +24,7 @@ from mummergpu.cuda.nvrtc import choose_architecture
 from mummergpu.cuda.occupancy import occupancy
 from mummergpu.cuda.primary_context import PrimaryContext
 from mummergpu.cuda.program import BLOCK_THREADS
+from mummergpu.cuda.shared_memory import PrimaryContextMemory
 from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 
 _NAME_BYTES: Final = 256
@@ -224,6 +225,11 @@ class BindingsStream:
         if array.nbytes:
             call(driver.cuMemcpyDtoHAsync, array.ctypes.data, address, array.nbytes, self._stream)
 
+    def copy_on_device(self, to: int, address: int, size: int) -> None:
+        """Copy `size` bytes of the device to another address of it."""
+        if size:
+            call(driver.cuMemcpyDtoDAsync, to, address, size, self._stream)
+
     def fill_zero(self, address: int, size: int) -> None:
         """Zero `size` bytes."""
         if size:
@@ -270,6 +276,7 @@ class BindingsDevice:
 
     def __init__(self, number: int) -> None:
         self._programs = weakref.WeakSet[BindingsProgram]()
+        self._number = number
         self._context = PrimaryContext(number)
         try:
             self._describe(self._context.device)
@@ -304,6 +311,10 @@ class BindingsDevice:
     def allocate(self, size: int) -> BindingsBuffer:
         """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
         return BindingsBuffer(self._context, size)
+
+    def allocate_shared(self, size: int) -> PrimaryContextMemory:
+        """Allocate linear memory that outlives the device object; fail as `allocate` does."""
+        return PrimaryContextMemory(self._number, size)
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
         """Return pinned host memory: the device copies to and from it while the host works on."""

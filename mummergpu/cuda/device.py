@@ -61,6 +61,24 @@ class Buffer(Protocol):
         ...
 
 
+class SharedMemory(Buffer, Protocol):
+    """Linear memory that outlives the `Device`, for other libraries of the process.
+
+    It is freed when `free` is called, or when nothing refers to it any more; any thread may do so.
+
+    Attributes
+    ----------
+    place : tuple of int
+        The type and the number of the device, as DLPack numbers them.
+    """
+
+    place: tuple[int, int]
+
+    def copy_out(self, array: AnyArray) -> None:
+        """Fill a contiguous array from the beginning of the memory, and wait until that is done."""
+        ...
+
+
 class Texture(Protocol):
     """A texture object, with the array that it reads if it owns one."""
 
@@ -105,6 +123,10 @@ class Stream(Protocol):
 
     def copy_out(self, array: AnyArray, address: int) -> None:
         """Fill a contiguous array from the device."""
+        ...
+
+    def copy_on_device(self, to: int, address: int, size: int) -> None:
+        """Copy `size` bytes of the device to another address of it."""
         ...
 
     def fill_zero(self, address: int, size: int) -> None:
@@ -166,6 +188,10 @@ class Device(Protocol):
 
     def allocate(self, size: int) -> Buffer:
         """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
+        ...
+
+    def allocate_shared(self, size: int) -> SharedMemory:
+        """Allocate linear memory that outlives the device object; fail as `allocate` does."""
         ...
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import TracebackType
 
 from mummergpu.cuda.device import Device
+from mummergpu.runtime.closing import ClosedAtEnd
 
 
-class DevicePool:
+class DevicePool(ClosedAtEnd):
     """The devices that a process has opened; callers borrow them.
 
     The pool is a context manager that closes the devices at its end.
@@ -31,17 +31,6 @@ class DevicePool:
         self._devices: dict[int, Device] = {}
         self._lock = threading.Lock()
         self._is_closed = False
-
-    def __enter__(self) -> DevicePool:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -53,12 +53,15 @@ class ProgramSource:
     constants : tuple of (str, int)
         The constants that only this program shares with the host, besides those of all programs:
         numbers that are not negative, by their names in the kernels.
+    generated : str
+        CUDA C++ that the host makes, such as the recurrence of a model; it follows the constants.
     """
 
     name: str
     entry: str
     macros: tuple[tuple[str, int], ...] = ()
     constants: tuple[tuple[str, int], ...] = ()
+    generated: str = ""
 
     def definitions(self) -> list[str]:
         """Return the compiler's options that define the macros, such as ``-DWIDE=1``."""
@@ -70,13 +73,14 @@ class ProgramSource:
         Returns
         -------
         str
-            CUDA C++ with one constant per number, of 32 bits, or of 64 bits for larger numbers.
+            CUDA C++ with one constant per number, of 32 bits, or of 64 bits for larger numbers,
+            and what was generated.
         """
         lines = ["// Generated: what the kernels share with the host.", "#pragma once"]
         for name, value in {**_COMMON_CONSTANTS, **dict(self.constants)}.items():
             kind, suffix = ("int", "u") if value <= _LARGEST_INT else ("long long", "ull")
             lines.append(f"constexpr unsigned {kind} {name} = {value}{suffix};")
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines) + "\n" + self.generated
 
     def files(self, sources: Mapping[str, str]) -> dict[str, str]:
         """Return all files that the program may include.

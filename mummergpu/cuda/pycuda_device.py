@@ -22,6 +22,7 @@ from mummergpu.cuda.device import (
 from mummergpu.cuda.nvrtc import choose_architecture
 from mummergpu.cuda.occupancy import occupancy
 from mummergpu.cuda.program import BLOCK_THREADS
+from mummergpu.cuda.shared_memory import PrimaryContextMemory
 from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 from mummergpu.errors import BackendError
 
@@ -134,6 +135,11 @@ class PycudaStream:
         if array.nbytes:
             cuda.memcpy_dtoh_async(array, address, self._stream)
 
+    def copy_on_device(self, to: int, address: int, size: int) -> None:
+        """Copy `size` bytes of the device to another address of it."""
+        if size:
+            cuda.memcpy_dtod_async(to, address, size, self._stream)
+
     def fill_zero(self, address: int, size: int) -> None:
         """Zero `size` bytes."""
         if size:
@@ -179,6 +185,7 @@ class PycudaDevice:
     library = "pycuda"
 
     def __init__(self, number: int) -> None:
+        self._number = number
         try:
             cuda.init()
             count = cuda.Device.count()
@@ -222,6 +229,10 @@ class PycudaDevice:
     def allocate(self, size: int) -> PycudaBuffer:
         """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
         return PycudaBuffer(size)
+
+    def allocate_shared(self, size: int) -> PrimaryContextMemory:
+        """Allocate linear memory that outlives the device object; fail as `allocate` does."""
+        return PrimaryContextMemory(self._number, size)
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
         """Return pinned host memory: the device copies to and from it while the host works on."""

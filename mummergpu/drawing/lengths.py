@@ -10,12 +10,13 @@ import numpy as np
 from mummergpu.drawing.captions import add_head
 from mummergpu.drawing.colours import FORWARD
 from mummergpu.drawing.records import Int64Array
+from mummergpu.drawing.style import number_plainly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 _MOST_BARS: Final = 50
+_MOST_TICKS: Final = 12
 _LEAST_LENGTHS: Final = 3
 """The first bar has about so many lengths."""
 _LOWEST: Final = 0.7
@@ -101,7 +102,7 @@ def draw_lengths(
         edges, counts = counter.bars()
         for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             scale("log")
-            _number_plainly(axis)
+            number_plainly(axis, (1.0, 2.0, 5.0), _MOST_TICKS)
         bottom = max(_LOWEST, float(counts[counts > 0].min()) / 2)
         axes.stairs(counts, edges, baseline=bottom, fill=True, color=FORWARD)
         axes.set_xlim(float(edges[0]), float(edges[-1]))
@@ -109,12 +110,3 @@ def draw_lengths(
         axes.grid(which="major")
         told.append(f"the longest has {counter.lengths[-1]:,} bp")
     add_head(axes, title, told)
-
-
-def _number_plainly(axis: Axis) -> None:
-    """Label a logarithmic axis with whole numbers, as many as there is room for."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda number, _place: f"{number:,.0f}"))
-    axis.set_minor_formatter(NullFormatter())

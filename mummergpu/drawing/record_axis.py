@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mummergpu.drawing.colours import FAINT
 from mummergpu.drawing.records import Int64Array, Records
-from mummergpu.drawing.style import points_of, short_title, text_points
+from mummergpu.drawing.style import on_one_line, points_of, short_title, text_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +135,7 @@ def tick_step(total: int, most_ticks: int) -> int:
 
 def short_name(name: str, longest: int = _LONGEST_NAME) -> str:
     """Return a name that is not too long: the end of names tells records apart."""
-    clean = "".join(letter if letter.isprintable() else " " for letter in name)
+    clean = on_one_line(name)
     return clean if len(clean) <= longest else "…" + clean[1 - longest :]
 
 

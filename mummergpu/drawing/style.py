@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +13,7 @@ from mummergpu.drawing.colours import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 DOTS_PER_INCH: Final = 150
@@ -72,9 +73,14 @@ def plain_settings() -> Iterator[None]:
         yield
 
 
+def on_one_line(text: str) -> str:
+    """Return a text with blanks for line ends and all else that cannot be drawn."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def short_title(text: str, longest: int = _LONGEST_TITLE) -> str:
     """Return a title that fits above a panel, on one line."""
-    clean = "".join(letter if letter.isprintable() else " " for letter in text)
+    clean = on_one_line(text)
     return clean if len(clean) <= longest else clean[: longest - 3] + "..."
 
 
@@ -83,6 +89,27 @@ def saved(figure: Figure, kind: str) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=_NO_METADATA[kind])
     return buffer.getvalue()
+
+
+def number_plainly(
+    axis: Axis, multiples: Sequence[float] = (1.0,), most_ticks: int | None = None
+) -> None:
+    """Write plain numbers beside a logarithmic axis.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+        The axis.
+    multiples : sequence of float
+        The multiples of powers of ten that have a tick.
+    most_ticks : int or None
+        The most ticks; None for as many as the library finds good.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=multiples, numticks=most_ticks))
+    axis.set_major_formatter(FuncFormatter(lambda number, _place: f"{number:,.12g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def text_points(text: str, size: float) -> float:

@@ -30,6 +30,10 @@ class KmerPage:
         The index file that the page is from, or ``""`` if it was built in memory.
     most_occurrences : int or None
         A search skips k-mers that the table lists more often; None for none.
+    sample_step : int or None
+        A search looks up k-mers only at multiples of so many bases of a query, and misses the
+        matches without one of these; None for a step with which it finds all. It needs a table of
+        all positions.
     """
 
     page: Page
@@ -37,6 +41,7 @@ class KmerPage:
     padded_reference: CodeArray
     index_path: str = ""
     most_occurrences: int | None = None
+    sample_step: int | None = None
 
     @property
     def joined_reference(self) -> CodeArray:
@@ -50,10 +55,14 @@ class KmerPage:
 
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""
+        if self.sample_step is not None:
+            return self.sample_step
         return self.table.sampling.query_step(minimum_length, self.looks_up_all)
 
     def period(self, minimum_length: int) -> int:
         """Return the bases from one pair of a match to the next (`KmerSampling`)."""
+        if self.sample_step is not None:
+            return self.sample_step
         return self.table.sampling.period(minimum_length, self.looks_up_all)
 
 

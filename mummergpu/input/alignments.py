@@ -9,12 +9,14 @@ from io import BufferedReader
 from typing import Any, BinaryIO, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import STANDARD_INPUT, Input, open_binary, reading
 from mummergpu.input.formats import Compression, Format
-from mummergpu.input.records import Limits, Records
+from mummergpu.input.qualities import NO_QUALITY, check_qualities
+from mummergpu.input.record_arrays import Limits, Records
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import MARGIN, encode, with_margins
@@ -32,6 +34,8 @@ class AlignmentReader:
         The open file.
     limits : Limits
         The limits at which a block is full.
+    keeps_qualities : bool, default False
+        Keep the base qualities, in the order in which they were sequenced, and the flags.
 
     Notes
     -----
@@ -46,13 +50,14 @@ class AlignmentReader:
         If the disk has no space for the temporary file.
     """
 
-    def __init__(self, file: Input, limits: Limits) -> None:
+    def __init__(self, file: Input, limits: Limits, keeps_qualities: bool = False) -> None:
         import pysam
 
         self._pysam: Any = pysam
         self._path = file.path
         self._format = file.format.value
         self._limits = limits
+        self._keeps_qualities = keeps_qualities
         self._source = file.source
         has_positions = file.format is not Format.SAM or file.text.peek().startswith(b"@")
         # Of all compressions, htslib surely knows gzip.
@@ -100,7 +105,8 @@ class AlignmentReader:
         InputError
             If the file is truncated or corrupt.
         """
-        bases, names = bytearray(), bytearray()
+        bases, names, qualities = bytearray(), bytearray(), bytearray()
+        flags: list[int] = []
         offsets, name_offsets = [0], [0]
         limits = self._limits
         with self._faults():
@@ -109,6 +115,13 @@ class AlignmentReader:
                     continue
                 bases += (record.get_forward_sequence() or "").encode()
                 names += (record.query_name or "").encode()
+                if self._keeps_qualities:
+                    flags.append(record.flag)
+                    known = record.query_qualities
+                    if known is None:
+                        qualities += bytes([NO_QUALITY]) * (len(bases) - len(qualities))
+                    else:
+                        qualities += bytes(known[::-1] if record.is_reverse else known)
                 offsets.append(len(bases))
                 name_offsets.append(len(names))
                 if (
@@ -120,12 +133,17 @@ class AlignmentReader:
         if len(offsets) == 1:
             return None
         padded = with_margins(encode(bytes(bases)))
+        begins = np.array(offsets, dtype=np.int64)
+        numbers: npt.NDArray[np.uint8] = np.frombuffer(qualities, dtype=np.uint8)
+        check_qualities(numbers, begins, self._path)
         return Records(
             padded[MARGIN:-MARGIN],
-            np.array(offsets, dtype=np.int64),
-            np.frombuffer(bytes(names), dtype=np.uint8),
+            begins,
+            np.frombuffer(names, dtype=np.uint8),
             np.array(name_offsets, dtype=np.int64),
             padded,
+            numbers,
+            np.array(flags, dtype=np.uint16),
         )
 
     @contextmanager

@@ -20,6 +20,8 @@ class BlockArrays:
     ----------
     bases, records, name_bytes : int
         For how much there is room at first.
+    keeps_qualities : bool, default False
+        Whether there is room for the qualities of the bases.
 
     Attributes
     ----------
@@ -33,6 +35,8 @@ class BlockArrays:
         The names.
     name_offsets : ndarray, dtype=int64
         Where in `names` each name begins; as long as `offsets`.
+    qualities : ndarray, dtype=uint8
+        The qualities of the bases, at the indices of `codes`; without an item if none are kept.
     """
 
     padded: CodeArray
@@ -40,13 +44,18 @@ class BlockArrays:
     offsets: Offsets
     names: Text
     name_offsets: Offsets
+    qualities: Text
 
-    def __init__(self, bases: int, records: int, name_bytes: int) -> None:
+    def __init__(
+        self, bases: int, records: int, name_bytes: int, keeps_qualities: bool = False
+    ) -> None:
         self.padded = np.empty(bases + 2 * MARGIN, dtype=np.uint8)
         self.codes = self.padded[MARGIN:]
         self.offsets = np.empty(records + 1, dtype=np.int64)
         self.names = np.empty(name_bytes, dtype=np.uint8)
         self.name_offsets = np.empty(records + 1, dtype=np.int64)
+        self._keeps_qualities = keeps_qualities
+        self.qualities = np.empty(bases + STEP if keeps_qualities else 0, dtype=np.uint8)
 
     def make_room(self, bases: int, records: int, name_bytes: int) -> None:
         """Make the arrays long enough.
@@ -66,11 +75,15 @@ class BlockArrays:
         lengthen(self.names, name_bytes + STEP)
         lengthen(self.offsets, records + 1)
         lengthen(self.name_offsets, records + 1)
+        if self._keeps_qualities:
+            lengthen(self.qualities, bases + STEP)
 
     def give_back(self, bases: int) -> None:
         """Give the memory back that `bases` bases do not need."""
         self.padded.resize(bases + 2 * MARGIN, refcheck=False)
         self.codes = self.padded[MARGIN:]
+        if self._keeps_qualities:
+            self.qualities.resize(bases, refcheck=False)
 
 
 class NoRoomError(Exception):
@@ -87,13 +100,18 @@ class RecycledMemory:
     ----------
     bases, records, name_bytes : int
         For how much there is room in the arrays of a block.
+    keeps_qualities : bool, default False
+        Whether there is room for the qualities of the bases.
     """
 
-    def __init__(self, bases: int, records: int, name_bytes: int) -> None:
+    def __init__(
+        self, bases: int, records: int, name_bytes: int, keeps_qualities: bool = False
+    ) -> None:
         offset_bytes = (records + 1) * np.dtype(np.int64).itemsize
         base_bytes = MARGIN + bases + max(STEP, MARGIN)
         # What is longest comes last: the end that is never touched takes no memory.
-        self._sizes = (offset_bytes, offset_bytes, name_bytes + STEP, base_bytes)
+        quality_bytes = bases + STEP if keeps_qualities else 0
+        self._sizes = (offset_bytes, offset_bytes, name_bytes + STEP, quality_bytes, base_bytes)
         self._spare: deque[Text] = deque()
 
     def new_arrays(self) -> BlockArrays:
@@ -106,21 +124,30 @@ class RecycledMemory:
         lent: Text = np.frombuffer(memory.data, dtype=np.uint8)
         weakref.finalize(lent, self._spare.append, memory).atexit = False
         ends = np.cumsum(self._sizes)
-        offsets, name_offsets, names, padded = np.split(lent, ends[:-1])
-        return _FixedArrays(padded, offsets.view(np.int64), names, name_offsets.view(np.int64))
+        offsets, name_offsets, names, qualities, padded = np.split(lent, ends[:-1])
+        return _FixedArrays(
+            padded, offsets.view(np.int64), names, name_offsets.view(np.int64), qualities
+        )
 
 
 class _FixedArrays(BlockArrays):
     """Arrays that cannot become longer."""
 
     def __init__(
-        self, padded: CodeArray, offsets: Offsets, names: Text, name_offsets: Offsets
+        self,
+        padded: CodeArray,
+        offsets: Offsets,
+        names: Text,
+        name_offsets: Offsets,
+        qualities: Text,
     ) -> None:
         self.padded = padded
         self.codes = padded[MARGIN:]
         self.offsets = offsets
         self.names = names
         self.name_offsets = name_offsets
+        # As long as `padded` needs them, or empty.
+        self.qualities = qualities
 
     def make_room(self, bases: int, records: int, name_bytes: int) -> None:
         """Check that the arrays are long enough; see `BlockArrays.make_room`."""
@@ -135,14 +162,16 @@ class _FixedArrays(BlockArrays):
         """Keep the memory, for other blocks."""
 
 
-def lengthen(array: npt.NDArray[np.uint8] | npt.NDArray[np.int64], size: int) -> None:
+def lengthen(
+    array: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | npt.NDArray[np.int64], size: int
+) -> None:
     """Lengthen an array, to which there is no other reference, to at least `size` items.
 
     The C library moves the memory pages of a large array instead of copying them.
 
     Parameters
     ----------
-    array : ndarray, dtype=uint8 or int64, shape=(n_items,)
+    array : ndarray, dtype=uint8, uint16 or int64, shape=(n_items,)
         The array, changed in place. It becomes half as long again at least, or keeps its length.
     size : int
         How many items it must have.

@@ -16,7 +16,8 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.input.qualities import LOWEST_CHARACTER, MOST_QUALITY
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK
 
@@ -75,7 +76,9 @@ def _run_of(outside: Callable[[Any, Any], Any]) -> RunFrom:
 
 
 def _not_quality(builder: Any, lanes: Any) -> Any:
-    return builder.icmp_unsigned(">", builder.sub(lanes, _all(33)), _all(126 - 33))
+    return builder.icmp_unsigned(
+        ">", builder.sub(lanes, _all(LOWEST_CHARACTER)), _all(MOST_QUALITY)
+    )
 
 
 def _control(builder: Any, lanes: Any) -> Any:
@@ -97,6 +100,33 @@ def _generate_copy_run(typing_context: Any, text: Any, at: Any, names: Any, to: 
         return _first(builder, builder.icmp_unsigned("<=", lanes, _all(32)))
 
     return types.int64(text, types.int64, names, types.int64), generate
+
+
+def _generate_copy_step(typing_context: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
+    """Copy `STEP` bytes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        builder.store(
+            lanes, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
+        )
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64), generate
+
+
+def _generate_copy_quality(typing_context: Any, text: Any, at: Any, qualities: Any, to: Any) -> Any:
+    """Write the qualities of `STEP` bytes; return how many precede one that is no quality."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        numbers = builder.sub(lanes, _all(LOWEST_CHARACTER))
+        builder.store(
+            numbers, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
+        )
+        return _first(builder, builder.icmp_unsigned(">", numbers, _all(MOST_QUALITY)))
+
+    return types.int64(text, types.int64, qualities, types.int64), generate
 
 
 def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to: Any) -> Any:
@@ -153,6 +183,8 @@ def _generate_count_foreign(typing_context: Any, text: Any, at: Any, among: Any)
 
 
 _copy_run_of_name = cast(RunFromTo, intrinsic(_generate_copy_run))
+_copy_step = cast("Callable[[Text, int, Text, int], None]", intrinsic(_generate_copy_step))
+_copy_run_of_quality = cast(RunFromTo, intrinsic(_generate_copy_quality))
 _encode_run_of_letters = cast(RunFromTo, intrinsic(_generate_encode_run))
 _count_foreign = cast("Callable[[Text, int, int], int]", intrinsic(_generate_count_foreign))
 
@@ -215,6 +247,57 @@ def copy_name(text: Text, at: int, names: Text, to: int) -> int:
     """
     while True:
         run = _copy_run_of_name(text, at, names, to)
+        if run < STEP:
+            return at + run
+        at += STEP
+        to += STEP
+
+
+@inline_without_refcounts
+def copy_bytes(source: Text, at: int, target: Text, to: int, size: int) -> None:
+    """Copy bytes from one array to another, and touch no others.
+
+    Parameters
+    ----------
+    source, target : ndarray, dtype=uint8
+        The arrays.
+    at, to : int
+        The indices of the first byte in `source` and in `target`.
+    size : int
+        The number of bytes.
+    """
+    if size < STEP:
+        for index in range(size):
+            target[unsigned(to + index)] = source[unsigned(at + index)]
+        return
+    for step in range(0, size - STEP, STEP):
+        _copy_step(source, at + step, target, to + step)
+    # The last step may overlap the one before it.
+    _copy_step(source, at + size - STEP, target, to + size - STEP)
+
+
+@inline_without_refcounts
+def copy_quality(text: Text, at: int, qualities: Text, to: int) -> int:
+    """Write the numbers of a run of quality characters (bytes 33 to 126).
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; any other byte ends the run, and `STEP` bytes after that one can be read.
+    at : int
+        The index in `text` of the first byte of the run.
+    qualities : ndarray, dtype=uint8
+        Receives the qualities. Up to `STEP` bytes after those of the run are overwritten.
+    to : int
+        The index in `qualities` of the first.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
+    """
+    while True:
+        run = _copy_run_of_quality(text, at, qualities, to)
         if run < STEP:
             return at + run
         at += STEP

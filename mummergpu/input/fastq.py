@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.byte_runs import Text, skip_quality
+from mummergpu.input.byte_runs import Text, copy_quality, skip_quality
 from mummergpu.input.fastx import (
     begin_record,
     end_line,
@@ -30,6 +30,7 @@ from mummergpu.input.parser_state import (
     QUALITY,
     QUALITY_LENGTH,
     QUALITY_LINE,
+    QUALITY_MODE,
     QUALITY_START,
     RECORDS,
     REPEATED,
@@ -168,12 +169,14 @@ def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int)
         if text[at] == _AT and state[QUALITY] > 0 and state[SUSPECT_LINE] == 0:
             state[SUSPECT_LINE] = state[LINE]
             state[SUSPECT_QUALITY] = state[QUALITY]
-        state[MODE] = QUALITY_LINE
+        state[MODE] = state[QUALITY_MODE]
     return after
 
 
 @inline_without_refcounts
-def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> int:
+def _read_quality(
+    text: Text, at: int, end: int, state: State, begin: int, qualities: Text, keeps: bool
+) -> int:
     """Count quality characters; the line that completes them ends the record.
 
     Parameters
@@ -189,13 +192,22 @@ def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> in
         `QUALITY_LENGTH` at the end of a line that has too many of them.
     begin : int
         The index in the array of codes of the first base of the record.
+    qualities : ndarray, dtype=uint8
+        Receives the qualities at the indices of the bases, if they are kept.
+    keeps : bool
+        Whether they are kept.
 
     Returns
     -------
     int
         The index in `text` of the first byte that has not been read.
     """
-    after = skip_quality(text, at)
+    length = state[BASES] - begin
+    # What one piece of text has too much, there is room for.
+    if keeps and state[QUALITY] < length:
+        after = copy_quality(text, at, qualities, begin + state[QUALITY])
+    else:
+        after = skip_quality(text, at)
     state[QUALITY] += after - at
     at = after
     if at == end:
@@ -205,7 +217,6 @@ def _read_quality(text: Text, at: int, end: int, state: State, begin: int) -> in
         if state[STATUS] == GOING:
             state[STATUS] = BAD_QUALITY
         return at
-    length = state[BASES] - begin
     if state[QUALITY] == length:
         state[MODE] = LINE_START
     elif state[QUALITY] > length:
@@ -317,6 +328,7 @@ def parse_fastq(
     offsets: Offsets,
     names: Text,
     name_offsets: Offsets,
+    qualities: Text,
 ) -> int:
     """Parse FASTQ from ``text[at:end]``; return the index at which the parser stopped.
 
@@ -337,6 +349,9 @@ def parse_fastq(
         Receives the names; must have space for ``end - at + STEP`` more bytes.
     name_offsets : ndarray, dtype=int64
         Receives the index in `names` at which each name begins; as long as `offsets`.
+    qualities : ndarray, dtype=uint8
+        Receives the qualities, 0 to 93, at the indices of their bases, if ``state[QUALITY_MODE]``
+        is `KEPT_QUALITY_LINE`; must have as much space as `codes` then.
 
     Returns
     -------
@@ -354,6 +369,10 @@ def parse_fastq(
             at = skip_description(text, at, end, state, QUALITY_START)
         elif mode == QUALITY_START:
             at = _begin_quality_line(text, at, end, state, offsets[state[RECORDS] - 1])
+        elif mode == QUALITY_LINE:
+            begin = offsets[state[RECORDS] - 1]
+            at = _read_quality(text, at, end, state, begin, qualities, False)
         else:
-            at = _read_quality(text, at, end, state, offsets[state[RECORDS] - 1])
+            begin = offsets[state[RECORDS] - 1]
+            at = _read_quality(text, at, end, state, begin, qualities, True)
     return at

@@ -6,10 +6,9 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
-from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from mummergpu.errors import InputError
@@ -27,6 +26,7 @@ from mummergpu.input.formats import (
 from mummergpu.input.inflate import Decompressor, Inflated, InflatedAhead, InflatedBlocks
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.source import Readable, Source
+from mummergpu.runtime.closing import ClosedAtEnd
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -67,6 +67,30 @@ def reading(path: str) -> Iterator[None]:
             raise InputError(_gzip_fault(str(error)), path) from None
         reason = os.strerror(error.errno)
         raise InputError(reason[:1].lower() + reason[1:], path) from None
+
+
+def check_compressions(paths: Sequence[str]) -> None:
+    """Refuse files that cannot be decompressed here, before any of them is read.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Regular files.
+
+    Raises
+    ------
+    LibraryError
+        If the library for a compression is missing.
+    InputError
+        If a file cannot be read, or this Python was built without a decoder.
+    """
+    for path in paths:
+        with reading(path), open(path, "rb", buffering=0) as file:
+            compression = compression_of(file.read(LONGEST_MAGIC))
+        if compression is not None and compression is not Compression.GZIP:
+            from mummergpu.input.stream_decoders import check_decoder
+
+            check_decoder(compression, path)
 
 
 class EmptyInputError(InputError):
@@ -157,7 +181,7 @@ def _is_enough(head: bytes) -> bool:
     return b"\n" in rest or len(rest) >= _HEAD_SIZE or len(head) >= _LONGEST_BLANK_HEAD
 
 
-class Input:
+class Input(ClosedAtEnd):
     """An open input file whose format is known.
 
     Parameters
@@ -208,17 +232,6 @@ class Input:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Input:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file, unless it is standard input."""

@@ -8,6 +8,7 @@ decompress them.
 from __future__ import annotations
 
 import gzip
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -48,33 +49,10 @@ class Decompressor(Protocol):
         ...
 
 
-class PieceReader(Protocol):
-    """What decompresses a file piece by piece."""
+class PieceReader(ABC):
+    """Decompresses a file piece by piece; a read returns what is at hand and waits for no more."""
 
-    def read_some(self, size: int) -> bytes:
-        """Return some of the data, none at the end."""
-        ...
-
-
-class Inflated:
-    """Reads gzip of one or many members; a read returns the data at hand and waits for no more.
-
-    Parameters
-    ----------
-    file : RawIOBase
-        The compressed data.
-    check_end : callable
-        Called at their end; raises an error if something is missing there.
-    """
-
-    def __init__(self, file: RawIOBase, check_end: Callable[[], None]) -> None:
-        from isal import igzip, igzip_lib
-
-        open_gzip: Any = igzip.IGzipFile
-        self._file: Any = open_gzip(fileobj=file, mode="rb")
-        self._check_end = check_end
-        self._error = cast("type[Exception]", igzip_lib.IsalError)
-
+    @abstractmethod
     def read_some(self, size: int) -> bytes:
         """Return some of the data.
 
@@ -93,13 +71,6 @@ class Inflated:
         OSError or EOFError
             If the file cannot be read, or is corrupt or truncated.
         """
-        try:
-            data: bytes = self._file.read1(size)
-        except self._error as error:
-            raise gzip.BadGzipFile(str(error)) from None
-        if not data:
-            self._check_end()
-        return data
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fill a part of the buffer; return the number of bytes, 0 at the end."""
@@ -110,6 +81,37 @@ class Inflated:
 
     def stop(self) -> None:
         """Do nothing: no thread uses the file."""
+        return None
+
+
+class Inflated(PieceReader):
+    """Reads gzip of one or many members.
+
+    Parameters
+    ----------
+    file : RawIOBase
+        The compressed data.
+    check_end : callable
+        Called at their end; raises an error if something is missing there.
+    """
+
+    def __init__(self, file: RawIOBase, check_end: Callable[[], None]) -> None:
+        from isal import igzip, igzip_lib
+
+        open_gzip: Any = igzip.IGzipFile
+        self._file: Any = open_gzip(fileobj=file, mode="rb")
+        self._check_end = check_end
+        self._error = cast("type[Exception]", igzip_lib.IsalError)
+
+    def read_some(self, size: int) -> bytes:
+        """Return some of the data (`PieceReader.read_some`)."""
+        try:
+            data: bytes = self._file.read1(size)
+        except self._error as error:
+            raise gzip.BadGzipFile(str(error)) from None
+        if not data:
+            self._check_end()
+        return data
 
 
 class _Leftover:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import jit
+from mummergpu.input.byte_runs import copy_bytes
+from mummergpu.runtime.jit import jit_without_refcounts, unsigned
 from mummergpu.sequence.codes import CodeArray
 
 TextArray = npt.NDArray[np.uint8]
@@ -15,17 +16,18 @@ SUFFIX_BYTES = 2
 """The bytes of ``/1`` and ``/2``."""
 
 
-@jit
+@jit_without_refcounts
 def name_mates(
     first: TextArray,
     first_offsets: OffsetArray,
     second: TextArray,
     second_offsets: OffsetArray,
     step: int,
+    with_suffixes: bool,
     names: TextArray,
     name_offsets: OffsetArray,
 ) -> int:
-    """Write the names of pairs, with ``/1`` and ``/2``, which they may have already.
+    """Write the names of pairs, which may end in ``/1`` and ``/2``.
 
     Parameters
     ----------
@@ -35,9 +37,11 @@ def name_mates(
         Where each name begins.
     step : int
         How many names there are from one pair to the next: 2 if the mates alternate.
+    with_suffixes : bool
+        Whether the names that are written end in ``/1`` and ``/2``.
     names : ndarray, dtype=uint8
-        Output: the names of first and second mates in turn; `SUFFIX_BYTES` longer, for each, than
-        the names before.
+        Output: the names of first and second mates in turn. Has room for the names before; with
+        suffixes, for `SUFFIX_BYTES` more of each.
     name_offsets : ndarray, dtype=int64, shape=(2 * n_pairs + 1,)
         Output: where each begins.
 
@@ -48,6 +52,7 @@ def name_mates(
     """
     end = 0
     name_offsets[0] = 0
+    suffix = SUFFIX_BYTES if with_suffixes else 0
     pairs = (name_offsets.size - 1) // 2
     for pair in range(pairs):
         one = first_offsets[pair * step]
@@ -63,25 +68,55 @@ def name_mates(
         if one_length != other_length:
             return pair
         for place in range(one_length):
-            letter = first[one + place]
-            if letter != second[other + place]:
+            letter = first[unsigned(one + place)]
+            if letter != second[unsigned(other + place)]:
                 return pair
-            names[end + place] = letter
-            names[end + one_length + 2 + place] = letter
-        end += one_length
-        names[end] = 47
-        names[end + 1] = 49
-        end += 2
-        name_offsets[2 * pair + 1] = end
-        end += one_length
-        names[end] = 47
-        names[end + 1] = 50
-        end += 2
-        name_offsets[2 * pair + 2] = end
+            names[unsigned(end + place)] = letter
+            names[unsigned(end + one_length + suffix + place)] = letter
+        for mate in range(2):
+            end += one_length
+            if with_suffixes:
+                names[end] = 47
+                names[end + 1] = 49 + mate
+                end += 2
+            name_offsets[2 * pair + mate + 1] = end
     return pairs
 
 
-@jit
+@jit_without_refcounts
+def cut_suffixes(names: TextArray, name_offsets: OffsetArray) -> int:
+    """Remove the ``/1`` or ``/2`` at the ends of names.
+
+    Parameters
+    ----------
+    names : ndarray, dtype=uint8, shape=(n_bytes,)
+        The names, one after the other, changed in place.
+    name_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where each begins, changed in place.
+
+    Returns
+    -------
+    int
+        The number of bytes of all names.
+    """
+    end = 0
+    begin = name_offsets[0]
+    for number in range(name_offsets.size - 1):
+        behind = name_offsets[number + 1]
+        length = behind - begin
+        if length >= 2 and names[behind - 2] == 47:  # '/'
+            if names[behind - 1] == 49 or names[behind - 1] == 50:  # '1' or '2'
+                length -= 2
+        if end != begin:
+            for place in range(length):
+                names[end + place] = names[begin + place]
+        begin = behind
+        end += length
+        name_offsets[number + 1] = end
+    return end
+
+
+@jit_without_refcounts
 def interleave(
     first: CodeArray,
     first_offsets: OffsetArray,
@@ -111,13 +146,11 @@ def interleave(
     for pair in range(first_offsets.size - 1):
         source = first_offsets[pair]
         size = first_offsets[pair + 1] - source
-        for place in range(size):
-            codes[begin + end + place] = first[source + place]
+        copy_bytes(first, source, codes, begin + end, size)
         end += size
         offsets[2 * pair + 1] = end
         source = second_offsets[pair]
         size = second_offsets[pair + 1] - source
-        for place in range(size):
-            codes[begin + end + place] = second[source + place]
+        copy_bytes(second, source, codes, begin + end, size)
         end += size
         offsets[2 * pair + 2] = end

@@ -7,7 +7,8 @@ from io import BytesIO
 
 from mummergpu.errors import InputError
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.records import UNLIMITED, Limits, RecordReader, Records, printable
+from mummergpu.input.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records import RecordReader, printable
 from mummergpu.input.reference import Reference, reference_of_records
 
 PLACE = "<memory>"

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 
 import numpy as np
 
-from mummergpu.errors import InputError
-from mummergpu.input.mates import SUFFIX_BYTES, interleave, name_mates
+from mummergpu.input.mate_names import name_of, names_of_pairs, not_mates, without_mate
+from mummergpu.input.mates import interleave
 from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules, bytes_of
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.record_lines import line_of_record
+from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 
-class PairedQueryReader:
+class PairedQueryReader(ClosedAtEnd):
     """Reads pairs of reads in blocks, in the order first mate, second mate, next pair.
 
     It has the interface of `QueryReader`. The names of mates end in ``/1`` and ``/2``: what a file
@@ -67,17 +66,6 @@ class PairedQueryReader:
         self._readers: list[QueryReader] = []
         self._blocks = self._read()
 
-    def __enter__(self) -> PairedQueryReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __iter__(self) -> PairedQueryReader:
         return self
 
@@ -118,6 +106,36 @@ class PairedQueryReader:
         return QueryReader([path], size, rules=self._rules, threads=self._threads)
 
 
+def pairs_in_memory(block: QueryBlock, place: str) -> QueryBlock:
+    """Return queries in which mates alternate, with the names of mates.
+
+    Parameters
+    ----------
+    block : QueryBlock
+        The queries.
+    place : str
+        What errors name in place of a file.
+
+    Returns
+    -------
+    QueryBlock
+        The same queries, whose names end in ``/1`` and ``/2``.
+
+    Raises
+    ------
+    InputError
+        If the names of two mates differ, or a read has no mate.
+    """
+    count = block.query_count
+    if count % 2:
+        raise without_mate(place, count - 1, name_of(block, count - 1))
+    named = names_of_pairs(block, block.part(1, count), 2, count // 2, True)
+    if named.equal < count // 2:
+        number = 2 * named.equal + 1
+        raise not_mates(place, number, name_of(block, number), name_of(block, number - 1))
+    return QueryBlock(block.index, block.padded_codes, block.offsets, named.names, named.offsets)
+
+
 def _in_turn(path: str, reader: QueryReader) -> Generator[QueryBlock]:
     """Yield the pairs of a file in which mates alternate."""
     pairs = 0
@@ -129,15 +147,17 @@ def _in_turn(path: str, reader: QueryReader) -> Generator[QueryBlock]:
         if count == 0:
             continue
         block = block.part(0, count)
-        names, name_offsets, named = _named(block, block.part(1, count), 2, count // 2)
+        names, name_offsets, named = names_of_pairs(
+            block, block.part(1, count), 2, count // 2, True
+        )
         if named < count // 2:
             number = 2 * named + 1
-            raise _differ(path, 2 * pairs + number, _name(block, number), _name(block, number - 1))
+            mate, name = name_of(block, number - 1), name_of(block, number)
+            raise not_mates(path, 2 * pairs + number, name, mate)
         yield QueryBlock(0, block.padded_codes, block.offsets, names, name_offsets)
         pairs += count // 2
     if rest is not None:
-        line = line_of_record(path, 2 * pairs)
-        raise InputError("the last read has no mate", path, line, _name(rest, 0))
+        raise without_mate(path, 2 * pairs, name_of(rest, 0))
 
 
 def _from_two(paths: Sequence[str], readers: Sequence[QueryReader]) -> Generator[QueryBlock]:
@@ -153,9 +173,9 @@ def _from_two(paths: Sequence[str], readers: Sequence[QueryReader]) -> Generator
             break
         count = min(first.query_count, second.query_count)
         one, other = first.part(0, count), second.part(0, count)
-        names, name_offsets, named = _named(one, other, 1, count)
+        names, name_offsets, named = names_of_pairs(one, other, 1, count, True)
         if named < count:
-            raise _differ(paths[1], pairs + named, _name(other, named), _name(one, named))
+            raise not_mates(paths[1], pairs + named, name_of(other, named), name_of(one, named))
         codes = np.empty(one.base_count + other.base_count + 2 * MARGIN, dtype=np.uint8)
         codes[:MARGIN] = codes[codes.size - MARGIN :] = BREAK
         offsets = np.empty(2 * count + 1, dtype=np.int64)
@@ -168,23 +188,7 @@ def _from_two(paths: Sequence[str], readers: Sequence[QueryReader]) -> Generator
         ]
     for number, rest in enumerate(waiting):
         if rest is not None:
-            message = f"the read has no mate: '{paths[1 - number]}' has {pairs:,} reads"
-            line = line_of_record(paths[number], pairs)
-            raise InputError(message, paths[number], line, _name(rest, 0))
-
-
-def _named(
-    first: QueryBlock, second: QueryBlock, step: int, pairs: int
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the names of pairs, where they begin, and the number of pairs with equal names."""
-    room = pairs * 2 * SUFFIX_BYTES + first.names.size + second.names.size
-    # Names may be equal although one of them lacks its suffix.
-    names = np.empty(room, dtype=np.uint8)
-    offsets = np.empty(2 * pairs + 1, dtype=np.int64)
-    named = name_mates(
-        first.names, first.name_offsets, second.names, second.name_offsets, step, names, offsets
-    )
-    return names[: offsets[-1]] if named == pairs else names[:0], offsets, named
+            raise without_mate(paths[number], pairs, name_of(rest, 0), paths[1 - number])
 
 
 def _joined(first: QueryBlock, second: QueryBlock) -> QueryBlock:
@@ -196,13 +200,3 @@ def _joined(first: QueryBlock, second: QueryBlock) -> QueryBlock:
         np.concatenate((first.names, second.names)),
         np.concatenate((first.name_offsets, second.name_offsets[1:] + first.names.size)),
     )
-
-
-def _differ(path: str, number: int, name: str, mate: str) -> InputError:
-    message = f"not the mate of '{mate}': the names of mates are equal, but for /1 and /2"
-    return InputError(message, path, line_of_record(path, number), name)
-
-
-def _name(block: QueryBlock, number: int) -> str:
-    name = block.names[block.name_offsets[number] : block.name_offsets[number + 1]]
-    return name.tobytes().decode("latin-1")

@@ -21,7 +21,7 @@ from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.parser_state import Offsets
 from mummergpu.input.positioned_read import read_into
-from mummergpu.input.records import UNLIMITED, Records
+from mummergpu.input.record_arrays import UNLIMITED, Records
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 

@@ -23,8 +23,8 @@ from mummergpu.input.file_part import FilePart
 from mummergpu.input.files import STANDARD_INPUT, Input, reading
 from mummergpu.input.formats import BYTE_ORDER_MARK, Format
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.records import UNLIMITED, Limits, RecordReader, Records
-from mummergpu.sequence.codes import MARGIN
+from mummergpu.input.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records import RecordReader
 
 PIECE_BYTES: Final = 1 << 22
 """About how many bytes a piece has, unless a block has more: so many that it does not matter how
@@ -51,7 +51,7 @@ _SLACK: Final = 4
 another block. The numbers in names become longer, and room that stays empty takes no memory."""
 
 
-def is_worth_pieces(file: Input, limits: Limits, threads: ReadingThreads | None) -> bool:
+def is_worth_pieces(file: Input, limits: Limits) -> bool:
     """Return whether a file should be read by a `ParallelRecordReader`.
 
     Parameters
@@ -60,19 +60,14 @@ def is_worth_pieces(file: Input, limits: Limits, threads: ReadingThreads | None)
         Any open file.
     limits : Limits
         The limits of a block.
-    threads : ReadingThreads or None
-        The threads that there are.
 
     Returns
     -------
     bool
-        True if it is a large, plain FASTA or FASTQ file, there are threads for its pieces, and the
-        blocks are not too large.
+        True if it is a large, plain FASTA or FASTQ file, and the blocks are not too large.
     """
     return (
-        threads is not None
-        and threads.are_many
-        and file.format in (Format.FASTA, Format.FASTQ)
+        file.format in (Format.FASTA, Format.FASTQ)
         and file.compression is None
         # Part of standard input may have been read before.
         and file.path != STANDARD_INPUT
@@ -98,8 +93,10 @@ class ParallelRecordReader:
         Accept records whose letters are mostly not DNA or RNA.
     chunk_size : int
         The number of bytes of text parsed at once, at least 2.
-    threads : ReadingThreads
-        They parse the pieces.
+    threads : ReadingThreads or None
+        They parse the pieces; without them, the caller does it.
+    keeps_qualities : bool, default False
+        Keep the base qualities.
 
     Raises
     ------
@@ -118,7 +115,8 @@ class ParallelRecordReader:
         limits: Limits,
         any_letters: bool,
         chunk_size: int,
-        threads: ReadingThreads,
+        threads: ReadingThreads | None,
+        keeps_qualities: bool = False,
     ) -> None:
         self._file_number = file.file.fileno()
         self._path = file.path
@@ -127,6 +125,7 @@ class ParallelRecordReader:
         self._any_letters = any_letters
         self._chunk_size = chunk_size
         self._threads = threads
+        self._keeps_qualities = keeps_qualities
         self._ready: deque[Records] = deque()
         self._under_way: deque[Future[_ParsedPiece | None]] = deque()
         self._spare_readers: deque[RecordReader] = deque()
@@ -202,6 +201,7 @@ class ParallelRecordReader:
             (piece_bytes + record_borders.WINDOWS[-1]) // least + 2 * self._chunk_size,
             self._piece_limits.records,
             self._piece_limits.name_bytes + 2 * self._chunk_size,
+            self._keeps_qualities,
         )
         return self._borders(begin, size, piece_bytes)
 
@@ -240,14 +240,22 @@ class ParallelRecordReader:
 
     def _begin_pieces(self) -> None:
         """Let the threads parse the next pieces."""
-        while len(self._under_way) < min(MOST_UNDER_WAY, self._threads.window):
+        most = 1 if self._threads is None else min(MOST_UNDER_WAY, self._threads.window)
+        while len(self._under_way) < most:
             try:
                 piece = next(self._pieces, None)
             except OSError:  # Who reads the rest will meet it again.
                 return
             if piece is None:
                 return
-            self._under_way.append(self._threads.submit(self._parse, *piece))
+            self._under_way.append(self._begin(*piece))
+
+    def _begin(self, begin: int, end: int) -> Future[_ParsedPiece | None]:
+        if self._threads is not None:
+            return self._threads.submit(self._parse, begin, end)
+        parsed: Future[_ParsedPiece | None] = Future()
+        parsed.set_result(self._parse(begin, end))
+        return parsed
 
     def _parse(self, begin: int, end: int) -> _ParsedPiece | None:
         """Parse a range of the file; return None if it is not valid on its own."""
@@ -283,6 +291,7 @@ class ParallelRecordReader:
             any_letters=self._any_letters,
             chunk_size=self._chunk_size,
             new_arrays=None if memory is None else memory.new_arrays,
+            keeps_qualities=self._keeps_qualities,
         )
 
 
@@ -325,17 +334,4 @@ def split(records: Records, most_bases: int) -> list[Records]:
         return [records]
     cuts = np.searchsorted(records.offsets, np.arange(1, parts) * bases // parts)
     bounds = np.unique([0, *cuts, count])
-    return [_part(records, begin, end) for begin, end in pairwise(bounds.tolist())]
-
-
-def _part(records: Records, first: int, end: int) -> Records:
-    offsets = records.offsets[first : end + 1]
-    name_offsets = records.name_offsets[first : end + 1]
-    padded = records.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN]
-    return Records(
-        padded[MARGIN:-MARGIN],
-        offsets - offsets[0],
-        records.names[name_offsets[0] : name_offsets[-1]],
-        name_offsets - name_offsets[0],
-        padded,
-    )
+    return [records.part(begin, end) for begin, end in pairwise(bounds.tolist())]

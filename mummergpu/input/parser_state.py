@@ -36,7 +36,8 @@ ANY_LETTERS: Final = 16  # 1 if records may have any letters
 GAP_SYMBOLS: Final = 17  # the gap symbols (no letters) among the bases of the record
 FOREIGN: Final = 18  # letters of the record that are neither bases nor IUPAC codes
 FOREIGN_LINE: Final = 19  # the line of the first of them
-STATE_SIZE: Final = 20
+QUALITY_MODE: Final = 20  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are kept
+STATE_SIZE: Final = 21
 
 # The modes of FASTA and FASTQ, then those of FASTQ alone.
 LINE_START: Final = 0
@@ -48,6 +49,7 @@ REPEATED_NAME: Final = 5
 REPEATED_DESCRIPTION: Final = 6
 QUALITY_START: Final = 7
 QUALITY_LINE: Final = 8
+KEPT_QUALITY_LINE: Final = 9
 
 LINE_STARTS: Final = (LINE_START, SEQUENCE_START, QUALITY_START)
 """The modes in which the previous line is complete."""

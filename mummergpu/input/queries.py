@@ -10,26 +10,17 @@ import os
 import stat
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError
-from mummergpu.input.alignments import AlignmentReader
-from mummergpu.input.bam import BamReader
-from mummergpu.input.files import (
-    STANDARD_INPUT,
-    EmptyInputError,
-    Input,
-    file_size,
-    open_binary,
-    reading,
-)
-from mummergpu.input.formats import Format
-from mummergpu.input.parallel_records import ParallelRecordReader, is_worth_pieces
+from mummergpu.input.file_records import FileRecords, RecordOptions
+from mummergpu.input.files import STANDARD_INPUT, file_size, open_binary, reading
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.records import CHUNK_SIZE, Limits, RecordReader, Records
+from mummergpu.input.record_arrays import Limits
+from mummergpu.input.records import CHUNK_SIZE
+from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 OffsetArray = npt.NDArray[np.int64]
@@ -154,7 +145,7 @@ class QueryBlock:
         )
 
 
-class QueryReader:
+class QueryReader(ClosedAtEnd):
     """Reads queries from files, in blocks.
 
     The reader is a context manager and an iterator over `QueryBlock`. A block ends with the
@@ -205,22 +196,15 @@ class QueryReader:
         self._threads = threads
         self._paths = tuple(paths)
         self._rules = rules or QueryRules()
-        self._limits = Limits.of_block(block_size)
-        self._chunk_size = chunk_size
+        self._options = RecordOptions(
+            Limits.of_block(block_size),
+            chunk_size,
+            any_letters=self._rules.any_letters,
+            no_empty=self._rules.no_empty,
+        )
         self.bytes_total = bytes_of(paths)
         self.bytes_read = 0
         self._blocks = self._read()
-
-    def __enter__(self) -> QueryReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __iter__(self) -> QueryReader:
         return self
@@ -236,58 +220,24 @@ class QueryReader:
         index = 0
         for file_number, path in enumerate(self._paths):
             first = index
-            for records in self._read_file(path):
-                yield QueryBlock(
-                    index,
-                    records.padded_codes,
-                    records.offsets,
-                    records.names,
-                    records.name_offsets,
-                    file_number,
-                )
-                index += 1
+            before = self.bytes_read
+            with FileRecords(path, self._options, self._threads) as file:
+                for records in file:
+                    self.bytes_read = before + file.bytes_read
+                    yield QueryBlock(
+                        index,
+                        records.padded_codes,
+                        records.offsets,
+                        records.names,
+                        records.name_offsets,
+                        file_number,
+                    )
+                    index += 1
+                self.bytes_read = before + file.bytes_read
             if index == first:
                 if self._rules.no_empty:
                     raise InputError("no reads", path)
                 self._rules.warn(f"{path}: no reads")
-
-    def _read_file(self, path: str) -> Generator[Records]:
-        """Yield the records of a file in blocks; an empty file yields none."""
-        before = self.bytes_read
-        try:
-            file = Input(path, self._threads)
-        except EmptyInputError as error:
-            if self._rules.no_empty:
-                raise
-            self.bytes_read = before + error.bytes_read
-            return
-        with file:
-            reader = self._reader_of(file)
-            try:
-                while (records := reader.next_block()) is not None:
-                    self.bytes_read = before + reader.bytes_read
-                    yield records
-                self.bytes_read = before + reader.bytes_read
-            finally:
-                reader.close()
-
-    def _reader_of(
-        self, file: Input
-    ) -> RecordReader | ParallelRecordReader | AlignmentReader | BamReader:
-        if file.format is Format.BAM:
-            return BamReader(file, self._limits)
-        if file.format.is_alignment:
-            return AlignmentReader(file, self._limits)
-        if self._threads is not None and is_worth_pieces(file, self._limits, self._threads):
-            any_letters, chunk_size = self._rules.any_letters, self._chunk_size
-            return ParallelRecordReader(file, self._limits, any_letters, chunk_size, self._threads)
-        return RecordReader(
-            file,
-            file.format is Format.FASTQ,
-            self._limits,
-            any_letters=self._rules.any_letters,
-            chunk_size=self._chunk_size,
-        )
 
 
 def bytes_of(paths: Sequence[str]) -> int | None:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from mummergpu.input.files import check_compressions
 from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.runtime.ordered_map import Prefetcher
@@ -44,6 +45,8 @@ class QueryStream:
 
     Raises
     ------
+    LibraryError
+        If the library for the compression of a file is missing.
     InputError
         If a file cannot be opened. `blocks` raises it if a file is invalid.
     """
@@ -57,6 +60,7 @@ class QueryStream:
         rules: QueryRules | None = None,
         threads: ReadingThreads | None = None,
     ) -> None:
+        self._paths = paths
         self._stats = stats
         self._tell = tell
         self._block_size = block_size
@@ -69,6 +73,7 @@ class QueryStream:
         try:
             self._stack.enter_context(self._reader)
             if self._reader.bytes_total is not None:
+                check_compressions(self._paths)
                 self._start()
         except BaseException:
             self._stack.close()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
-from typing import Final, ParamSpec, Self, TypeVar
+from typing import Final, ParamSpec, TypeVar
+
+from mummergpu.runtime.closing import ClosedAtEnd
 
 MOST_THREADS: Final = 8
 """More threads would wait for the one that reads the file and puts their results in order."""
@@ -14,7 +15,7 @@ Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
 
 
-class ReadingThreads:
+class ReadingThreads(ClosedAtEnd):
     """A pool of threads for pieces of input files.
 
     It is a context manager. A thread starts when there is a piece for it, so small files need none.
@@ -43,17 +44,6 @@ class ReadingThreads:
         self.are_many = count > 2
         self.can_share = count > 1
         self.executor = ThreadPoolExecutor(count, thread_name_prefix="read-piece")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def submit(
         self,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input import parser_state
@@ -14,80 +13,13 @@ from mummergpu.input.block_arrays import BlockArrays
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.fastq import parse_fastq
-from mummergpu.input.source import Readable
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.input.parsed_file import ParsedFile
+from mummergpu.input.qualities import NO_QUALITY
+from mummergpu.input.record_arrays import Limits, Records
+from mummergpu.sequence.codes import BREAK, MARGIN
 
 CHUNK_SIZE: Final = 1 << 20
 """The bytes of text parsed at once: they stay in the cache, and Ctrl-C waits milliseconds."""
-
-UNLIMITED: Final = np.iinfo(np.int64).max
-
-
-class Records(NamedTuple):
-    """Consecutive records of a file.
-
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The base codes, one record after the other, gaps included.
-    offsets : ndarray, dtype=int64, shape=(n_records + 1,)
-        The index in `codes` at which each record begins, and at which one more would begin.
-    names : ndarray, dtype=uint8, shape=(n_name_bytes,)
-        The names, one after the other.
-    name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
-        The index in `names` at which each name begins, and the end of the last.
-    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The array whose middle part is `codes`; `codes.MARGIN` breaks lie before and after it.
-    """
-
-    codes: CodeArray
-    offsets: npt.NDArray[np.int64]
-    names: npt.NDArray[np.uint8]
-    name_offsets: npt.NDArray[np.int64]
-    padded_codes: CodeArray
-
-
-class Limits(NamedTuple):
-    """The limits of a block: the record that reaches one of them ends the block.
-
-    Attributes
-    ----------
-    bases, records, name_bytes : int
-        At least 1 each.
-    """
-
-    bases: int
-    records: int
-    name_bytes: int
-
-    @classmethod
-    def of_block(cls, block_size: int) -> Limits:
-        """Return the limits of a block of about `block_size` bases.
-
-        Reads of ordinary lengths reach only the first limit. The others keep millions of empty
-        reads, or very long names, from filling one endless block.
-        """
-        return cls(block_size, block_size // 8 + 1, 4 * block_size)
-
-
-class CountedBytes(Protocol):
-    """Where the bytes of a file come from."""
-
-    @property
-    def bytes_read(self) -> int: ...  # noqa: D102
-
-
-class ParsedFile(Protocol):
-    """What a parser needs of a file: `files.Input` has it."""
-
-    @property
-    def path(self) -> str: ...  # noqa: D102
-
-    @property
-    def text(self) -> Readable: ...  # noqa: D102
-
-    @property
-    def source(self) -> CountedBytes: ...  # noqa: D102
 
 
 class RecordReader:
@@ -111,6 +43,8 @@ class RecordReader:
         The number of bytes of text parsed at once, at least 2.
     new_arrays : callable, optional
         Returns the arrays of a block; otherwise they are allocated.
+    keeps_qualities : bool, default False
+        Keep the base qualities; those of FASTA are `NO_QUALITY`.
     """
 
     def __init__(
@@ -123,6 +57,7 @@ class RecordReader:
         any_letters: bool = False,
         chunk_size: int = CHUNK_SIZE,
         new_arrays: Callable[[], BlockArrays] | None = None,
+        keeps_qualities: bool = False,
     ) -> None:
         self._is_fastq = is_fastq
         self._limits = limits
@@ -132,11 +67,15 @@ class RecordReader:
         self._text: Text = np.empty(chunk_size + 1 + STEP, dtype=np.uint8)
         self._text[:] = ord("\n")
         self._new_arrays = new_arrays
+        self._keeps_qualities = keeps_qualities
         self._arrays = BlockArrays(0, 0, 0)
         self._state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
         self.begin_file(file)
         self._state[parser_state.GAP] = self._gap
         self._state[parser_state.ANY_LETTERS] = int(any_letters)
+        self._state[parser_state.QUALITY_MODE] = (
+            parser_state.KEPT_QUALITY_LINE if keeps_qualities else parser_state.QUALITY_LINE
+        )
         self._state[parser_state.BASE_LIMIT] = limits.bases
         self._state[parser_state.RECORD_LIMIT] = limits.records
         self._state[parser_state.NAME_BYTE_LIMIT] = limits.name_bytes
@@ -203,7 +142,8 @@ class RecordReader:
     def _allocate(self) -> BlockArrays:
         room = min(self._limits.bases, 16 * self._chunk_size) + self._chunk_size + 2 * STEP
         records = min(self._limits.records, self._chunk_size)
-        return BlockArrays(max(room, self._expected_bases), records, room)
+        bases = max(room, self._expected_bases)
+        return BlockArrays(bases, records, room, self._keeps_qualities)
 
     def _make_room(self, text_bytes: int) -> None:
         """Make the arrays long enough for any content of `text_bytes` bytes of text."""
@@ -222,17 +162,12 @@ class RecordReader:
         if self._at < self._end:
             self._make_room(self._end - self._at)
             arrays = self._arrays
-            parse = parse_fastq if self._is_fastq else parse_fasta
-            self._at = parse(
-                self._text,
-                self._at,
-                self._end,
-                state,
-                arrays.codes,
-                arrays.offsets,
-                arrays.names,
-                arrays.name_offsets,
-            )
+            text = (self._text, self._at, self._end, state)
+            columns = (arrays.codes, arrays.offsets, arrays.names, arrays.name_offsets)
+            if self._is_fastq:
+                self._at = parse_fastq(*text, *columns, arrays.qualities)
+            else:
+                self._at = parse_fasta(*text, *columns)
         status = int(state[parser_state.STATUS])
         if status > parser_state.FULL:
             raise self._fault(status)
@@ -266,12 +201,16 @@ class RecordReader:
             arrays.give_back(bases)
         padded = arrays.padded[: bases + 2 * MARGIN]
         padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
+        qualities = arrays.qualities[:bases]
+        if not self._is_fastq:
+            qualities[:] = NO_QUALITY
         return Records(
             padded[MARGIN:-MARGIN],
             arrays.offsets[: records + 1],
             arrays.names[:name_bytes],
             arrays.name_offsets[: records + 1],
             padded,
+            qualities,
         )
 
     def _check_end(self) -> None:

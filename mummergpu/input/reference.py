@@ -15,7 +15,8 @@ from mummergpu.input.files import Input, reading
 from mummergpu.input.formats import Format
 from mummergpu.input.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader, Records
+from mummergpu.input.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records import CHUNK_SIZE, RecordReader
 from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
 
 _COUNT_STEP: Final = 1 << 18

@@ -10,15 +10,13 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from io import RawIOBase
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.containers import TrailingDataError
 from mummergpu.input.formats import LONGEST_MAGIC, Compression, compression_of
+from mummergpu.input.inflate import PieceReader
 from mummergpu.runtime.libraries import look_for
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 COMPRESSED_BYTES: Final = 1 << 16
 """The most compressed bytes that are read at once."""
@@ -60,8 +58,8 @@ class Decoder(Protocol):
         ...
 
 
-class DecodedStreams:
-    """Reads one or many streams; a read returns the text at hand and waits for no more.
+class DecodedStreams(PieceReader):
+    """Reads one or many streams.
 
     Parameters
     ----------
@@ -88,38 +86,12 @@ class DecodedStreams:
         self._compressed = b""
 
     def read_some(self, size: int) -> bytes:
-        """Return some of the text.
-
-        Parameters
-        ----------
-        size : int
-            The most bytes.
-
-        Returns
-        -------
-        bytes
-            The bytes at hand, none at the end.
-
-        Raises
-        ------
-        OSError or EOFError
-            If the file cannot be read, or is corrupt or truncated.
-        """
+        """Return some of the text (`PieceReader.read_some`)."""
         while self._decoder is not None or self._begin_stream():
             text = self._decode(size)
             if text:
                 return text
         return b""
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
-        view = memoryview(buffer)
-        data = self.read_some(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-    def stop(self) -> None:
-        """Do nothing: no thread uses the file."""
 
     def _decode(self, size: int) -> bytes:
         """Return text of the stream, or nothing if it needs more data or has ended."""
@@ -214,6 +186,19 @@ class _ZstandardDecoder:
         self._compressed = self._compressed[_FEW_BYTES:]
         self._text = memoryview(self._decoder.decompress(piece))
         return True
+
+
+def check_decoder(compression: Compression, path: str) -> None:
+    """Refuse a compression of a file that cannot be decoded here.
+
+    Raises
+    ------
+    LibraryError
+        If zstd needs a library that is not installed.
+    InputError
+        If this Python was built without the decoder.
+    """
+    _decoders_of(compression, path)
 
 
 _Decoders = tuple[Callable[[], Decoder], type[Exception]]

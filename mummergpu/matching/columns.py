@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +39,11 @@ class MemColumns:
     def count(self) -> int:
         """The number of matches."""
         return self.lengths.size
+
+
+def match_count(mems: Mapping[Any, MemColumns]) -> int:
+    """Return the number of matches of a block, on all strands."""
+    return sum(columns.count for columns in mems.values())
 
 
 def new_columns(count: int) -> tuple[ColumnArray, ColumnArray, ColumnArray]:

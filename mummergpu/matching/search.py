@@ -70,7 +70,7 @@ class BlockSearch:
         self.sizes = backend.sizes
         self._backend = backend
         self._reference = reference
-        self._minimum_length = minimum_length
+        self.minimum_length = minimum_length
         self._search_length = search_length
         self._tell = tell
         self._text_backend: TextBackend | None = None
@@ -137,11 +137,9 @@ class BlockSearch:
             }
         else:
             mems = self._backend.find_mems(block, self.strands, max_rows)
-        if mems is None or self._search_length >= self._minimum_length:
+        if mems is None or self._search_length >= self.minimum_length:
             return mems
-        return {
-            strand: keep_long(columns, self._minimum_length) for strand, columns in mems.items()
-        }
+        return {strand: keep_long(columns, self.minimum_length) for strand, columns in mems.items()}
 
     def merge_groups(self, groups: Sequence[BlockMems]) -> BlockMems:
         """Merge the matches of a block on several groups of pages."""

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import ColumnArray, MemColumns
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.matching.columns import ColumnArray, MemColumns, match_count
+from mummergpu.runtime.jit import jit_without_refcounts, writable
 from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -78,15 +78,15 @@ class MatchSummary:
                 has_some = np.diff(columns.offsets) > 0
                 has_match |= has_some
                 of_strands[strand] = np.array([np.count_nonzero(has_some), columns.count])
-            matches = sum(columns.count for columns in mems.values())
+            matches = match_count(mems)
             of_file = block.query_count, block.base_count, np.count_nonzero(has_match), matches
             with self._lock:
                 self._files[block.file_number] += np.array(of_file)
                 for strand, columns in mems.items():
                     self._strands[strand] += of_strands[strand]
                     self._bases_covered += count_matches(
-                        _writable(columns.reference_starts),
-                        _writable(columns.lengths),
+                        writable(columns.reference_starts),
+                        writable(columns.lengths),
                         self._reference_size,
                         self._covered,
                         self._lengths,
@@ -143,11 +143,6 @@ def bin_range(number: int) -> tuple[int, int]:
     shift = EXACT_BITS - BIN_BITS + octave
     first = (1 << BIN_BITS) + place << shift
     return first, first + (1 << shift) - 1
-
-
-def _writable(array: ColumnArray) -> ColumnArray:
-    """Return the array, or a writable copy: for read-only arrays numba would compile again."""
-    return np.require(array, requirements=["C", "W"])
 
 
 @jit_without_refcounts

@@ -26,7 +26,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.output.match_table import MatchTable, match_tables
 from mummergpu.output.record_lookup import record_lookup
-from mummergpu.output.sink import BlockMems, MatchSink
+from mummergpu.output.sink import BlockMems, MatchSink, made_or_left
 from mummergpu.runtime.libraries import look_for
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -75,7 +75,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
         stats: Stats,
         most_rows: int,
     ) -> None:
-        self._library = _pyarrow(format_name)
+        self._library = import_pyarrow(format_name)
         self._output = output
         self._stats = stats
         self._most_rows = most_rows
@@ -91,10 +91,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Any]:
         """Return the matches of a block as batches of rows (`MatchSink.prepare`)."""
         batches = self._batches(block, mems)
-        if sum(columns.count for columns in mems.values()) > self._most_rows:
-            return batches
-        with self._stats.stage("format"):
-            return iter(list(batches))
+        return made_or_left(batches, mems, self._most_rows, self._stats)
 
     def write(self, prepared: Iterator[Any]) -> None:
         """Write the groups that the rows of a block complete (`MatchSink.write`)."""
@@ -349,8 +346,8 @@ def _number_fields(pa: Any) -> list[Any]:
     return [*((name, pa.int64()) for name in _INTEGERS), ("reverse", pa.bool_())]
 
 
-def _pyarrow(format_name: str) -> Any:
-    """Import pyarrow, which only these formats need."""
+def import_pyarrow(format_name: str) -> Any:
+    """Import pyarrow, which only these formats need; raise `LibraryError` if that fails."""
     library = look_for("pyarrow", "pyarrow")
     if library.problem is not None:
         raise LibraryError(f"output as {format_name}", "pyarrow", "arrow", library.problem)

@@ -69,11 +69,12 @@ class BamFormat(BlockFormat):
         most_rows: int = MOST_ROWS,
     ) -> None:
         header = sam_header(reference, options, command)
-        self._head = _binary_header(header, reference)
+        self._head = binary_header(header, reference)
         self._record_ids = writable(header.record_ids)
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         self._query_path = query_path
         self._most_hits = options.most_hits
+        self._with_bases = options.secondary_bases
         self._read_group = _tag_of(options.read_group)
         self._pool = PiecePool(piece_bytes)
         self._most_rows = most_rows
@@ -125,11 +126,12 @@ class BamFormat(BlockFormat):
                 table.flags,
                 self._record_ids,
                 self._read_group,
+                self._with_bases,
             )
             yield text[:filled]
 
 
-def _binary_header(header: SamHeader, reference: Reference) -> bytes:
+def binary_header(header: SamHeader, reference: Reference) -> bytes:
     """Return the text of the header and the records of the reference with their lengths."""
     records = [
         _NUMBER.pack(len(name) + 1) + name + b"\0" + _NUMBER.pack(length)

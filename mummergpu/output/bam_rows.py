@@ -47,7 +47,7 @@ _NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"
 
 
 @inline_without_refcounts
-def _bin_of(begin: int, end: int) -> int:
+def bin_of(begin: int, end: int) -> int:
     """Return the smallest bin that has a half-open range of a record.
 
     Parameters
@@ -71,7 +71,7 @@ def _bin_of(begin: int, end: int) -> int:
 
 
 @inline_without_refcounts
-def _write_tag(text: TextArray, at: int, tag: int, number: int) -> int:
+def write_tag(text: TextArray, at: int, tag: int, number: int) -> int:
     """Write a tag with a number in as few bytes as hold it; return where it ends.
 
     Parameters
@@ -201,6 +201,7 @@ def fill_records(
     flags: npt.NDArray[np.uint16],
     record_ids: npt.NDArray[np.int32],
     read_group: TextArray,
+    with_bases: bool,
 ) -> int:
     """Write the records of rows from `state` on, until they end or the text is full.
 
@@ -228,6 +229,8 @@ def fill_records(
         The number of each record among those of the header.
     read_group : ndarray, dtype=uint8
         The tag of the read group; empty if there is none.
+    with_bases : bool
+        Whether secondary alignments have bases.
 
     Returns
     -------
@@ -245,7 +248,7 @@ def fill_records(
         flag = widened(flags[unsigned(row)])
         begin = offsets[unsigned(query)]
         length = offsets[unsigned(query + 1)] - begin
-        bases = 0 if flag & SECONDARY else length
+        bases = 0 if flag & SECONDARY and not with_bases else length
         name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
         variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
         if at + FIXED_BYTES + variable_bytes > room:
@@ -259,7 +262,7 @@ def fill_records(
             record = widened(record_ids[records[unsigned(row)]])
             position, size = positions[unsigned(row)], lengths[unsigned(row)]
             clip = clips[unsigned(row)]
-            quality, bin_number = _MAPPED, _bin_of(position, position + size) & 0xFFFF
+            quality, bin_number = _MAPPED, bin_of(position, position + size) & 0xFFFF
             end = _write_operation(text, end, clip, _SOFT_CLIP)
             end = _write_operation(text, end, size, _EQUAL)
             end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
@@ -267,10 +270,10 @@ def fill_records(
         if bases:
             end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
         if flag & UNMAPPED == 0:
-            end = _write_tag(text, end, _NM, 0)
-            end = _write_tag(text, end, _AS, lengths[unsigned(row)])
-            end = _write_tag(text, end, _NH, widened(hit_counts[unsigned(row)]))
-            end = _write_tag(text, end, _HI, widened(hit_numbers[unsigned(row)]))
+            end = write_tag(text, end, _NM, 0)
+            end = write_tag(text, end, _AS, lengths[unsigned(row)])
+            end = write_tag(text, end, _NH, widened(hit_counts[unsigned(row)]))
+            end = write_tag(text, end, _HI, widened(hit_numbers[unsigned(row)]))
         end = copy_text(text, end, read_group, 0, read_group.size)
         store(text, at, np.uint32(end - at - 4))
         store(text, at + 4, np.uint32(record))

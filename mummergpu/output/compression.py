@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 from abc import ABC, abstractmethod
 from typing import Any, Final, cast
 
@@ -10,6 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import LibraryError
+from mummergpu.output.bgzf_blocks import FAILED, PACKED_BYTES, compress_blocks
+from mummergpu.runtime.isal_functions import (
+    LEVEL_BYTES,
+    STREAM_BYTES,
+    IsalFunctions,
+    isal_functions,
+)
 
 BGZF_BLOCK_BYTES: Final = 0xFF00
 """The bytes of a block of bgzf before compression, as in htslib: even if they do not compress, the
@@ -55,18 +63,57 @@ class BgzfCompressor(Compressor):
         self._level = level
         self._library: Any = igzip_lib
         self._checksum = isal_zlib.crc32
+        self._rooms = threading.local()
+        functions = isal_functions()
+        self._functions = functions if functions and self._agrees(functions) else None
 
     def compress(self, piece: Piece) -> bytes:
         """Return the blocks of a piece (`Compressor.compress`)."""
-        view = memoryview(cast(bytes, piece))
-        return b"".join(
-            self._block(view[begin : begin + BGZF_BLOCK_BYTES])
-            for begin in range(0, len(view), BGZF_BLOCK_BYTES)
-        )
+        if self._functions is not None:
+            packed = self._compress_without_lock(piece, self._functions)
+            if packed is not None:
+                return packed
+        return self._compress_by_blocks(piece)
 
     def end(self) -> bytes:
         """Return the empty block that ends the file."""
         return BGZF_END
+
+    def _agrees(self, functions: IsalFunctions) -> bool:
+        """Return whether the library compresses through both of its interfaces alike."""
+        text = np.arange(3000, dtype=np.uint16).view(np.uint8)
+        return self._compress_without_lock(text, functions) == self._compress_by_blocks(text)
+
+    def _compress_without_lock(self, piece: Piece, functions: IsalFunctions) -> bytes | None:
+        """Return the blocks of a piece, None if the library fails."""
+        text = np.require(np.frombuffer(piece, dtype=np.uint8), requirements=["C", "W"])
+        blocks = -(-text.size // BGZF_BLOCK_BYTES)
+        packed = self._room("packed", (blocks << 16) + PACKED_BYTES)
+        stream = self._room("stream", STREAM_BYTES)
+        level_buffer = self._room("level", LEVEL_BYTES)
+        arrays = (packed, text, stream, level_buffer)
+        addresses = [array.ctypes.data for array in arrays]
+        addresses += [functions.init, functions.deflate, functions.crc]
+        size = compress_blocks(
+            *(packed, text, np.array(addresses, dtype=np.int64), stream),
+            *(self._level, LEVEL_BYTES, BGZF_BLOCK_BYTES),
+        )
+        return None if size == FAILED else packed[:size].tobytes()
+
+    def _room(self, name: str, size: int) -> npt.NDArray[np.uint8]:
+        """Return memory of the calling thread, of at least some size."""
+        room: npt.NDArray[np.uint8] | None = getattr(self._rooms, name, None)
+        if room is None or room.size < size:
+            room = np.zeros(size, dtype=np.uint8)
+            setattr(self._rooms, name, room)
+        return room
+
+    def _compress_by_blocks(self, piece: Piece) -> bytes:
+        view = memoryview(cast(bytes, piece)).cast("B")
+        return b"".join(
+            self._block(view[begin : begin + BGZF_BLOCK_BYTES])
+            for begin in range(0, len(view), BGZF_BLOCK_BYTES)
+        )
 
     def _block(self, text: memoryview) -> bytes:
         library = self._library

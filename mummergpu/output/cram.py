@@ -8,6 +8,7 @@ readers show ``M``.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO, Final, cast
@@ -66,14 +67,9 @@ class CramSink(ByteSink):
         """
         super().finish()
         cram = self._new_file()
-        # htslib's words for a failure of the output would not do for an error.
-        with self._stats.stage("format"), temporary_data():
-            self._bam.seek(0)
-            _encode(self._bam, cram)
-            cram.seek(_FILE_ID.start)
-            cram.write(bytes(len(_FILE_ID)))
-            cram.seek(0)
-        for piece in iter(partial(_read_piece, cram), b""):
+        with self._stats.stage("format"):
+            encode_cram(self._bam, cram)
+        for piece in pieces_of(cram):
             super()._emit(piece)
 
     def close(self) -> None:
@@ -94,6 +90,51 @@ class CramSink(ByteSink):
         """Keep a piece of BAM."""
         with self._stats.stage("results_to_disk"), temporary_data():
             self._bam.write(cast(bytes, piece))
+
+
+def encode_cram(bam: BinaryIO, cram: BinaryIO) -> None:
+    """Turn BAM into CRAM, from the beginning of one temporary file to that of another one.
+
+    Parameters
+    ----------
+    bam : file
+        The BAM.
+    cram : file
+        Receives the CRAM; it is at its beginning afterwards.
+
+    Raises
+    ------
+    OutputError
+        If one of the files fails.
+    """
+    # htslib's words for a failure of the output would not do for an error.
+    with temporary_data():
+        bam.seek(0)
+        _encode(bam, cram)
+        cram.seek(_FILE_ID.start)
+        cram.write(bytes(len(_FILE_ID)))
+        cram.seek(0)
+
+
+def pieces_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a temporary file from where it stands.
+
+    Parameters
+    ----------
+    file : file
+        The file.
+
+    Yields
+    ------
+    bytes
+        Pieces of the content.
+
+    Raises
+    ------
+    OutputError
+        If the file fails.
+    """
+    return iter(partial(_read_piece, file), b"")
 
 
 def _encode(bam: BinaryIO, cram: BinaryIO) -> None:

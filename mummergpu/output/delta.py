@@ -30,12 +30,14 @@ from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compression import Piece
 from mummergpu.output.delta_rows import (
     COUNTERS,
+    LANES,
     NEXT_QUERY,
     NOT_BEGUN,
     OTHER_BYTES,
+    TEXTS,
     write_delta,
 )
-from mummergpu.output.line_format import query_columns, texts_of, writable
+from mummergpu.output.line_format import query_columns, texts_of
 from mummergpu.output.match_table import match_counts, strand_rows
 from mummergpu.output.number_text import TextArray
 from mummergpu.output.piece_pool import PIECE_BYTES, PiecePool
@@ -79,9 +81,13 @@ class DeltaFormat(BlockFormat):
         self._paths = (reference.path, query_paths[0])
         lookup = record_lookup(reference.record_starts, reference.codes.size)
         self._lookup = (lookup.starts, lookup.buckets, lookup.bucket_shift)
-        self._record_lengths = writable(reference.record_lengths)
-        self._records = texts_of(b">%b " % name for name in reference.names)
-        self._most_bytes = OTHER_BYTES + int(np.diff(self._records[1]).max(initial=0))
+        lengths = reference.record_lengths.tolist()
+        named = zip(reference.names, lengths, strict=True)
+        self._records = texts_of(
+            text for name, length in named for text in (b">%b " % name, b" %d " % length)
+        )
+        self._record_count = len(lengths)
+        self._most_bytes = OTHER_BYTES + TEXTS * int(np.diff(self._records[1]).max(initial=0))
         self._pool = PiecePool(piece_bytes)
 
     def head(self) -> bytes:
@@ -108,7 +114,7 @@ class DeltaFormat(BlockFormat):
         )
         queries = query_columns(block)
         most_rows = int(counts.max(initial=0))
-        room = most_rows if self._record_lengths.size > 1 else 0
+        room = most_rows + LANES if self._record_count > 1 else 0
         rooms = (
             np.empty(room, dtype=np.int64),
             np.empty(room, dtype=np.int64),
@@ -124,7 +130,6 @@ class DeltaFormat(BlockFormat):
                 queries,
                 rows,
                 self._lookup,
-                self._record_lengths,
                 self._records,
                 rooms,
                 most_rows.bit_length(),

@@ -8,17 +8,23 @@ import numpy as np
 
 from mummergpu.output.line_rows import Lookup, QueryColumns, RecordTexts
 from mummergpu.output.match_table import StrandRows
-from mummergpu.output.number_fields import MOST_DIGITS, copy_padded, put_number
+from mummergpu.output.number_fields import (
+    MOST_DIGITS,
+    SMALL,
+    copy_name,
+    copy_padded,
+    put_number,
+    put_small,
+)
 from mummergpu.output.number_text import (
     LINE_END,
     OVERSHOOT,
     TextArray,
-    copy_text,
     digit_words,
     store,
 )
 from mummergpu.output.record_lookup import Int64Array, record_at
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 
 NEXT_QUERY, NEXT_ROW, LAST_RECORD = 0, 1, 2
 """The elements of the state of the writer between two pieces."""
@@ -27,7 +33,13 @@ NOT_BEGUN: Final = -1
 """The next row of a query whose rows have not been ordered, and the record before the first."""
 
 _FEW: Final = 32
-"""Rows of at most this number are ordered by insertion."""
+"""More rows than these are ordered by counting, and so are those of fewer records than these."""
+
+LANES: Final = 8
+"""Keys that are compared at once."""
+
+_NO_KEY: Final = (1 << 63) - 1
+"""More than any key."""
 
 _DIGIT_BITS: Final = 8
 _DIGIT_MASK: Final = (1 << _DIGIT_BITS) - 1
@@ -38,27 +50,41 @@ _BLANK: Final = np.uint8(ord(" "))
 _NO_ERRORS: Final = np.frombuffer(bytearray(b" 0 0 0\n0\n".ljust(OVERSHOOT)), dtype=np.uint8)
 _NO_ERRORS_BYTES: Final = len(b" 0 0 0\n0\n")
 
+TEXTS: Final = 2
+"""The texts of each record in headers: what comes before the name of a query, and after it."""
+
 OTHER_BYTES: Final = 6 * (MOST_DIGITS + 1) + _NO_ERRORS_BYTES
 """The most bytes of a header and a row besides the name of the query and the text of the record."""
 
 
 @inline_without_refcounts
-def _order_by_insertion(keys: Int64Array, count: int) -> None:
-    """Order a few keys.
+def _order_few(keys: Int64Array, spare: Int64Array, count: int) -> None:
+    """Order a few keys, no two of which are equal.
 
     Parameters
     ----------
     keys : ndarray, dtype=int64
-        The keys; the first `count` of them are sorted in place.
+        The keys; the first `count` of them are sorted in place. After them is room for `LANES`.
+    spare : ndarray, dtype=int64
+        Room for as many keys.
     count : int
         How many there are.
     """
-    for place in range(1, count):
-        key = keys[place]
-        while place > 0 and keys[place - 1] > key:
-            keys[place] = keys[place - 1]
-            place -= 1
-        keys[place] = key
+    end = count + LANES
+    for place in range(count, end):
+        keys[unsigned(place)] = _NO_KEY
+    # The place of a key is the number of those below it. All are compared, several at once: the
+    # processor cannot predict the branches of an order.
+    for place in range(count):
+        key = keys[unsigned(place)]
+        below = 0
+        for first in range(0, count, LANES):
+            for lane in range(LANES):
+                below += widened(keys[unsigned(first + lane)] < key)
+        spare[unsigned(below)] = key
+    for first in range(0, count, LANES):
+        for lane in range(LANES):
+            keys[unsigned(first + lane)] = spare[unsigned(first + lane)]
 
 
 @inline_without_refcounts
@@ -83,12 +109,13 @@ def _order_by_digits(
         The largest number of a record.
     """
     while most > 0:
-        for digit in range(COUNTERS):
+        digits = min(COUNTERS, most + 1)
+        for digit in range(digits):
             counters[digit] = 0
         for place in range(count):
             counters[(keys[place] >> shift) & _DIGIT_MASK] += 1
         before = 0
-        for digit in range(COUNTERS):
+        for digit in range(digits):
             before, counters[digit] = before + counters[digit], before
         for place in range(count):
             digit = (keys[place] >> shift) & _DIGIT_MASK
@@ -133,8 +160,8 @@ def _order_rows(
             record = record_at(record_starts, buckets, bucket_shift, positions[row])
             keys[count] = record << row_bits | count
             count += 1
-    if count <= _FEW:
-        _order_by_insertion(keys, count)
+    if count <= LANES or (count <= _FEW and record_starts.size > _FEW):
+        _order_few(keys, spare, count)
     else:
         _order_by_digits(keys, spare, counters, count, row_bits, record_starts.size - 1)
 
@@ -147,7 +174,7 @@ def _write_header(
     query: int,
     records: RecordTexts,
     record: int,
-    record_length: int,
+    query_length: int,
 ) -> int:
     """Write the header of a pair of a record and a query; return where it ends.
 
@@ -162,11 +189,11 @@ def _write_header(
     query : int
         The number of the query.
     records : tuple of ndarray
-        For each record, ``>``, its name and a blank (`line_rows.RecordTexts`).
+        The `TEXTS` texts of each record (`line_rows.RecordTexts`).
     record : int
         The number of the record.
-    record_length : int
-        The bases of the record.
+    query_length : int
+        The bases of the query.
 
     Returns
     -------
@@ -174,23 +201,20 @@ def _write_header(
         Where the header ends.
     """
     texts, text_offsets = records
-    offsets, names, name_offsets = queries
-    begin, end = text_offsets[unsigned(record)], text_offsets[unsigned(record + 1)]
-    at = copy_padded(text, at, texts, begin, end)
+    _, names, name_offsets = queries
+    entry = TEXTS * record
+    begin, middle = text_offsets[unsigned(entry)], text_offsets[unsigned(entry + 1)]
+    at = copy_padded(text, at, texts, begin, middle)
     begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
-    at = copy_text(text, at, names, begin, end)
-    query_length = offsets[unsigned(query + 1)] - offsets[unsigned(query)]
-    words = digit_words(record_length, query_length, 0, 0)
-    store(text, at, _BLANK)
-    at = put_number(text, at + 1, record_length, words[0])
-    store(text, at, _BLANK)
-    at = put_number(text, at + 1, query_length, words[1])
+    at = copy_name(text, at, names, begin, end)
+    at = copy_padded(text, at, texts, middle, text_offsets[unsigned(entry + 2)])
+    at = put_small(text, at, query_length)
     store(text, at, LINE_END)
     return at + 1
 
 
 @inline_without_refcounts
-def _write_row(text: TextArray, at: int, places: tuple[int, int, int, int]) -> int:
+def _write_row(text: TextArray, at: int, places: tuple[int, int, int, int], is_short: bool) -> int:
     """Write a match; return where it ends.
 
     Parameters
@@ -201,6 +225,8 @@ def _write_row(text: TextArray, at: int, places: tuple[int, int, int, int]) -> i
         Where in the text to write.
     places : tuple of int
         The first and the last base in the record and in the query, 1-based.
+    is_short : bool
+        Whether all places in the query are less than `SMALL`.
 
     Returns
     -------
@@ -213,9 +239,14 @@ def _write_row(text: TextArray, at: int, places: tuple[int, int, int, int]) -> i
     store(text, at, _BLANK)
     at = put_number(text, at + 1, last, words[1])
     store(text, at, _BLANK)
-    at = put_number(text, at + 1, query_first, words[2])
-    store(text, at, _BLANK)
-    at = put_number(text, at + 1, query_last, words[3])
+    if is_short:
+        at = put_small(text, at + 1, query_first)
+        store(text, at, _BLANK)
+        at = put_small(text, at + 1, query_last)
+    else:
+        at = put_number(text, at + 1, query_first, words[2])
+        store(text, at, _BLANK)
+        at = put_number(text, at + 1, query_last, words[3])
     return copy_padded(text, at, _NO_ERRORS, 0, _NO_ERRORS_BYTES)
 
 
@@ -226,7 +257,6 @@ def write_delta(
     queries: QueryColumns,
     rows: tuple[StrandRows, StrandRows],
     lookup: Lookup,
-    record_lengths: Int64Array,
     records: RecordTexts,
     rooms: tuple[Int64Array, Int64Array, Int64Array],
     row_bits: int,
@@ -249,13 +279,11 @@ def write_delta(
         The matches on each strand, as `match_table.strand_rows` returns them.
     lookup : tuple
         The records of the reference (`line_rows.Lookup`).
-    record_lengths : ndarray, dtype=int64, shape=(n_records,)
-        The bases of each record.
     records : tuple of ndarray
-        For each record, ``>``, its name and a blank (`line_rows.RecordTexts`).
+        The `TEXTS` texts of each record (`line_rows.RecordTexts`).
     rooms : tuple of ndarray, dtype=int64
-        Room for the order of the rows of a query, for as many numbers more, and for `COUNTERS`
-        numbers. With one record there is no need for any.
+        Room for the order of the rows of a query and `LANES` more, for as many numbers again, and
+        for `COUNTERS` numbers. With one record there is no need for any.
     row_bits : int
         The bits of the number of a row in its query.
     row_bytes : int
@@ -285,18 +313,18 @@ def write_delta(
                 key = keys[unsigned(row)]
                 place, record = key & mask, key >> row_bits
             if record != last_record:
-                length = record_lengths[unsigned(record)]
-                at = _write_header(text, at, queries, query, records, record, length)
+                at = _write_header(text, at, queries, query, records, record, query_length)
                 last_record = record
             strand = 0 if place < forward_count else 1
             place += begins[0] if strand == 0 else begins[1] - forward_count
-            _, starts, positions, lengths = rows[strand]
+            _, starts, positions, lengths = rows[1] if strand == 1 else rows[0]
             first = positions[unsigned(place)] - record_starts[unsigned(record)] + 1
             start, length = starts[unsigned(place)], lengths[unsigned(place)]
             # A match on the reverse strand is written from its last base on the forward strand.
             query_first = start + 1 if strand == 0 else query_length - start
             query_last = start + length if strand == 0 else query_length - start - length + 1
-            at = _write_row(text, at, (first, first + length - 1, query_first, query_last))
+            places = (first, first + length - 1, query_first, query_last)
+            at = _write_row(text, at, places, query_length < SMALL)
             row += 1
         if row < count:
             break

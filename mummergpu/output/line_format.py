@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -14,21 +12,18 @@ from mummergpu.matching.columns import MemColumns
 from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compression import Piece
 from mummergpu.output.line_rows import (
-    NEXT_QUERY,
-    NOT_BEGUN,
     OTHER_BYTES,
     START_BYTES,
     QueryColumns,
     RecordTexts,
     write_lines,
 )
-from mummergpu.output.match_table import strand_rows
+from mummergpu.output.match_table import NEXT_QUERY, NOT_BEGUN, strand_rows
 from mummergpu.output.number_text import OVERSHOOT, TextArray
 from mummergpu.output.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.record_lookup import record_lookup
+from mummergpu.runtime.jit import writable as writable
 from mummergpu.sequence.codes import Strand
-
-_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class LineFormat(BlockFormat):
@@ -114,11 +109,12 @@ def texts_of(texts: Iterable[bytes]) -> RecordTexts:
     return np.frombuffer(bytearray(joined), dtype=np.uint8), offsets
 
 
+def names_and_lengths(reference: Reference) -> Iterator[bytes]:
+    """Yield the name and the length of each record, with a tab before, between and after them."""
+    for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
+        yield b"\t%b\t%d\t" % (name, length)
+
+
 def query_columns(block: QueryBlock) -> QueryColumns:
     """Return the queries of a block as arrays for compiled loops."""
     return writable(block.offsets), writable(block.names), writable(block.name_offsets)
-
-
-def writable(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """Return the array, or a writable copy: for read-only arrays numba would compile again."""
-    return np.require(array, requirements=["C", "W"])

@@ -6,7 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.output.match_table import StrandRows
+from mummergpu.output.match_table import (
+    NEXT_QUERY,
+    NEXT_ROW,
+    NEXT_STRAND,
+    NOT_BEGUN,
+    StrandRows,
+)
 from mummergpu.output.number_fields import (
     MOST_DIGITS,
     copy_padded,
@@ -38,12 +44,6 @@ Lookup = tuple[Int64Array, BucketArray, int]
 
 PAF, BED, TSV = 0, 1, 2
 """The formats."""
-
-NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
-"""The elements of the state of the writer between two pieces."""
-
-NOT_BEGUN: Final = -1
-"""The next row of a query without a line so far on this strand."""
 
 OTHER_BYTES: Final = 8 * MOST_DIGITS + len("\t" * 12 + "+255cg:Z:=\n")
 """The most bytes of a line besides the name of the query and the text of the record."""

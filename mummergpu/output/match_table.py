@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.output.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import jit_without_refcounts, unsigned, writable
 from mummergpu.sequence.codes import Strand
 
 NumberArray = npt.NDArray[np.uint32]
@@ -27,9 +27,11 @@ StrandRows = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 MOST_ROWS: Final = 1 << 17
 """The rows of a table, unless another number is asked for: a few megabytes."""
 
-# The elements of the state between two tables.
 NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
-_NOT_BEGUN: Final = -1
+"""The elements of the state of a loop over the rows of a block: where it goes on."""
+
+NOT_BEGUN: Final = -1
+"""The next row of a query that has not begun on a strand."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,11 @@ def match_tables(
         `end_query` once.
     """
     rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
-    left = sum(columns.count for columns in mems.values())
-    state = np.array([0, 0, _NOT_BEGUN], dtype=np.int64)
-    query_offsets = np.require(block.offsets, requirements=["C", "W"])
+    left = match_count(mems)
+    state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
+    query_offsets = writable(block.offsets)
     while state[NEXT_QUERY] < block.query_count:
-        first = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != _NOT_BEGUN)
+        first = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
         room = min(left, most_rows)
         queries, records = (np.empty(room, dtype=np.uint32) for _ in range(2))
         query_starts, reference_starts, lengths = (np.empty(room, dtype=np.int64) for _ in range(3))
@@ -118,7 +120,7 @@ def match_tables(
             is_reverse,
         )
         left -= count
-        end = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != _NOT_BEGUN)
+        end = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
         yield MatchTable(
             first,
             end,
@@ -135,7 +137,7 @@ def match_table(
     block: QueryBlock, mems: Mapping[Strand, MemColumns], lookup: RecordLookup
 ) -> MatchTable:
     """Return all matches of a block in one table (`match_tables`)."""
-    count = sum(columns.count for columns in mems.values())
+    count = match_count(mems)
     tables = list(match_tables(block, mems, lookup, max(1, count)))
     if tables:
         return tables[0]
@@ -253,6 +255,5 @@ def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryB
         return np.zeros(block.query_count + 1, dtype=np.int64), none, none, none
     columns = mems[strand]
     arrays = (columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
-    # For read-only arrays numba would compile again.
-    first, second, third, fourth = (np.require(one, requirements=["C", "W"]) for one in arrays)
+    first, second, third, fourth = map(writable, arrays)
     return first, second, third, fourth

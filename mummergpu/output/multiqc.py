@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mummergpu.runtime.match_counts import LengthCount, with_gaps
@@ -30,6 +30,13 @@ RANGES_OF_OCTAVE: Final = 16
 
 MOST_POINTS: Final = 4000
 """MultiQC leaves out points of a line that has more."""
+
+PARENT: Final = {
+    "parent_id": "mummergpu",
+    "parent_name": "mummergpu",
+    "parent_description": "finds every maximal exact match of queries in a reference.",
+}
+"""The part of the page that has the plots of this program."""
 
 _COLUMNS: Final[dict[str, dict[str, Any]]] = {
     "queries": {
@@ -129,15 +136,36 @@ def general_statistics(sample: str, stats: Stats) -> bytes:
         if counts.get(whole):
             values[f"{part}_percent"] = 100 * counts[part] / counts[whole]
     headers = {name: {"min": 0, **column} for name, column in _COLUMNS.items()}
-    return _json(
-        {
-            "id": "mummergpu_general_statistics",
-            "plot_type": "generalstats",
-            "namespace": "mummergpu",
-            "headers": headers,
-            "data": {sample: values},
-        }
-    )
+    return statistics_file(sample, headers, values)
+
+
+def statistics_file(
+    sample: str, headers: Mapping[str, Mapping[str, Any]], values: Mapping[str, float]
+) -> bytes:
+    """Return columns of the general statistics of MultiQC.
+
+    Parameters
+    ----------
+    sample : str
+        The name of the run.
+    headers : mapping
+        How each column looks.
+    values : mapping of str to float
+        The number in each column.
+
+    Returns
+    -------
+    bytes
+        ASCII text: JSON with a line end.
+    """
+    content = {
+        "id": "mummergpu_general_statistics",
+        "plot_type": "generalstats",
+        "namespace": "mummergpu",
+        "headers": headers,
+        "data": {sample: values},
+    }
+    return json.dumps(content).encode() + b"\n"
 
 
 def length_plot(sample: str, stats: Stats) -> bytes:
@@ -164,27 +192,58 @@ def length_plot(sample: str, stats: Stats) -> bytes:
         points += [(place, height) for place in sorted(places)]
     if not points:
         points = [(stats.settings["minimum_length"], 0.0)]
-    head = json.dumps(
+    return line_plot_file(
         {
             "id": "mummergpu_match_lengths",
-            "parent_id": "mummergpu",
-            "parent_name": "mummergpu",
-            "parent_description": "finds every maximal exact match of queries in a reference.",
+            **PARENT,
             "section_name": "Lengths of matches",
             "description": "How many maximal exact matches have each length. From "
             f"{EXACT_BELOW} bases on, this is the mean of a range of lengths.",
+        },
+        {
+            "id": "mummergpu_match_lengths_plot",
+            "title": "mummergpu: lengths of matches",
+            "xlab": "Length of a match (bases)",
+            "ylab": "Matches of one length",
+            "xlog": True,
+            "logswitch": True,
+            "logswitch_active": True,
+            "tt_label": "<b>{point.x} bp</b>: {point.y:,.2f} matches",
+        },
+        sample,
+        points,
+    )
+
+
+def line_plot_file(
+    section: Mapping[str, Any],
+    plot: Mapping[str, Any],
+    sample: str,
+    points: Sequence[tuple[float, float]],
+) -> bytes:
+    """Return a plot with a line for a run, for MultiQC.
+
+    Parameters
+    ----------
+    section : mapping
+        The section of the page.
+    plot : mapping
+        How the plot looks.
+    sample : str
+        The name of the run.
+    points : sequence of tuple of float
+        The points of the line.
+
+    Returns
+    -------
+    bytes
+        ASCII text: YAML in one line, which is JSON but for the numbers as keys.
+    """
+    head = json.dumps(
+        {
+            **section,
             "plot_type": "linegraph",
-            "pconfig": {
-                "id": "mummergpu_match_lengths_plot",
-                "title": "mummergpu: lengths of matches",
-                "xlab": "Length of a match (bases)",
-                "ylab": "Matches of one length",
-                "xlog": True,
-                "logswitch": True,
-                "logswitch_active": True,
-                "tt_label": "<b>{point.x} bp</b>: {point.y:,.2f} matches",
-                "smooth_points": MOST_POINTS,
-            },
+            "pconfig": {**plot, "smooth_points": MOST_POINTS},
         }
     )
     values = ", ".join(f"{_number(x)}: {_number(y)}" for x, y in points)
@@ -218,7 +277,3 @@ def in_plot_ranges(lengths: Sequence[LengthCount]) -> list[LengthCount]:
         first = some.first // width * width
         counts[first, first + width - 1] += some.matches
     return [LengthCount(first, last, matches) for (first, last), matches in counts.items()]
-
-
-def _json(content: dict[str, Any]) -> bytes:
-    return json.dumps(content).encode() + b"\n"

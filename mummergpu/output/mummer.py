@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import OptionError
 from mummergpu.input.queries import QueryBlock
@@ -43,9 +42,8 @@ from mummergpu.output.number_text import (
 )
 from mummergpu.output.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.record_lookup import record_lookup
+from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import Strand
-
-_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _GAP_BYTES: Final = 2
 """The blanks before and after the name of a record."""
@@ -116,7 +114,7 @@ class MummerFormatter(BlockFormat):
             *record_lookup(reference.record_starts, reference.codes.size),
             _text_of(b"".join(names) + bytes(OVERSHOOT)),
             np.concatenate(([0], np.cumsum([len(name) for name in names], dtype=np.int64))),
-            _plain(codes),
+            writable(codes),
         )
 
     def format_block(
@@ -134,7 +132,7 @@ class MummerFormatter(BlockFormat):
         longest, total = self._bounds(block, matches, row_bytes)
         strands = np.array([strand in matches for strand in Strand], dtype=np.bool_)
         rows = (_columns_of(matches.get(Strand.FORWARD)), _columns_of(matches.get(Strand.REVERSE)))
-        queries = (_plain(block.offsets), _plain(block.names), _plain(block.name_offsets))
+        queries = (writable(block.offsets), writable(block.names), writable(block.name_offsets))
         state = np.array([0, 0, NO_HEADER_YET], dtype=np.int64)
         while state[NEXT_QUERY] < block.query_count:
             text = self._pool.room_for(min(total, max(longest, self._pool.piece_bytes)))
@@ -211,18 +209,13 @@ def _text_of(text: bytes) -> TextArray:
     return np.frombuffer(bytearray(text), dtype=np.uint8)
 
 
-def _plain(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """Return the array, or a writable copy: for read-only arrays numba would compile again."""
-    return np.require(array, requirements=["C", "W"])
-
-
 def _columns_of(columns: MemColumns | None) -> RowColumns:
     if columns is None:
         none = np.empty(0, dtype=np.int64)
         return none, none, none, none
     return (
-        _plain(columns.offsets),
-        _plain(columns.query_starts),
-        _plain(columns.reference_starts),
-        _plain(columns.lengths),
+        writable(columns.offsets),
+        writable(columns.query_starts),
+        writable(columns.reference_starts),
+        writable(columns.lengths),
     )

@@ -14,8 +14,10 @@ import numpy as np
 from mummergpu.output.number_text import (
     COLUMN,
     EIGHT_DIGITS,
+    OVERSHOOT,
     TextArray,
     address_of,
+    copy_of_bytes,
     digit_words,
     store,
 )
@@ -49,6 +51,16 @@ def _small_words() -> Any:
 _SMALL_WORDS: Final = _small_words()
 
 
+def _three_digits() -> Any:
+    """Return the three digits of each small number in bytes, the first digit lowest."""
+    numbers = [bytes(map(int, f"{number:03}")) for number in range(SMALL)]
+    return np.array([int.from_bytes(digits, "little") for digits in numbers], dtype=np.uint64)
+
+
+_THREE_DIGITS: Final = _three_digits()
+_SMALL: Final = np.uint64(SMALL)
+
+
 def _generate_zero_bits(typing_context: Any, word: Any) -> Any:
     """Return how many of the lowest bits of a number are zero before the first that is not."""
 
@@ -58,21 +70,29 @@ def _generate_zero_bits(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-def _generate_copy(typing_context: Any, text: Any, at: Any, source: Any, begin: Any) -> Any:
-    """Copy `_STEP` bytes."""
+def _generate_long_copy(
+    typing_context: Any, text: Any, at: Any, source: Any, begin: Any, size: Any
+) -> Any:
+    """Copy any number of bytes with a call of ``memcpy``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), _STEP)
-        target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
-        origin = address_of(context, builder, kind, signature.args[2], *arguments[2:])
-        builder.store(builder.load(origin, align=1, typ=kind), target, align=1)
+        byte = ir.IntType(8)
+        target = address_of(context, builder, byte, signature.args[0], *arguments[:2])
+        origin = address_of(context, builder, byte, signature.args[2], *arguments[2:4])
+        kinds = [byte.as_pointer(), byte.as_pointer(), ir.IntType(64)]
+        copy = builder.module.declare_intrinsic("llvm.memcpy", kinds)
+        builder.call(copy, [target, origin, arguments[4], ir.Constant(ir.IntType(1), 0)])
         return context.get_dummy_value()
 
-    return types.void(text, types.int64, source, types.int64), generate
+    return types.void(text, types.int64, source, types.int64, types.int64), generate
 
 
 _zero_bits = cast("Callable[[np.uint64], Any]", intrinsic(_generate_zero_bits))
-_copy_step = cast("Callable[[TextArray, int, TextArray, int], None]", intrinsic(_generate_copy))
+_copy_step = copy_of_bytes(_STEP)
+
+_copy_exactly = cast(
+    "Callable[[TextArray, int, TextArray, int, int], None]", intrinsic(_generate_long_copy)
+)
 
 
 @inline_without_refcounts
@@ -95,10 +115,40 @@ def copy_padded(text: TextArray, at: int, source: TextArray, begin: int, end: in
     int
         Where the copy ends.
     """
-    # Most texts need one step.
+    size = end - begin
     _copy_step(text, at, source, begin)
-    for place in range(begin + _STEP, end, _STEP):
-        _copy_step(text, at + place - begin, source, place)
+    if size > _STEP:
+        _copy_step(text, at + _STEP, source, begin + _STEP)
+        # Few texts need more. A call is shorter than a loop, of which the compiler would prepare
+        # much for each query that never runs it.
+        if size > 2 * _STEP:
+            _copy_exactly(text, at, source, begin, size)
+    return at + size
+
+
+@inline_without_refcounts
+def copy_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -> int:
+    """Copy one of many texts that lie one after the other; return its end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    names : ndarray, dtype=uint8
+        The texts.
+    begin, end : int
+        The half-open range of the text to copy.
+
+    Returns
+    -------
+    int
+        Where the copy ends.
+    """
+    if end + OVERSHOOT <= names.size:
+        return copy_padded(text, at, names, begin, end)
+    _copy_exactly(text, at, names, begin, end - begin)
     return at + end - begin
 
 
@@ -177,6 +227,36 @@ def put_small(text: TextArray, at: int, number: int) -> int:
         store(text, at, word)
         return at + widened(word >> _SIZE_SHIFT)
     return put_number(text, at, number, digit_words(number, 0, 0, 0)[0])
+
+
+@inline_without_refcounts
+def put_one_number(text: TextArray, at: int, number: int) -> int:
+    """Write a number that is the only large one near it; return where it ends.
+
+    `digit_words` makes the digits of four numbers for the time of about two of these.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    number : int
+        At least 0, and of at most `MOST_DIGITS` digits.
+
+    Returns
+    -------
+    int
+        Where the digits end.
+    """
+    if number < EIGHT_DIGITS:
+        thousands = np.uint64(number) // _SMALL
+        millions = thousands // _SMALL
+        digits = _THREE_DIGITS[millions] >> np.uint64(8)
+        digits |= _THREE_DIGITS[thousands - millions * _SMALL] << np.uint64(16)
+        digits |= _THREE_DIGITS[np.uint64(number) - thousands * _SMALL] << np.uint64(40)
+        return _put_digits(text, at, digits)
+    return put_number(text, at, number, np.uint64(0))
 
 
 @inline_without_refcounts

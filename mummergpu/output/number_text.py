@@ -17,6 +17,7 @@ from mummergpu.runtime.llvm import intrinsic, ir, types
 
 TextArray = npt.NDArray[np.uint8]
 Word = np.unsignedinteger[Any]
+CopyStep = Callable[[TextArray, int, TextArray, int], None]
 DigitWords = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 OVERSHOOT: Final = 32
@@ -150,17 +151,23 @@ def _generate_store(typing_context: Any, text: Any, at: Any, word: Any) -> Any:
     return types.void(text, types.int64, word), generate
 
 
-def _generate_copy(typing_context: Any, text: Any, at: Any, source: Any, begin: Any) -> Any:
-    """Copy `_STEP` bytes."""
+def copy_of_bytes(count: int) -> CopyStep:
+    """Return a function for compiled code that copies `count` bytes with one load and one store.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), _STEP)
-        target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
-        origin = address_of(context, builder, kind, signature.args[2], *arguments[2:])
-        builder.store(builder.load(origin, align=1, typ=kind), target, align=1)
-        return context.get_dummy_value()
+    It takes the text, where in it to write, the source, and where in that to read.
+    """
 
-    return types.void(text, types.int64, source, types.int64), generate
+    def copy(typing_context: Any, text: Any, at: Any, source: Any, begin: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.VectorType(ir.IntType(8), count)
+            target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
+            origin = address_of(context, builder, kind, signature.args[2], *arguments[2:])
+            builder.store(builder.load(origin, align=1, typ=kind), target, align=1)
+            return context.get_dummy_value()
+
+        return types.void(text, types.int64, source, types.int64), generate
+
+    return cast("CopyStep", intrinsic(copy))
 
 
 _write_columns = cast(
@@ -168,7 +175,7 @@ _write_columns = cast(
 )
 store = cast("Callable[[TextArray, int, Word], None]", intrinsic(_generate_store))
 digit_words = cast("Callable[[int, int, int, int], DigitWords]", intrinsic(_generate_digits))
-_copy_step = cast("Callable[[TextArray, int, TextArray, int], None]", intrinsic(_generate_copy))
+_copy_step = copy_of_bytes(_STEP)
 
 
 @inline_without_refcounts

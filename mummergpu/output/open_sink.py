@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.input.reference import Reference
@@ -56,6 +56,36 @@ class RunFacts:
     picture: PictureStyle = field(default_factory=PictureStyle)
 
 
+def check_targets(targets: Sequence[OutputTarget], picture: PictureStyle) -> None:
+    """Refuse targets that cannot be made here, before there is a reference to open their sinks for.
+
+    Parameters
+    ----------
+    targets : sequence of OutputTarget
+        The targets.
+    picture : PictureStyle
+        What pictures show.
+
+    Raises
+    ------
+    LibraryError
+        If the library for a format or a compression is missing.
+    OptionError
+        If there is no such picture.
+    """
+    for target in targets:
+        if target.format == "plot":
+            from mummergpu.output.picture_sink import check_picture
+
+            check_picture(target, picture)
+        elif target.format in ("arrow", "parquet"):
+            from mummergpu.output.arrow import import_pyarrow
+
+            import_pyarrow(target.format)
+        elif target.compression is not None:
+            compressor_of(target.compression)
+
+
 def open_sink(
     targets: Sequence[OutputTarget], files: Sequence[OutputFile], facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
@@ -95,57 +125,95 @@ def _open_one(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
     """Return the sink of one target. A format of bytes is a `BlockFormat`."""
-    if target.format == "plot":
-        from mummergpu.output.picture_sink import PictureSink
-
-        return PictureSink(
-            *(target, file, facts.reference, facts.query_paths),
-            *(facts.picture, stats, facts.most_rows),
-        )
-    if target.format == "cram":
-        from mummergpu.output.cram import CramSink
-
-        return CramSink(_bam_format(facts), file, stats, facts.most_rows, facts.threads)
-    if target.format in ("arrow", "parquet"):
-        from mummergpu.output.arrow import ArrowSink
-
-        return ArrowSink(target.format, facts.reference, file, stats, facts.most_rows)
-    made = _block_format(target.format, facts)
-    compression = "bgzf" if target.format == "bam" else target.compression
-    compressor = compressor_of(compression)
-    return ByteSink(made, file, stats, facts.most_rows, compressor, facts.threads)
+    if target.format in BLOCK_FORMATS:
+        made = BLOCK_FORMATS[target.format](facts)
+        compressor = compressor_of("bgzf" if target.format == "bam" else target.compression)
+        return ByteSink(made, file, stats, facts.most_rows, compressor, facts.threads)
+    return SINKS[target.format](target, file, facts, stats)
 
 
-def _block_format(name: str, facts: RunFacts) -> BlockFormat:
-    if name == "mummer":
-        return MummerFormatter(facts.reference, facts.style)
-    if name == "bam":
-        return _bam_format(facts)
-    if name == "paf":
-        from mummergpu.output.paf import PafFormat
-
-        return PafFormat(facts.reference)
-    if name == "bed":
-        from mummergpu.output.bed import BedFormat
-
-        return BedFormat(facts.reference)
-    if name == "tsv":
-        from mummergpu.output.tsv import TsvFormat
-
-        return TsvFormat(facts.reference)
-    if name == "sam":
-        from mummergpu.output.sam import SamFormat
-
-        paths = ", ".join(facts.query_paths)
-        return SamFormat(facts.reference, facts.sam, facts.command, paths)
-    if name == "delta":
-        from mummergpu.output.delta import DeltaFormat
-
-        return DeltaFormat(facts.reference, facts.query_paths)
-    raise ValueError(f"there is no format {name!r}")
+def _mummer(facts: RunFacts) -> BlockFormat:
+    return MummerFormatter(facts.reference, facts.style)
 
 
-def _bam_format(facts: RunFacts) -> BamFormat:
+def _paf(facts: RunFacts) -> BlockFormat:
+    from mummergpu.output.paf import PafFormat
+
+    return PafFormat(facts.reference)
+
+
+def _bed(facts: RunFacts) -> BlockFormat:
+    from mummergpu.output.bed import BedFormat
+
+    return BedFormat(facts.reference)
+
+
+def _tsv(facts: RunFacts) -> BlockFormat:
+    from mummergpu.output.tsv import TsvFormat
+
+    return TsvFormat(facts.reference)
+
+
+def _sam(facts: RunFacts) -> BlockFormat:
+    from mummergpu.output.sam import SamFormat
+
+    return SamFormat(facts.reference, facts.sam, facts.command, ", ".join(facts.query_paths))
+
+
+def _bam(facts: RunFacts) -> BamFormat:
     from mummergpu.output.bam import BamFormat
 
     return BamFormat(facts.reference, facts.sam, facts.command, ", ".join(facts.query_paths))
+
+
+def _delta(facts: RunFacts) -> BlockFormat:
+    from mummergpu.output.delta import DeltaFormat
+
+    return DeltaFormat(facts.reference, facts.query_paths)
+
+
+def _picture_sink(
+    target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
+) -> MatchSink[Any]:
+    from mummergpu.output.picture_sink import PictureSink
+
+    return PictureSink(
+        *(target, file, facts.reference, facts.query_paths),
+        *(facts.picture, stats, facts.most_rows),
+    )
+
+
+def _cram_sink(
+    _target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
+) -> MatchSink[Any]:
+    from mummergpu.output.cram import CramSink
+
+    return CramSink(_bam(facts), file, stats, facts.most_rows, facts.threads)
+
+
+def _arrow_sink(
+    target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
+) -> MatchSink[Any]:
+    from mummergpu.output.arrow import ArrowSink
+
+    return ArrowSink(target.format, facts.reference, file, stats, facts.most_rows)
+
+
+BLOCK_FORMATS: Final[dict[str, Callable[[RunFacts], BlockFormat]]] = {
+    "mummer": _mummer,
+    "paf": _paf,
+    "bed": _bed,
+    "tsv": _tsv,
+    "sam": _sam,
+    "bam": _bam,
+    "delta": _delta,
+}
+"""The formats of bytes, made block by block."""
+
+SINKS: Final[dict[str, Callable[[OutputTarget, OutputFile, RunFacts, Stats], MatchSink[Any]]]] = {
+    "cram": _cram_sink,
+    "parquet": _arrow_sink,
+    "arrow": _arrow_sink,
+    "plot": _picture_sink,
+}
+"""The other formats, each with a sink of its own."""

@@ -10,7 +10,7 @@ query are on its forward strand. A query without a match has no line.
 from __future__ import annotations
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.line_format import LineFormat
+from mummergpu.output.line_format import LineFormat, names_and_lengths
 from mummergpu.output.line_rows import PAF
 from mummergpu.output.piece_pool import PIECE_BYTES
 
@@ -27,6 +27,4 @@ class PafFormat(LineFormat):
     """
 
     def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
-        records = zip(reference.names, reference.record_lengths.tolist(), strict=True)
-        texts = (b"\t%b\t%d\t" % (name, length) for name, length in records)
-        super().__init__(PAF, reference, texts, piece_bytes)
+        super().__init__(PAF, reference, names_and_lengths(reference), piece_bytes)

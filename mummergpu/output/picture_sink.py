@@ -30,7 +30,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.match_table import MatchTable, match_tables
 from mummergpu.output.record_lookup import record_lookup
 from mummergpu.output.segment_store import SegmentColumns, SegmentStore
-from mummergpu.output.sink import BlockMems, MatchSink
+from mummergpu.output.sink import BlockMems, MatchSink, made_or_left
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -189,6 +189,34 @@ class LengthCollector(Collector[LengthCounter]):
         return lengths_file(self._counter, style, file_format)
 
 
+def check_picture(target: OutputTarget, style: PictureStyle) -> None:
+    """Refuse a picture that cannot be made here.
+
+    Parameters
+    ----------
+    target : OutputTarget
+        Where the picture is written.
+    style : PictureStyle
+        The kind of picture.
+
+    Raises
+    ------
+    LibraryError
+        If matplotlib is needed and missing.
+    OptionError
+        If a page of another kind than a dot plot is asked for.
+    """
+    if _file_format_of(target) != PAGE:
+        hush()
+        require_matplotlib("a picture")
+    elif style.kind != "dots":
+        raise OptionError("--kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
+
+
+def _file_format_of(target: OutputTarget) -> str:
+    return os.path.splitext(target.path)[1].lower().removeprefix(".")
+
+
 class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
     """Draws the matches of a run.
 
@@ -227,14 +255,8 @@ class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
         stats: Stats,
         most_rows: int,
     ) -> None:
-        self._file_format = os.path.splitext(target.path)[1].lower().removeprefix(".")
-        if self._file_format != PAGE:
-            hush()
-            require_matplotlib("a picture")
-        elif style.kind != "dots":
-            raise OptionError(
-                "--kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf"
-            )
+        check_picture(target, style)
+        self._file_format = _file_format_of(target)
         self._file = file
         self._stats = stats
         self._most_rows = most_rows
@@ -250,10 +272,7 @@ class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
         """Return what the picture needs of a block's matches (`MatchSink.prepare`)."""
         tables = match_tables(block, mems, self._lookup)
         parts = (self._collector.part(block, table) for table in tables)
-        if sum(columns.count for columns in mems.values()) > self._most_rows:
-            return block, parts
-        with self._stats.stage("format"):
-            return block, iter(list(parts))
+        return block, made_or_left(parts, mems, self._most_rows, self._stats)
 
     def write(self, prepared: tuple[QueryBlock, Iterator[Any]]) -> None:
         """Collect the matches of a block."""

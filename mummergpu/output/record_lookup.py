@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
 
 Int64Array = npt.NDArray[np.int64]
 BucketArray = npt.NDArray[np.int32]
@@ -48,8 +48,7 @@ def record_lookup(record_starts: Int64Array, size: int) -> RecordLookup:
     RecordLookup
         Few of its buckets contain the start of a record.
     """
-    # For read-only arrays numba would compile again.
-    starts = np.require(record_starts, requirements=["C", "W"])
+    starts = writable(record_starts)
     count = starts.size
     buckets = max(count, min(16 * count, _MOST_BUCKETS)) if count > 1 else 1
     shift = (size // buckets).bit_length()

@@ -7,7 +7,8 @@ matches the query has on both strands (NH), and the number of this one (HI).
 
 Sequences are on the forward strand of the reference. They are those that are searched: letters in
 upper case, N for all that is not a base, and T for U. The qualities of reads are not kept for the
-search, so the field for them is ``*``; secondary alignments have no sequence either, as usual.
+search, so the field for them is ``*``; secondary alignments have no sequence either, as usual,
+unless the options ask for it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mummergpu.output.number_text import TextArray
 from mummergpu.output.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.record_lookup import record_lookup
 from mummergpu.output.sam_choice import NEXT_QUERY
-from mummergpu.output.sam_fields import HITS_BYTES, OTHER_BYTES, START_BYTES
+from mummergpu.output.sam_fields import FLAGS, OTHER_BYTES
 from mummergpu.output.sam_header import check_queries, sam_header
 from mummergpu.output.sam_lines import NO_BASE, write_sam
 from mummergpu.output.sam_options import SamOptions
@@ -43,7 +44,7 @@ class SamFormat(BlockFormat):
     reference : Reference
         The reference in which the matches were found.
     options : SamOptions
-        The read group, and the most alignments of a query.
+        The read group, the most alignments of a query, and which of them have bases.
     command : str
         The command line of the run; empty if there is none.
     query_path : str
@@ -67,10 +68,13 @@ class SamFormat(BlockFormat):
     ) -> None:
         self._header = sam_header(reference, options, command).text
         self._most_hits = options.most_hits
+        self._with_bases = options.secondary_bases
         self._query_path = query_path
         lookup = record_lookup(reference.record_starts, reference.codes.size)
         self._lookup = (lookup.starts, lookup.buckets, lookup.bucket_shift)
-        self._records = texts_of(b"%b\t" % name for name in reference.names)
+        self._records = texts_of(
+            b"\t%d\t%b\t" % (flag, name) for name in reference.names for flag in FLAGS
+        )
         group = options.read_group
         end = b"\n" if group is None else b"\tRG:Z:%b\n" % group.name.encode()
         self._line_end = (texts_of([end])[0], len(end))
@@ -100,8 +104,6 @@ class SamFormat(BlockFormat):
         codes = writable(block.padded_codes)
         heap = hit_heap(matches, self._most_hits)
         name_bytes = int(np.diff(block.name_offsets).max(initial=0))
-        sizes = (name_bytes + START_BYTES, HITS_BYTES)
-        rooms = (np.empty(sizes[0], dtype=np.uint8), np.empty(sizes[1], dtype=np.uint8))
         row_bytes = self._most_bytes + name_bytes
         state = new_state(NO_BASE)
         while state[NEXT_QUERY] < block.query_count:
@@ -115,8 +117,8 @@ class SamFormat(BlockFormat):
                 self._lookup,
                 self._records,
                 heap,
-                rooms,
                 self._line_end,
+                self._with_bases,
                 row_bytes,
             )
             yield text[:filled]

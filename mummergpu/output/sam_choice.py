@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.output.match_table import NEXT_QUERY as NEXT_QUERY
+from mummergpu.output.match_table import NEXT_ROW as NEXT_ROW
+from mummergpu.output.match_table import NEXT_STRAND as NEXT_STRAND
+from mummergpu.output.match_table import NOT_BEGUN as NOT_BEGUN
 from mummergpu.output.match_table import StrandRows
 from mummergpu.output.record_lookup import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
@@ -16,15 +20,10 @@ SECONDARY: Final = 256
 NO_ROW: Final = -1
 """What `flag_of` returns for a match that is no row."""
 
-NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
-"""The elements of the state of a loop over rows: where it goes on."""
-
-NOT_BEGUN: Final = -1
-"""The next row of a query that has not begun on a strand."""
-
 MATCHES, LONGEST, LEAST = 3, 4, 5
-"""The elements with what is known of the query: how many matches it has, and the longest and the
-least length of its rows; the latter is 0 if all matches are rows."""
+"""The elements of the state, after where a loop goes on, with what is known of the query: how many
+matches it has, and the longest and the least length of its rows; the latter is 0 if all matches are
+rows."""
 
 HITS, TIES_LEFT, HAS_PRIMARY = 6, 7, 8
 """The elements with what has become of its matches so far: the number of rows, how many matches of
@@ -84,8 +83,10 @@ def _longest(sizes: Int64Array, begin: int, end: int) -> int:
         The largest, 0 for an empty range.
     """
     longest = 0
-    # The processor can predict how many steps of a fixed size there are, and take one at once.
-    for first in range(begin, end, _STEP):
+    # The first step is taken for an empty range too: most queries have few matches on a strand, and
+    # the processor cannot predict which of them have none.
+    first = begin
+    while True:
         if first + _STEP <= sizes.size:
             for lane in range(_STEP):
                 in_range = widened(first + lane < end)
@@ -93,6 +94,9 @@ def _longest(sizes: Int64Array, begin: int, end: int) -> int:
         else:
             for row in range(first, end):
                 longest = max(longest, sizes[unsigned(row)])
+        first += _STEP
+        if first >= end:
+            break
     return longest
 
 

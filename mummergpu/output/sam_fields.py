@@ -6,9 +6,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.output.line_rows import Lookup, QueryColumns, RecordTexts
-from mummergpu.output.number_fields import MOST_DIGITS, SMALL, copy_padded, put_number, put_small
-from mummergpu.output.number_text import OVERSHOOT, TextArray, copy_text, store
+from mummergpu.output.line_rows import Lookup, RecordTexts
+from mummergpu.output.number_fields import (
+    MOST_DIGITS,
+    SMALL,
+    copy_name,
+    copy_padded,
+    put_one_number,
+    put_small,
+)
+from mummergpu.output.number_text import OVERSHOOT, TextArray, store
 from mummergpu.output.record_lookup import record_at
 from mummergpu.output.sam_choice import REVERSE, SECONDARY, UNMAPPED
 from mummergpu.output.sequence_text import write_bases
@@ -31,9 +38,8 @@ def _clip_words() -> Any:
 
 
 _CLIP_WORDS: Final = _clip_words()
-_FLAG_WORDS: Final = np.array(
-    [_word(b"%d\t" % flag) for flag in (0, REVERSE, SECONDARY, SECONDARY + REVERSE)],
-    dtype=np.uint64,
+_LENGTH_WORDS: Final = np.array(
+    [_word(b"%d=" % number) for number in range(SMALL)], dtype=np.uint64
 )
 _SIZE_SHIFT: Final[Any] = np.uint64(56)
 _CLIP: Final = np.uint8(ord("S"))
@@ -47,65 +53,76 @@ _SECONDARY_SCORES, _SECONDARY_SCORES_BYTES = _constant(b"\t*\t0\t0\t*\t*\tNM:i:0
 _HITS: Final = np.frombuffer(b"\tNH:i:  ", dtype="<u8")[0]
 _NUMBER: Final = np.frombuffer(b"\tHI:i:  ", dtype="<u8")[0]
 _TAG_BYTES: Final = len("\tNH:i:")
+_HITS_TEXTS: Final = [b"\tNH:i:%d\tHI:i:" % number for number in range(SMALL)]
+_HITS_WORDS: Final = np.array([int.from_bytes(one[:8], "little") for one in _HITS_TEXTS], np.uint64)
+_HITS_ENDS: Final = np.array([_word(one[8:]) for one in _HITS_TEXTS], np.uint64)
 _NO_PLACE, _NO_PLACE_BYTES = _constant(b"\t%d\t*\t0\t0\t*\t*\t0\t0\t" % UNMAPPED)
 _NO_QUALITIES: Final = np.frombuffer(b"\t*", dtype="<u2")[0]
+
+FLAGS: Final = (0, REVERSE, SECONDARY, SECONDARY + REVERSE)
+"""The flags of matches, in the order of their texts for each record."""
+
+FLAG_COUNT: Final = len(FLAGS)
 
 OTHER_BYTES: Final = 9 * MOST_DIGITS + len(
     "\t\t\t\t255\tS=S\t*\t0\t0\t*\t*\tNM:i:0\tAS:i:\tNH:i:\tHI:i:"
 )
 """The most bytes of a line besides the names, the bases and what all lines end with."""
 
-START_BYTES: Final = 2 + OVERSHOOT
-HITS_BYTES: Final = 2 * _TAG_BYTES + MOST_DIGITS + OVERSHOOT
-"""The most bytes of what the lines of a query share: the former besides its name."""
-
 
 @inline_without_refcounts
-def write_name(start: TextArray, queries: QueryColumns, query: int) -> int:
+def put_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -> int:
     """Write the name of a query, or a star if it has none; return where it ends.
 
     Parameters
     ----------
-    start : ndarray, dtype=uint8
-        Receives the name.
-    queries : tuple of ndarray
-        The queries (`line_rows.QueryColumns`).
-    query : int
-        The number of the query.
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    names : ndarray, dtype=uint8
+        The names of the queries, one after the other.
+    begin, end : int
+        Where the name begins and ends.
 
     Returns
     -------
     int
         Where the name ends.
     """
-    _, names, offsets = queries
-    begin, end = offsets[unsigned(query)], offsets[unsigned(query + 1)]
     if begin == end:
-        store(start, 0, _STAR)
-        return 1
-    return copy_text(start, 0, names, begin, end)
+        store(text, at, _STAR)
+        return at + 1
+    return copy_name(text, at, names, begin, end)
 
 
 @inline_without_refcounts
-def write_hits(hits: TextArray, count: int) -> int:
-    """Write the number of matches and what comes before the number of one; return the end.
+def put_hits(text: TextArray, at: int, count: int, number: int) -> int:
+    """Write the number of matches of a query, and the number of one of them; return the end.
 
     Parameters
     ----------
-    hits : ndarray, dtype=uint8
-        Receives the text.
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
     count : int
         The number of matches.
+    number : int
+        The number of this one, from 1.
 
     Returns
     -------
     int
         Where the text ends.
     """
-    store(hits, 0, _HITS)
-    at = put_small(hits, _TAG_BYTES, count)
-    store(hits, at, _NUMBER)
-    return at + _TAG_BYTES
+    if count < SMALL:
+        store(text, at, _HITS_WORDS[unsigned(count)])
+        return put_small(text, _put_word(text, at + 8, _HITS_ENDS[unsigned(count)]), number)
+    store(text, at, _HITS)
+    at = put_small(text, at + _TAG_BYTES, count)
+    store(text, at, _NUMBER)
+    return put_small(text, at + _TAG_BYTES, number)
 
 
 @inline_without_refcounts
@@ -128,29 +145,6 @@ def _put_word(text: TextArray, at: int, word: np.uint64) -> int:
     """
     store(text, at, word)
     return at + widened(word >> _SIZE_SHIFT)
-
-
-@inline_without_refcounts
-def put_flag(text: TextArray, at: int, is_secondary: bool, strand: int) -> int:
-    """Write the flag of a match and a tab; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    is_secondary : bool
-        Whether it is no primary alignment.
-    strand : int
-        1 if the reverse complement of the query matches, else 0.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
-    return _put_word(text, at, _FLAG_WORDS[unsigned(2 * is_secondary + strand)])
 
 
 @inline_without_refcounts
@@ -203,9 +197,16 @@ def place_of(lookup: Lookup, joined_position: int) -> tuple[int, int]:
 
 @inline_without_refcounts
 def write_record(
-    text: TextArray, at: int, records: RecordTexts, record: int, position: int, digits: np.uint64
+    text: TextArray,
+    at: int,
+    records: RecordTexts,
+    record: int,
+    kind: int,
+    position: int,
 ) -> int:
-    """Write the name of a record, the position in it and the mapping quality; return the end.
+    """Write a flag, the name of a record, the position in it and the mapping quality.
+
+    Returns where the text ends.
 
     Parameters
     ----------
@@ -214,13 +215,14 @@ def write_record(
     at : int
         Where in the text to write.
     records : tuple of ndarray
-        The name of each record and a tab (`line_rows.RecordTexts`).
+        For each record and each of `FLAGS`: the flag and the name, with a tab before, between and
+        after them (`line_rows.RecordTexts`).
     record : int
         The number of the record.
+    kind : int
+        The number of the flag in `FLAGS`.
     position : int
         The position in it, 1-based.
-    digits : uint64
-        What `number_text.digit_words` returns for the position.
 
     Returns
     -------
@@ -228,8 +230,9 @@ def write_record(
         Where the text ends, after a tab.
     """
     texts, offsets = records
-    begin, end = offsets[unsigned(record)], offsets[unsigned(record + 1)]
-    at = put_number(text, copy_padded(text, at, texts, begin, end), position, digits)
+    entry = FLAG_COUNT * record + kind
+    begin, end = offsets[unsigned(entry)], offsets[unsigned(entry + 1)]
+    at = put_one_number(text, copy_padded(text, at, texts, begin, end), position)
     store(text, at, _QUALITY)
     return at + _QUALITY_BYTES
 
@@ -254,7 +257,10 @@ def write_cigar(text: TextArray, at: int, before: int, length: int, behind: int)
     int
         Where the text ends.
     """
-    at = put_small(text, _put_clip(text, at, before), length)
+    at = _put_clip(text, at, before)
+    if length < SMALL:
+        return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[unsigned(length)]), behind)
+    at = put_small(text, at, length)
     store(text, at, _EQUAL)
     return _put_clip(text, at + 1, behind)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError
-from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.output.sam_options import SamOptions
 from mummergpu.version import __version__
@@ -30,6 +30,28 @@ _RECORD_NAME: Final = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*
 
 _PROGRAM: Final = "mummergpu"
 
+UNSORTED: Final = "SO:unsorted\tGO:query"
+"""The order of alignments that are written read by read."""
+
+BY_COORDINATE: Final = "SO:coordinate"
+"""The order of alignments that are sorted by their places."""
+
+
+class NamedSequences(Protocol):
+    """Sequences with names, such as a `QueryBlock`."""
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where each sequence begins, and where the last one ends: shape=(n_sequences + 1,)."""
+
+    @property
+    def names(self) -> npt.NDArray[np.uint8]:
+        """The names, one after the other: shape=(n_name_bytes,)."""
+
+    @property
+    def name_offsets(self) -> npt.NDArray[np.int64]:
+        """Where each name begins, and where the last one ends: shape=(n_sequences + 1,)."""
+
 
 @dataclass(frozen=True)
 class SamHeader:
@@ -48,11 +70,17 @@ class SamHeader:
     record_ids: npt.NDArray[np.int32]
 
 
-def sam_header(reference: Reference, options: SamOptions, command: str) -> SamHeader:
+def sam_header(
+    reference: Reference,
+    options: SamOptions,
+    command: str,
+    order: str = UNSORTED,
+    checksums: Sequence[str] = (),
+) -> SamHeader:
     """Return the header for alignments with a reference.
 
-    The checksums of records (M5) are left out: they are of all letters of a record, and a
-    reference keeps no other letters than A, C, G and T.
+    The checksums of records (M5) are of all letters of a record, and a reference keeps no other
+    letters than A, C, G and T; so they must be given.
 
     Parameters
     ----------
@@ -62,6 +90,11 @@ def sam_header(reference: Reference, options: SamOptions, command: str) -> SamHe
         The options of the alignments.
     command : str
         The command line of the run; empty if there is none.
+    order : str
+        `UNSORTED` or `BY_COORDINATE`.
+    checksums : sequence of str
+        The MD5 of the letters of each record in upper case, as hexadecimal digits; or nothing, to
+        leave them out.
 
     Returns
     -------
@@ -73,10 +106,11 @@ def sam_header(reference: Reference, options: SamOptions, command: str) -> SamHe
     InputError
         If the format allows no record of such a name or length.
     """
-    lines = [b"@HD\tVN:1.6\tSO:unsorted\tGO:query"]
+    lines = [f"@HD\tVN:1.6\t{order}".encode()]
     seen: set[bytes] = set()
     lengths = reference.record_lengths
-    for name, length in zip(reference.names, lengths.tolist(), strict=True):
+    marks = [f"\tM5:{checksum}".encode() for checksum in checksums] or [b""] * lengths.size
+    for name, length, mark in zip(reference.names, lengths.tolist(), marks, strict=True):
         if length == 0:
             continue
         if not _RECORD_NAME.fullmatch(name):
@@ -86,7 +120,7 @@ def sam_header(reference: Reference, options: SamOptions, command: str) -> SamHe
         if length > MOST_RECORD_BASES:
             raise _refused(reference, name, "SAM allows no record of more than 2,147,483,647 bases")
         seen.add(name)
-        lines.append(b"@SQ\tSN:%b\tLN:%d" % (name, length))
+        lines.append(b"@SQ\tSN:%b\tLN:%d%b" % (name, length, mark))
     if options.read_group is not None:
         lines.append(options.read_group.line.encode())
     lines.append(_program_line(command))
@@ -95,7 +129,7 @@ def sam_header(reference: Reference, options: SamOptions, command: str) -> SamHe
     return SamHeader(b"".join(line + b"\n" for line in lines), ids)
 
 
-def check_queries(block: QueryBlock, path: str) -> None:
+def check_queries(block: NamedSequences, path: str) -> None:
     """Refuse a block with a query that SAM cannot describe.
 
     Empty names are accepted: ``*`` stands for them.
@@ -122,8 +156,11 @@ def check_queries(block: QueryBlock, path: str) -> None:
         name = _name_of(block, int(np.argmax(sizes > MOST_NAME_BYTES)))
         raise InputError(f"SAM allows names of at most {MOST_NAME_BYTES} bytes", path, None, name)
     names = block.names
-    is_wrong = (names < ord("!")) | (names > ord("~")) | (names == ord("@"))
-    if is_wrong.any():
+    if names.size == 0:
+        return
+    # The least and the largest byte are found without an array of truth values.
+    if names.min() < ord("!") or names.max() > ord("~") or (names == ord("@")).any():
+        is_wrong = (names < ord("!")) | (names > ord("~")) | (names == ord("@"))
         place = int(np.argmax(is_wrong))
         query = int(np.searchsorted(block.name_offsets, place, side="right")) - 1
         name = _name_of(block, query)
@@ -139,7 +176,7 @@ def _program_line(command: str) -> bytes:
     return "\t".join(fields).encode(errors="replace")
 
 
-def _name_of(block: QueryBlock, query: int) -> str:
+def _name_of(block: NamedSequences, query: int) -> str:
     begin, end = block.name_offsets[query : query + 2].tolist()
     return block.names[begin:end].tobytes().decode(errors="backslashreplace")
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from mummergpu.output.line_rows import Lookup, QueryColumns, RecordTexts
 from mummergpu.output.match_table import StrandRows
-from mummergpu.output.number_fields import copy_padded, put_small, put_tab
-from mummergpu.output.number_text import OVERSHOOT, TextArray, digit_words
+from mummergpu.output.number_fields import copy_padded
+from mummergpu.output.number_text import OVERSHOOT, TextArray
 from mummergpu.output.record_lookup import Int64Array
 from mummergpu.output.sam_choice import (
     HAS_PRIMARY,
@@ -17,7 +17,6 @@ from mummergpu.output.sam_choice import (
     MATCHES,
     NEXT_QUERY,
     NEXT_ROW,
-    NEXT_STRAND,
     NO_ROW,
     NOT_BEGUN,
     STATE_SIZE,
@@ -30,15 +29,14 @@ from mummergpu.output.sam_fields import (
     begin_unmapped,
     end_unmapped,
     place_of,
-    put_flag,
+    put_hits,
+    put_name,
     write_cigar,
-    write_hits,
-    write_name,
     write_part,
     write_record,
     write_scores,
 )
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import CodeArray
 
 NEXT_BASE: Final = STATE_SIZE
@@ -54,8 +52,8 @@ def _write_unmapped(
     at: int,
     padded_codes: CodeArray,
     bounds: tuple[int, int],
-    name: TextArray,
-    name_size: int,
+    names: TextArray,
+    name_bounds: tuple[int, int],
     base: int,
     line_end: tuple[TextArray, int],
     last_start: int,
@@ -75,10 +73,10 @@ def _write_unmapped(
         The codes of the block with margins.
     bounds : tuple of int
         Where the query begins and ends.
-    name : ndarray, dtype=uint8
-        The name of the query.
-    name_size : int
-        The bytes of the name.
+    names : ndarray, dtype=uint8
+        The names of the queries.
+    name_bounds : tuple of int
+        Where the name of the query begins and ends.
     base : int
         The first base to write, `NO_BASE` if the line has not begun.
     line_end : tuple of ndarray, dtype=uint8, and int
@@ -94,7 +92,7 @@ def _write_unmapped(
         The first base that is not written, `NO_BASE` if the line is complete.
     """
     if base == NO_BASE:
-        at = copy_padded(text, at, name, 0, name_size)
+        at = put_name(text, at, names, name_bounds[0], name_bounds[1])
         at = begin_unmapped(text, at, bounds[0] == bounds[1])
         base = 0
     at, base = write_part(text, at, padded_codes, bounds, base, False)
@@ -108,19 +106,19 @@ def _write_rows(
     text: TextArray,
     at: int,
     state: Int64Array,
-    columns: StrandRows,
-    end: int,
+    rows: tuple[StrandRows, StrandRows],
+    query: int,
     padded_codes: CodeArray,
     lookup: Lookup,
     records: RecordTexts,
     bounds: tuple[int, int],
-    strand: int,
-    rooms: tuple[TextArray, TextArray],
-    sizes: tuple[int, int],
+    names: TextArray,
+    name_bounds: tuple[int, int],
     line_end: tuple[TextArray, int],
+    with_bases: bool,
     last_start: int,
 ) -> int:
-    """Write the lines of a query on a strand from `state` on, as far as there is room.
+    """Write the lines of a query with matches from `state` on, as far as there is room.
 
     Returns where the text ends, and updates `state`.
 
@@ -131,19 +129,17 @@ def _write_rows(
     at : int
         Where in the text to write.
     state : ndarray, dtype=int64, shape=(STATE_SIZE + 1,)
-        As for `write_sam`; updated, except for the query and the strand.
-    columns : tuple of ndarray, dtype=int64
-        The matches on the strand, as `match_table.strand_rows` returns them.
-    end : int
-        The end of the rows of the query.
-    padded_codes, lookup, records, rooms, line_end
+        As for `write_sam`; updated, except for the query.
+    rows, padded_codes, lookup, records, line_end, with_bases
         As for `write_sam`.
+    query : int
+        The number of the query.
     bounds : tuple of int
         Where the query begins and ends in the block.
-    strand : int
-        The strand.
-    sizes : tuple of int
-        The bytes of the texts in `rooms`.
+    names : ndarray, dtype=uint8
+        The names of the queries.
+    name_bounds : tuple of int
+        Where the name of the query begins and ends.
     last_start : int
         Where in the text a line can begin at most.
 
@@ -152,43 +148,49 @@ def _write_rows(
     int
         Where the text ends.
     """
-    _, starts, positions, lengths = columns
-    longest, least = state[LONGEST], state[LEAST]
+    forward, reverse = rows
+    count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
     query_length = bounds[1] - bounds[0]
-    row, base = state[NEXT_ROW], state[NEXT_BASE]
+    place, base = state[NEXT_ROW], state[NEXT_BASE]
     hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
-    while row < end and at <= last_start:
+    # The rows on both strands are one range for one loop, without a branch for the strand.
+    begin = forward[0][unsigned(query)]
+    forward_count = forward[0][unsigned(query + 1)] - begin
+    reverse_begin = reverse[0][unsigned(query)] - forward_count
+    while place < count and at <= last_start:
+        strand = widened(place >= forward_count)
+        starts, positions, lengths = reverse[1:] if strand == 1 else forward[1:]
+        row = place + (reverse_begin if strand == 1 else begin)
         length = lengths[unsigned(row)]
-        flag = 0
+        has_bases = True
         if base == NO_BASE:
-            # Long before its digits are needed, so that nothing waits for them.
-            record, position = place_of(lookup, positions[unsigned(row)])
-            digits = digit_words(position, 0, 0, 0)[0]
-            clip = starts[unsigned(row)]
             flag = flag_of(length, longest, least, ties_left, has_primary)
             if flag == NO_ROW:
-                row += 1
+                place += 1
                 continue
+            record, position = place_of(lookup, positions[unsigned(row)])
+            clip = starts[unsigned(row)]
             ties_left -= length == least
             has_primary |= flag == 0
             hits += 1
-            at = copy_padded(text, at, rooms[0], 0, sizes[0])
-            at = put_flag(text, at, flag != 0, strand)
-            at = write_record(text, at, records, record, position, digits)
+            at = put_name(text, at, names, name_bounds[0], name_bounds[1])
+            kind = 2 * (flag != 0) + strand
+            at = write_record(text, at, records, record, kind, position)
             at = write_cigar(text, at, clip, length, query_length - clip - length)
-            if flag == 0:
+            has_bases = with_bases or flag == 0
+            if has_bases:
                 at = begin_bases(text, at)
                 base = 0
-        if flag == 0:
+        if has_bases:
             at, base = write_part(text, at, padded_codes, bounds, base, strand == 1)
             if base < query_length or at > last_start:
                 break
             base = NO_BASE
-        at = write_scores(text, at, flag == 0, length)
-        at = copy_padded(text, at, rooms[1], 0, sizes[1])
-        at = copy_padded(text, put_small(text, at, hits), line_end[0], 0, line_end[1])
-        row += 1
-    state[NEXT_ROW], state[NEXT_BASE] = row, base
+        at = write_scores(text, at, has_bases, length)
+        at = put_hits(text, at, count, hits)
+        at = copy_padded(text, at, line_end[0], 0, line_end[1])
+        place += 1
+    state[NEXT_ROW], state[NEXT_BASE] = place, base
     state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
     return at
 
@@ -203,8 +205,8 @@ def write_sam(
     lookup: Lookup,
     records: RecordTexts,
     heap: Int64Array,
-    rooms: tuple[TextArray, TextArray],
     line_end: tuple[TextArray, int],
+    with_bases: bool,
     row_bytes: int,
 ) -> int:
     """Write lines from `state` on, until the block ends or the text is full.
@@ -218,7 +220,7 @@ def write_sam(
         Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     state : ndarray, dtype=int64, shape=(STATE_SIZE + 1,)
         Where to go on (`sam_rows.new_state`), and the first base to go on with (`NEXT_BASE`);
-        updated.
+        updated. The next row is counted from the first one of the query.
     queries : tuple of ndarray
         The queries of the block (`line_rows.QueryColumns`).
     padded_codes : ndarray, dtype=uint8
@@ -228,13 +230,13 @@ def write_sam(
     lookup : tuple
         The records of the reference (`line_rows.Lookup`).
     records : tuple of ndarray
-        The name of each record and a tab (`line_rows.RecordTexts`).
+        The texts of records (`sam_fields.write_record`).
     heap : ndarray, dtype=int64
         Room for the lengths of the most rows of a query (`sam_rows.hit_heap`).
-    rooms : tuple of ndarray, dtype=uint8
-        Room for what the lines of a query share, at their start and before the number of a match.
     line_end : tuple of ndarray, dtype=uint8, and int
         What all lines end with, with `OVERSHOOT` bytes after it, and its size.
+    with_bases : bool
+        Whether secondary alignments have bases.
     row_bytes : int
         The most bytes of a line without bases.
 
@@ -243,42 +245,32 @@ def write_sam(
     int
         The number of bytes written.
     """
-    query_offsets = queries[0]
-    query, strand = state[NEXT_QUERY], state[NEXT_STRAND]
+    query_offsets, names, name_offsets = queries
+    query = state[NEXT_QUERY]
     last_start = text.size - OVERSHOOT - row_bytes
     at = 0
     while query < query_offsets.size - 1 and at <= last_start:
         bounds = query_offsets[unsigned(query)], query_offsets[unsigned(query + 1)]
-        name_size = write_name(rooms[0], queries, query)
-        if strand == 0 and state[NEXT_ROW] == NOT_BEGUN and state[NEXT_BASE] == NO_BASE:
+        name_bounds = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+        if state[NEXT_ROW] == NOT_BEGUN:
             begin_query(state, heap, rows, query)
+            state[NEXT_ROW] = 0
         if state[MATCHES] == 0:
             at, base = _write_unmapped(
-                *(text, at, padded_codes, bounds, rooms[0], name_size, state[NEXT_BASE]),
+                *(text, at, padded_codes, bounds, names, name_bounds, state[NEXT_BASE]),
                 *(line_end, last_start),
             )
             state[NEXT_BASE] = base
             if base != NO_BASE:
                 break
-            query += 1
-            continue
-        sizes = put_tab(rooms[0], name_size), write_hits(rooms[1], state[MATCHES])
-        while strand < 2:
-            offsets = rows[strand][0]
-            end = offsets[unsigned(query + 1)]
-            if state[NEXT_ROW] == NOT_BEGUN:
-                state[NEXT_ROW] = offsets[unsigned(query)]
+        else:
             at = _write_rows(
-                *(text, at, state, rows[strand], end, padded_codes, lookup, records),
-                *(bounds, strand, rooms, sizes, line_end, last_start),
+                *(text, at, state, rows, query, padded_codes, lookup, records),
+                *(bounds, names, name_bounds, line_end, with_bases, last_start),
             )
-            if state[NEXT_ROW] < end:
+            if state[NEXT_ROW] < state[MATCHES]:
                 break
-            state[NEXT_ROW] = NOT_BEGUN
-            strand += 1
-        if strand < 2:
-            break
-        strand = 0
+        state[NEXT_ROW] = NOT_BEGUN
         query += 1
-    state[NEXT_QUERY], state[NEXT_STRAND] = query, strand
+    state[NEXT_QUERY] = query
     return at

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.errors import OptionError
+from mummergpu.input.files import STANDARD_INPUT
 
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
 _OPTION: Final = "--read-group"
+_COMPRESSED: Final = frozenset({".gz", ".bgz", ".bz2", ".xz", ".zst"})
+_NAMELESS: Final = "reads"
 
 
 @dataclass(frozen=True)
@@ -22,10 +27,13 @@ class SamOptions:
         The read group of all queries.
     most_hits : int or None
         The most alignments of a query, its longest ones; None for all.
+    secondary_bases : bool
+        Whether secondary alignments have the bases of the query, as primary ones do.
     """
 
     read_group: ReadGroup | None = None
     most_hits: int | None = None
+    secondary_bases: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,3 +88,33 @@ def read_group_of(text: str) -> ReadGroup:
     if "ID" not in tags:
         raise OptionError(_OPTION, f"'{text}' has no ID")
     return ReadGroup(line, fields[tags.index("ID")][3:])
+
+
+def usual_read_group(query_paths: Sequence[str]) -> ReadGroup:
+    r"""Return the read group of a run whose user names none.
+
+    Picard and GATK refuse files without one. They also want a platform, which nobody has told; its
+    value is the one that they take for an unknown platform.
+
+    Parameters
+    ----------
+    query_paths : sequence of str
+        The files of the queries; the first one names the group and the sample.
+
+    Returns
+    -------
+    ReadGroup
+        The read group.
+
+    Examples
+    --------
+    >>> usual_read_group(["lanes/lane1.fq.gz"]).line.split("\t")
+    ['@RG', 'ID:lane1', 'SM:lane1', 'PL:OTHER']
+    """
+    stem, suffix = os.path.splitext(os.path.basename(query_paths[0]))
+    if suffix in _COMPRESSED:
+        stem, suffix = os.path.splitext(stem)
+    name = re.sub("[^!-~]", "_", stem)
+    if query_paths[0] == STANDARD_INPUT or not name:
+        name = _NAMELESS
+    return ReadGroup(f"@RG\tID:{name}\tSM:{name}\tPL:OTHER", name)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.output.match_table import (
     MOST_ROWS,
     NumberArray,
@@ -44,7 +44,12 @@ from mummergpu.output.sam_choice import (
 from mummergpu.output.sam_choice import REVERSE as REVERSE
 from mummergpu.output.sam_choice import SECONDARY as SECONDARY
 from mummergpu.output.sam_choice import UNMAPPED as UNMAPPED
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import (
+    inline_without_refcounts,
+    jit_without_refcounts,
+    unsigned,
+    writable,
+)
 from mummergpu.sequence.codes import Strand
 
 NO_RECORD: Final = -1
@@ -122,7 +127,7 @@ def alignment_tables(
         Together they have every row of the block once; none is empty.
     """
     rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
-    offsets = np.require(block.offsets, requirements=["C", "W"])
+    offsets = writable(block.offsets)
     heap = hit_heap(mems, most_hits)
     left = int(np.maximum(match_counts(block, mems), 1).sum())
     state = new_state()
@@ -160,7 +165,7 @@ def hit_heap(mems: Mapping[Strand, MemColumns], most_hits: int | None) -> Int64A
     ndarray, dtype=int64
         Empty if a query may have any number of rows.
     """
-    count = sum(columns.count for columns in mems.values())
+    count = match_count(mems)
     return np.empty(0 if most_hits is None else min(most_hits, count), dtype=np.int64)
 
 

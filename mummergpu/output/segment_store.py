@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
-FlagArray = npt.NDArray[np.bool_]
+from mummergpu.drawing.records import FlagArray, Int64Array
 
 MOST_SEGMENTS: Final = 1 << 22
 """So many matches are kept: more than a picture has pixels, in some 130 megabytes."""

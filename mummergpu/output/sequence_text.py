@@ -6,57 +6,54 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from mummergpu.output.number_text import TextArray, address_of
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline_without_refcounts, widened
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BASES, MARGIN, STEP, CodeArray
 
-_COMPLEMENTS: Final = bytes([*BASES[3::-1], BASES[4]])
-"""The letter of the complement of each code."""
+_COMPLEMENT: Final = 3
+"""The bits that differ between the codes of a base and of its complement."""
 
 
-def _letters(builder: Any, codes: Any, letters: bytes) -> Any:
-    """Return the letter of each code."""
-    kind = ir.VectorType(ir.IntType(8), STEP)
-    found = ir.Constant(kind, [letters[-1]] * STEP)
-    for code, letter in enumerate(letters[:-1]):
-        is_code = builder.icmp_unsigned("==", codes, ir.Constant(kind, [code] * STEP))
-        found = builder.select(is_code, ir.Constant(kind, [letter] * STEP), found)
+def _lanes(bits: int = 8) -> Any:
+    return ir.VectorType(ir.IntType(bits), STEP)
+
+
+def _all(value: int) -> Any:
+    return ir.Constant(_lanes(), [value] * STEP)
+
+
+def _letters(builder: Any, codes: Any) -> Any:
+    """Return the letter of each code, N for all that is not the code of a base."""
+    found = _all(BASES[-1])
+    for code, letter in enumerate(BASES[:-1]):
+        is_code = builder.icmp_unsigned("==", codes, _all(code))
+        found = builder.select(is_code, _all(letter), found)
     return found
 
 
-def _generate_letters(typing_context: Any, text: Any, at: Any, codes: Any, begin: Any) -> Any:
-    """Write the letters of `STEP` codes."""
+def _generate_letters(
+    typing_context: Any, text: Any, at: Any, codes: Any, begin: Any, is_reverse: Any
+) -> Any:
+    """Write the letters of `STEP` codes; or of their complements, the last one first."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), STEP)
-        target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
-        origin = address_of(context, builder, kind, signature.args[2], *arguments[2:])
-        lanes = builder.load(origin, align=1, typ=kind)
-        builder.store(_letters(builder, lanes, BASES), target, align=1)
+        target = address_of(context, builder, _lanes(), signature.args[0], *arguments[:2])
+        origin = address_of(context, builder, _lanes(), signature.args[2], *arguments[2:4])
+        lanes = builder.load(origin, align=1, typ=_lanes())
+        order = ir.Constant(_lanes(32), list(range(STEP))[::-1])
+        complements = builder.xor(lanes, _all(_COMPLEMENT))
+        turned = builder.shuffle_vector(complements, complements, order)
+        # No branch: the processor cannot predict the strand.
+        flag = builder.trunc(arguments[4], ir.IntType(1))
+        lanes = builder.select(flag, turned, lanes)
+        builder.store(_letters(builder, lanes), target, align=1)
         return context.get_dummy_value()
 
-    return types.void(text, types.int64, codes, types.int64), generate
+    return types.void(text, types.int64, codes, types.int64, types.int64), generate
 
 
-def _generate_complements(typing_context: Any, text: Any, at: Any, codes: Any, begin: Any) -> Any:
-    """Write the letters of the complements of `STEP` codes, the last one first."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), STEP)
-        target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
-        origin = address_of(context, builder, kind, signature.args[2], *arguments[2:])
-        lanes = builder.load(origin, align=1, typ=kind)
-        order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
-        lanes = builder.shuffle_vector(lanes, lanes, order)
-        builder.store(_letters(builder, lanes, _COMPLEMENTS), target, align=1)
-        return context.get_dummy_value()
-
-    return types.void(text, types.int64, codes, types.int64), generate
-
-
-_Step = Callable[[TextArray, int, CodeArray, int], None]
+_Step = Callable[[TextArray, int, CodeArray, int, int], None]
 _letters_step = cast(_Step, intrinsic(_generate_letters))
-_complements_step = cast(_Step, intrinsic(_generate_complements))
 
 
 @inline_without_refcounts
@@ -94,11 +91,11 @@ def write_bases(
     int
         Where the bases end.
     """
+    turn = widened(is_reverse)
+    # The codes beyond those to write are others of the block, or of a margin.
+    source = MARGIN + (end - first - STEP if is_reverse else begin + first)
+    step = STEP - 2 * STEP * turn
     for done in range(0, count, STEP):
-        # The codes beyond those to write are others of the block, or of a margin.
-        if is_reverse:
-            step_end = MARGIN + end - first - done
-            _complements_step(text, at + done, padded_codes, step_end - STEP)
-        else:
-            _letters_step(text, at + done, padded_codes, MARGIN + begin + first + done)
+        _letters_step(text, at + done, padded_codes, source, turn)
+        source += step
     return at + count

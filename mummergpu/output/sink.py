@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.output.block_format import BlockFormat
 from mummergpu.output.compressed_stream import CompressedStream
 from mummergpu.output.compression import Compressor, Piece
@@ -17,6 +17,7 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 Prepared = TypeVar("Prepared")
+Made = TypeVar("Made")
 
 BlockMems = Mapping[Strand, MemColumns]
 
@@ -61,6 +62,34 @@ class MatchSink(ABC, Generic[Prepared]):
         raise TypeError("this sink takes no text")
 
 
+def made_or_left(
+    pieces: Iterator[Made], mems: BlockMems, most_rows: int, stats: Stats
+) -> Iterator[Made]:
+    """Make what a sink needs of a block now, unless the block has so many matches.
+
+    Parameters
+    ----------
+    pieces : iterator
+        Makes the pieces.
+    mems : mapping of Strand to MemColumns
+        The matches of the block.
+    most_rows : int
+        The pieces of a block with more matches than this are left to `MatchSink.write`, so that
+        memory never holds all of them.
+    stats : Stats
+        Collects the time.
+
+    Returns
+    -------
+    iterator
+        The pieces.
+    """
+    if match_count(mems) > most_rows:
+        return pieces
+    with stats.stage("format"):
+        return iter(list(pieces))
+
+
 class ByteSink(MatchSink[Iterator[Piece]]):
     """Turns matches into the bytes of a format, and writes them to a file.
 
@@ -102,10 +131,7 @@ class ByteSink(MatchSink[Iterator[Piece]]):
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Piece]:
         """Return the bytes of a block's matches in pieces (`MatchSink.prepare`)."""
         pieces = self._format.format_block(block, mems)
-        if sum(columns.count for columns in mems.values()) > self._most_rows:
-            return pieces
-        with self._stats.stage("format"):
-            return iter(list(pieces))
+        return made_or_left(pieces, mems, self._most_rows, self._stats)
 
     def write(self, prepared: Iterator[Piece]) -> None:
         """Write the bytes of a block (`MatchSink.write`)."""

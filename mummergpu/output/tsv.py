@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.line_format import LineFormat
+from mummergpu.output.line_format import LineFormat, names_and_lengths
 from mummergpu.output.line_rows import TSV
 from mummergpu.output.piece_pool import PIECE_BYTES
 
@@ -33,9 +33,7 @@ class TsvFormat(LineFormat):
     """
 
     def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
-        records = zip(reference.names, reference.record_lengths.tolist(), strict=True)
-        texts = (b"\t%b\t%d\t" % (name, length) for name, length in records)
-        super().__init__(TSV, reference, texts, piece_bytes)
+        super().__init__(TSV, reference, names_and_lengths(reference), piece_bytes)
 
     def head(self) -> bytes:
         """Return the line of column names."""

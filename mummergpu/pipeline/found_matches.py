@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.columns import match_count
 from mummergpu.matching.filter import keep_unique, order_by_reference
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.search import BlockMems
@@ -54,7 +55,7 @@ class FoundMatches:
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Any:
         """Prepare the matches of a block for `write`; any thread may call this."""
         mems = filter_mems(mems, self._uniqueness, self._stats)
-        self._stats.add(matches=sum(columns.count for columns in mems.values()))
+        self._stats.add(matches=match_count(mems))
         if self._summary is not None:
             self._summary.add(block, mems)
         if self._rows_by_reference:

@@ -9,7 +9,7 @@ themselves. The main thread writes the text of the blocks in the order in which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -19,16 +19,15 @@ from mummergpu.index.format import is_index
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.tree.page import TreePage
-from mummergpu.index.verification import verify_for_run
 from mummergpu.input.queries import QueryRules
 from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.reference import Reference, read_reference
+from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases, open_backend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.output.number_text import TextArray
-from mummergpu.output.open_sink import RunFacts, open_sink
+from mummergpu.output.open_sink import RunFacts, check_targets, open_sink
 from mummergpu.pipeline.backend_choice import choose_backend
 from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
 from mummergpu.pipeline.options import MatchOptions
@@ -37,6 +36,7 @@ from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
+from mummergpu.pipeline.reference_source import close_if_opened, open_source
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
@@ -85,9 +85,10 @@ def run(
             device = replace(device, backend=backend_name)
         # Opening a device takes as long as reading a reference, so both happen at the same time.
         opening = executor.submit(open_backend, kind, device, stats, notice)
-        stack.callback(_close, opening)
+        stack.callback(close_if_opened, opening)
         # After a failure, do not wait for the tasks that are still running.
         stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+        check_targets(options.outputs, options.picture)
         likely = likely_block_bases(kind, device)
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
         rules = QueryRules(options.any_letters, options.no_empty, warn, options.paired)
@@ -98,7 +99,14 @@ def run(
         )
         progress.tell(Work(Phase.READING_REFERENCE))
         with stats.stage("ref_from_disk"):
-            source = _open_source(options, has_index, executor, reading)
+            source = open_source(
+                options.reference_path,
+                has_index,
+                options.verify,
+                options.any_letters,
+                executor,
+                reading,
+            )
         reference = source.reference if isinstance(source, IndexFile) else source
         tree_files = _open_tree_files(options, reference, stack)
         backend = opening.result()
@@ -141,6 +149,8 @@ def run(
                 found.write(prepared)
                 del prepared
         found.finish()
+        # All tasks are done. The threads end before this does, for the sake of programs in Python.
+        executor.shutdown()
 
 
 class PageLoader:
@@ -197,29 +207,10 @@ class PageLoader:
         self._backend.load_pages(pages, self._index.search_length)
 
 
-def _close(opening: Future[Backend[Any]]) -> None:
-    """Close the backend if it was opened."""
-    if opening.exception() is None:
-        opening.result().close()
-
-
 def _estimate_searched_bases(options: MatchOptions) -> int | None:
     """Return about how many bases the queries have on all strands; None if that is unknown."""
     bases = estimate_query_bases(options.query_paths)
     return None if bases is None else len(options.search.strands) * bases
-
-
-def _open_source(
-    options: MatchOptions, has_index: bool, executor: ThreadPoolExecutor, reading: ReadingThreads
-) -> Reference | IndexFile:
-    """Read the reference or open its index file; verify the index file if the user asks for it."""
-    path = options.reference_path
-    index = IndexFile(path) if has_index else None
-    if options.verify:
-        verify_for_run(index, path, executor.map)
-    if index is not None:
-        return index
-    return read_reference(path, any_letters=options.any_letters, threads=reading)
 
 
 def _open_tree_files(

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
+from mummergpu.matching.columns import match_count
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
 from mummergpu.pipeline.block_parts import BlockParts
 from mummergpu.pipeline.query_progress import QueryProgress
@@ -203,7 +204,7 @@ class GroupPasses:
             mems = self._search.find_mems(block, max_rows)
             if mems is None:
                 return None
-            parts.add(block.base_count, sum(columns.count for columns in mems.values()))
+            parts.add(block.base_count, match_count(mems))
             return block, prepare(block, self._merge([*task.groups, mems]))
 
         def halves(task: Task) -> list[Task]:

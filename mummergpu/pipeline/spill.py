@@ -11,8 +11,7 @@ import errno
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,10 @@ import numpy.typing as npt
 from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.columns import MemColumns
+from mummergpu.runtime.closing import ClosedAtEnd
 
 
-class ArrayFile:
+class ArrayFile(ClosedAtEnd):
     """A temporary file without a name; arrays are written to it and read back in order.
 
     Raises
@@ -36,17 +36,6 @@ class ArrayFile:
         with self._failures("no temporary file can be made"):
             self._folder = tempfile.gettempdir()
             self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mummergpu-")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file, which also deletes it."""

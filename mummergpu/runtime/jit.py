@@ -19,6 +19,7 @@ from mummergpu.runtime.native.function import NativeFunction
 from mummergpu.runtime.pending import Pending, before_numba_compiles, wait_for_numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def _dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
@@ -143,6 +144,22 @@ def widened(number: int) -> int:
         The same number as int64.
     """
     return np.int64(number)  # type: ignore[return-value]
+
+
+def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Return an array as compiled functions take it: for read-only ones numba would compile again.
+
+    Parameters
+    ----------
+    array : ndarray
+        Any array.
+
+    Returns
+    -------
+    ndarray
+        The array, or a copy if it is read-only or not contiguous.
+    """
+    return np.require(array, requirements=["C", "W"])
 
 
 def on_first_compilation(announce: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from mummergpu.runtime.match_counts import MatchCounts
@@ -40,6 +40,7 @@ STAGES: Final = (
     "text_kernel",
     "matches_from_device",
     "coords_to_buffers",
+    "mapping",
     "summary",
     "format",
     "results_to_disk",
@@ -47,8 +48,8 @@ STAGES: Final = (
 )
 """The stages, in the order of the work. The stages of kernels are the device's own time if
 there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
-matches, ``summary`` counts what they cover, ``format`` turns them into text, ``text_kernel``
-does so on a device, ``end_to_end`` is the whole run."""
+matches, ``mapping`` makes alignments of them, ``summary`` counts what was found, ``format`` turns
+it into text or records, ``text_kernel`` does so on a device, ``end_to_end`` is the whole run."""
 
 
 PEAK_INTERVAL: Final = 0.05
@@ -97,6 +98,13 @@ class Kernel:
     resources: dict[str, float] = field(default_factory=dict)
 
 
+class CountedPart(Protocol):
+    """What another folder of the package has counted, as a part of the report."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain numbers, lists and dictionaries, for JSON."""
+
+
 class Stats:
     """Collects the counts and costs of a run; any thread may call every method.
 
@@ -114,6 +122,8 @@ class Stats:
         The configuration of the run: versions, backend, policy, sizes.
     match_counts : MatchCounts or None
         What was counted about the matches; None if the run does not count it.
+    mapping : CountedPart or None
+        What became of the reads (`mapping.summary`); None if the run maps none.
     """
 
     def __init__(self) -> None:
@@ -125,6 +135,7 @@ class Stats:
         self.settings: dict[str, Any] = {}
         self._peak, self._peak_expires = 0, 0.0
         self.match_counts: MatchCounts | None = None
+        self.mapping: CountedPart | None = None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -212,6 +223,11 @@ class Stats:
             self.match_counts = found
         self.add(queries_with_match=found.queries_with_match, bases_covered=found.bases_covered)
 
+    def set_mapping(self, found: CountedPart) -> None:
+        """Record what became of the reads, once."""
+        with self._lock:
+            self.mapping = found
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything collected so far, ready for JSON.
 
@@ -219,7 +235,8 @@ class Stats:
         -------
         dict
             Keys ``schema_version``, ``settings``, ``counts``, ``files``, ``strands``,
-            ``match_lengths``, ``bytes``, ``stages``, ``kernels`` and ``peak_memory_bytes``.
+            ``match_lengths``, ``mapping``, ``bytes``, ``stages``, ``kernels`` and
+            ``peak_memory_bytes``.
         """
         with self._lock:
             found = self.match_counts
@@ -230,6 +247,7 @@ class Stats:
                 "files": [dict(vars(file)) for file in found.files] if found else [],
                 "strands": [dict(vars(strand)) for strand in found.strands] if found else [],
                 "match_lengths": [dict(vars(some)) for some in found.lengths] if found else [],
+                "mapping": self.mapping.as_dict() if self.mapping else None,
                 "bytes": dict(self.bytes),
                 "stages": {name: dict(vars(stage)) for name, stage in self.stages.items()},
                 "kernels": {name: dict(vars(kernel)) for name, kernel in self.kernels.items()},

@@ -14,8 +14,13 @@ _PREFIX: Final = "mummergpu-"
 
 
 @contextmanager
-def temporary_data() -> Iterator[None]:
+def temporary_data(folder: str | None = None) -> Iterator[None]:
     """Raise errors with a temporary file as an error that names its folder.
+
+    Parameters
+    ----------
+    folder : str or None
+        The folder, None for that of the system.
 
     Raises
     ------
@@ -26,12 +31,18 @@ def temporary_data() -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        message = f"no room for temporary data: {reason[:1].lower() + reason[1:]} (see TMPDIR)"
-        raise OutputError(message, _folder()) from error
+        hint = " (see TMPDIR)" if folder is None else ""
+        message = f"no room for temporary data: {reason[:1].lower() + reason[1:]}{hint}"
+        raise OutputError(message, _folder() if folder is None else folder) from error
 
 
-def open_temporary_file() -> BinaryIO:
+def open_temporary_file(folder: str | None = None) -> BinaryIO:
     """Create a temporary file without a name; it is removed when it is closed.
+
+    Parameters
+    ----------
+    folder : str or None
+        The folder to create it in, None for that of the system.
 
     Returns
     -------
@@ -43,7 +54,7 @@ def open_temporary_file() -> BinaryIO:
     OSError
         If no folder can hold it; `temporary_data` turns this into a message.
     """
-    return cast(BinaryIO, tempfile.TemporaryFile(prefix=_PREFIX))
+    return cast(BinaryIO, tempfile.TemporaryFile(prefix=_PREFIX, dir=folder))
 
 
 def _folder() -> str:

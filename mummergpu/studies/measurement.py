@@ -13,6 +13,7 @@ import numpy as np
 from mummergpu.index.checksums import checksum_of
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.columns import match_count
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -152,7 +153,7 @@ class Measurer:
         began = time.perf_counter()
         for found in self._found():
             began_hashing = time.perf_counter()
-            mems += sum(columns.count for columns in found.values())
+            mems += match_count(found)
             digest.update(found)
             hashing += time.perf_counter() - began_hashing
         return mems, digest.text(), time.perf_counter() - began - hashing

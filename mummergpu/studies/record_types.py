@@ -56,6 +56,8 @@ def _fault(value: object, hint: Any, name: str) -> str | None:
         inner = (_fault(one, arguments[0], name) for one in value)  # type: ignore[attr-defined]
         return next((fault for fault in inner if fault), None)
     if is_dataclass(hint):
+        if not isinstance(value, hint):  # type: ignore[arg-type]
+            return f"'{name}' is not an object"
         return type_fault(value, f"{name}.")
     return None if _is_a(value, hint) else f"'{name}' is not of type {_word(hint)}"
 

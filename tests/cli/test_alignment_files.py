@@ -73,7 +73,9 @@ def in_cram(line: list[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", ["x.bam", "x.cram"])
-@pytest.mark.parametrize("words", ["", "--primary-only", "--max-hits 2 --block-size 500"])
+@pytest.mark.parametrize(
+    "words", ["", "--primary-only", "--max-hits 2 --block-size 500", "--secondary-seq"]
+)
 def test_samtools_reads_what_sam_says(name: str, words: str, samtools_binary: str) -> None:
     assert run(f"-o {name} --sam x.sam {words}", "--read-group", GROUP) == 0
     output_of(samtools_binary, "quickcheck", "-v", name)
@@ -99,8 +101,9 @@ def test_samtools_sorts_and_indexes(name: str, samtools_binary: str) -> None:
     assert int(found) == sum(position >= 690 for position in positions) > 10
 
 
-def test_calmd_finds_no_other_distance(samtools_binary: str) -> None:
-    assert run("-o x.bam --primary-only") == 0
+@pytest.mark.parametrize("words", ["--primary-only", "--secondary-seq"])
+def test_calmd_finds_no_other_distance(words: str, samtools_binary: str) -> None:
+    assert run(f"-o x.bam {words}") == 0
     output_of(samtools_binary, "sort", "-o", "sorted.bam", "x.bam")
     # It reports every NM that it changes.
     text = output_of(samtools_binary, "calmd", "--no-PG", "sorted.bam", "whole.fa")
@@ -137,7 +140,7 @@ def test_threads_and_blocks_do_not_matter(name: str, samtools_binary: str) -> No
 @pytest.mark.parametrize(("reads", "count"), [("", 0), (">a\n\n>\n\n", 2)])
 def test_no_reads_and_empty_reads(name: str, reads: str, count: int, samtools_binary: str) -> None:
     Path("few.fa").write_text(reads)
-    assert run(f"-o {name}", queries="few.fa") == 0
+    assert run(f"-o {name} --no-read-group", queries="few.fa") == 0
     output_of(samtools_binary, "quickcheck", "-v", name)
     rows = lines_of(samtools_binary, name)
     assert [row[0] for row in rows] == [b"a", b"*"][:count]
@@ -177,26 +180,63 @@ def test_a_missing_folder_for_temporary_files_is_named(
     assert not Path("x.cram").exists()
 
 
+def header_of(path: str) -> list[str]:
+    return [line for line in Path(path).read_text().splitlines() if line.startswith("@RG")]
+
+
+def test_the_first_file_names_the_read_group() -> None:
+    Path("lane 1.R1.fq").write_text(Path("q.fq").read_text())
+    assert run("-o x.sam", queries="lane 1.R1.fq") == 0
+    assert header_of("x.sam") == ["@RG\tID:lane_1.R1\tSM:lane_1.R1\tPL:OTHER"]
+    rows = [line for line in Path("x.sam").read_text().splitlines() if line[0] != "@"]
+    assert all(row.endswith("\tRG:Z:lane_1.R1") for row in rows)
+
+
+def test_a_read_group_can_be_given_or_left_out() -> None:
+    assert run("-o x.sam", "--read-group", GROUP) == 0
+    assert header_of("x.sam") == [GROUP.replace(r"\t", "\t")]
+    assert run("-o x.sam --no-read-group") == 0
+    assert "RG" not in Path("x.sam").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-o x.sam --no-read-group --read-group @RG", "--read-group and --no-read-group exclude"),
+        ("-o x.sam --primary-only --secondary-seq", "--primary-only and --secondary-seq exclude"),
+        ("-o x.paf --secondary-seq", "--secondary-seq is for SAM, BAM and CRAM"),
+        ("-o x.paf --no-read-group", "--no-read-group is for SAM, BAM and CRAM"),
+    ],
+)
+def test_options_that_make_no_sense_together(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("with_bases", [False, True])
-def test_picard_finds_no_error(with_bases: bool) -> None:
+@pytest.mark.parametrize("name", ["x.bam", "x.sam"])
+@pytest.mark.parametrize("words", ["", "--primary-only", "--secondary-seq"])
+def test_picard_finds_no_error(name: str, words: str, samtools_binary: str) -> None:
     program = shutil.which("PicardCommandLine") or shutil.which("picard")
     if program is None:
         pytest.skip("Picard is not installed (Debian: apt-get install picard-tools)")
-    if with_bases:
-        # Where a secondary alignment has no bases, Picard fails when it compares them.
-        assert run("-o x.bam --primary-only", "--read-group", GROUP) == 0
-        words = [program, "CreateSequenceDictionary", "-R", "whole.fa", "-O", "whole.dict"]
-        subprocess.run(words, check=True, capture_output=True)
+    assert run(f"-o {name} {words}") == 0
+    more = []
+    if words:
+        # Where a secondary alignment has no bases, Picard fails when it compares them; and it reads
+        # the records of the reference in their order.
+        output_of(samtools_binary, "sort", "-o", f"sorted.{name[-3:]}", name)
+        name = f"sorted.{name[-3:]}"
+        make = [program, "CreateSequenceDictionary", "-R", "whole.fa", "-O", "whole.dict"]
+        subprocess.run(make, check=True, capture_output=True)
         more = ["-R", "whole.fa"]
-    else:
-        assert run("-o x.bam", "--read-group", GROUP) == 0
-        more = []
     done = subprocess.run(
-        [program, "ValidateSamFile", "-I", "x.bam", "-MODE", "SUMMARY", *more],
+        [program, "ValidateSamFile", "-I", name, "-MODE", "SUMMARY", *more],
         capture_output=True,
         text=True,
     )
     # Reads without qualities are allowed, and warned of.
-    assert "QUALITY_NOT_STORED" in done.stdout
+    assert "QUALITY_NOT_STORED" in done.stdout and done.stdout.count("WARNING") == 1
     assert "ERROR" not in done.stdout and "Exception" not in done.stderr

@@ -13,7 +13,7 @@ import pytest
 
 from mummergpu.cli.main import commands, main
 
-VERBS = {"match", "index", "workload", "doctor", "completion", "plot", "report"} | {
+VERBS = {"match", "index", "map", "workload", "doctor", "completion", "plot", "report"} | {
     *("sweep", "tune", "warmup", "mummer-shim"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}

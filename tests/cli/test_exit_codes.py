@@ -44,6 +44,23 @@ def error_of(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("r.fa", "mummergpu"),
+        ("match r.fa", "mummergpu"),
+        ("r.fa q.fq --foo", "mummergpu"),
+        ("plot", "mummergpu plot"),
+        ("plot r.fa q.fq -o x.png --foo", "mummergpu plot"),
+        ("index r.fa", "mummergpu index"),
+    ],
+)
+def test_wrong_usage_refers_to_the_help_of_the_command(
+    words: str, command: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert error_of(words.split(), 2, capfd).endswith(f" (see {command} --help)")
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         ("r.fa", "Missing argument 'QUERY...'"),

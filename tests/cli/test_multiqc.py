@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.read_pairs import write_pairs
 
 from mummergpu.cli.main import main
 
@@ -52,20 +53,29 @@ def test_a_failed_run_leaves_no_file(folder: Path) -> None:
     assert not list(folder.glob("wrong*.json"))
 
 
-def test_multiqc_shows_the_table_and_the_plot(folder: Path, multiqc_binary: str) -> None:
+def page_of(multiqc: str) -> tuple[str, Path]:
+    """Let MultiQC make its page of the files in 'runs'; return its text and the folder of data."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [multiqc_binary, "--no-ansi", "--no-version-check", "-o", "page", "runs"]
+    command = [multiqc, "--no-ansi", "--no-version-check", "-o", "page", "runs"]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower() and "error" not in done.stderr.lower()
-    page = (folder / "page" / "multiqc_report.html").read_text()
+    return Path("page/multiqc_report.html").read_text(), Path("page/multiqc_data")
+
+
+def general_statistics_of(data: Path) -> dict[str, dict[str, str]]:
+    """Return the columns of each sample in the general statistics."""
+    with open(data / "multiqc_general_stats.txt", newline="") as file:
+        return {row["Sample"]: row for row in csv.DictReader(file, delimiter="\t")}
+
+
+def test_multiqc_shows_the_table_and_the_plot(folder: Path, multiqc_binary: str) -> None:
+    page, data = page_of(multiqc_binary)
     for words in ("mummergpu", "Lengths of matches", "With match", "% Covered"):
         assert words in page
-    data = folder / "page" / "multiqc_data"
-    with open(data / "multiqc_general_stats.txt", newline="") as file:
-        rows = {row["Sample"]: row for row in csv.DictReader(file, delimiter="\t")}
+    rows = general_statistics_of(data)
     assert set(rows) == {"reads", "none", "genome"}
     for sample, row in rows.items():
         given = json.loads((folder / "runs" / f"{sample}_mqc.json").read_text())["data"][sample]
@@ -80,3 +90,32 @@ def test_multiqc_shows_the_table_and_the_plot(folder: Path, multiqc_binary: str)
         found = re.findall(r"[{ ]([\d.]+): ([\d.]+)", text.partition('"data"')[2])
         expected = [[float(x), float(y)] for x, y in found]
         assert lines[sample] == expected and len(expected) > 5
+
+
+def test_multiqc_shows_mapped_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multiqc_binary: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path, 200)
+    Path("runs").mkdir()
+    for sample, files in (("pairs", ("1.fq", "2.fq")), ("single", ("1.fq",))):
+        words = ["map", "-C", "-q", "r.fa", *files, "-o", "x.bam"]
+        assert main([*words, "--multiqc", f"runs/{sample}_mqc.json"]) == 0
+    page, data = page_of(multiqc_binary)
+    for words in ("mummergpu map", "Insert sizes", "Mapping qualities", "% Proper pairs"):
+        assert words in page
+    rows = general_statistics_of(data)
+    assert set(rows) == {"pairs", "single"}
+    for sample, row in rows.items():
+        given = json.loads(Path(f"runs/{sample}_mqc.json").read_text())["data"][sample]
+        assert given["reads"] == (400 if sample == "pairs" else 200)
+        for name, value in given.items():
+            (column,) = (key for key in row if key.endswith(f"-{name}"))
+            assert float(row[column]) == pytest.approx(value)
+    plots = json.loads((data / "multiqc_data.json").read_text())["report_plot_data"]
+    for name in ("mummergpu_insert_sizes", "mummergpu_mapping_qualities"):
+        (plot,) = (one for key, one in plots.items() if name in key)
+        lines = {line["name"]: line["pairs"] for line in plot["datasets"][0]["lines"]}
+        text = Path(f"runs/pairs_{name.removeprefix('mummergpu_')}_mqc.yaml").read_text()
+        found = re.findall(r"[{ ]([\d.]+): ([\d.]+)", text.partition('"data"')[2])
+        assert lines["pairs"] == [[float(x), float(y)] for x, y in found]

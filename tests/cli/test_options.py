@@ -255,6 +255,12 @@ def test_words_of_mummer_4(told: list[MatchOptions]) -> None:
         assert options_of(told, f"{words} r q") == expected
 
 
+def test_letters_that_another_command_has_too_keep_their_meaning(told: list[MatchOptions]) -> None:
+    expected = options_of(told, "-t 2 -b -L -s r q")
+    for words in ("-L -qthreads 2 -b -s r q", "-b -s -L -k 1 -t 2 r q", "-b -s -t2 -L r q"):
+        assert options_of(told, words) == expected
+
+
 @pytest.mark.parametrize(
     ("words", "search", "page_size"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -128,7 +129,7 @@ def test_options(told: list[MatchOptions]) -> None:
     ("words", "message"),
     [
         ("plot r.fa q.fa", "Missing option '-o'"),
-        ("plot r.fa -o x.png", "Missing argument 'QUERY...'"),
+        ("plot r.fa -o x.png", "name a file of queries after the reference"),
         ("plot r.fa q.fa -o x.bmp", "--output: 'x.bmp' names no picture: let it end in .png,"),
         ("plot r.fa q.fa -o -", "--output: '-' names no picture"),
         ("r.fa q.fa --plot x.txt", "--plot: 'x.txt' names no picture: let it end in .png, .svg"),
@@ -204,3 +205,57 @@ def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path: Pa
     assert (done.returncode, done.stderr) == (0, "")
     assert Path("x.png").read_bytes().startswith(STARTS["png"])
     assert [name for name in os.listdir(temporary) if "matplotlib" in name] == []
+
+
+@pytest.fixture
+def matches() -> None:
+    words = ["-C", "-q", "-b", "-mum", "-l", "20", "r.fa", "q.fa", "--paf", "x.paf"]
+    assert main([*words, "--delta", "x.delta", "-o", "x.paf.gz"]) == 0
+
+
+@pytest.mark.parametrize("name", ["x.paf", "x.delta", "x.paf.gz"])
+def test_a_file_of_matches_gives_the_picture_of_its_genomes(matches: None, name: str) -> None:
+    assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "own.html", "--title", "t"]) == 0
+    assert main(["plot", name, "-o", "read.html", "--title", "t", "-q"]) == 0
+    own, read = (Path(one).read_text() for one in ("own.html", "read.html"))
+    # They differ in the titles of the axes, and in what the matches are called.
+    assert numbers_of(own) == numbers_of(read) != []
+    for kind in ("dots", "coverage", "lengths"):
+        assert main(["plot", name, "-o", f"{kind}.png", "--kind", kind, "-l", "30"]) == 0
+        assert Path(f"{kind}.png").read_bytes().startswith(STARTS["png"])
+
+
+def numbers_of(page: str) -> list[str]:
+    """What a page has of matches."""
+    return re.findall(r'"columns":"([^"]+)"', page)
+
+
+@each(
+    "line, code, message",
+    [
+        ("x.paf -o y.png -mum", 2, "-mum is for a search, and 'x.paf' has matches"),
+        ("x.paf -o y.png --stats s.json", 2, "--stats is for a search"),
+        ("r.fa -o y.png", 2, "name a file of queries after the reference, or a file of matches"),
+        ("x.paf -o x.paf", 2, "'x.paf' is also an input"),
+        ("x.paf -o y.txt", 2, "'y.txt' names no picture"),
+        ("x.paf -o y.html --kind coverage", 2, "a page shows dots"),
+        ("none.paf -o y.png", 1, "none.paf: no such file or directory"),
+        ("wrong.paf -o y.png", 1, "wrong.paf:2: not a line of PAF: 5-9 is no part of 8 bases"),
+        ("text.paf -o y.png", 1, "text.paf:1: not a line of PAF: twelve fields"),
+        ("wrong.delta -o y.png", 1, "wrong.delta:4: not a line of .delta: neither a header"),
+        ("text.delta -o y.png", 1, "text.delta:2: not a .delta: its second line is NUCMER"),
+        ("cut.paf.gz -o y.png", 1, "cut.paf.gz: the compressed data end too early"),
+    ],
+)
+def test_files_of_matches_that_are_refused(
+    matches: None, capsys: pytest.CaptureFixture[str], line: str, code: int, message: str
+) -> None:
+    good = "q\t8\t0\t4\t+\tr\t9\t1\t5\t4\t4\t255\n"
+    Path("wrong.paf").write_text(good + good.replace("\t0\t4\t", "\t5\t9\t"))
+    Path("text.paf").write_text("> q\n")
+    Path("wrong.delta").write_text("r q\nNUCMER\n>r q 9 8\n1 4 1 4 0 0\n")
+    Path("text.delta").write_text("> q\n")
+    Path("cut.paf.gz").write_bytes(Path("x.paf.gz").read_bytes()[:60])
+    assert main(["plot", *line.split()]) == code
+    assert message in capsys.readouterr().err
+    assert not Path("y.png").exists()

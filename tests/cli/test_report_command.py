@@ -170,6 +170,34 @@ def test_a_run_without_matches_is_reported(tmp_path: Path, left_out: str) -> Non
     assert ("The run found" in (out / "report.md").read_text()) == (left_out == "match_lengths")
 
 
+MAPPING = {
+    **{"reads": 1000, "mapped": 900, "paired": 800, "properly_paired": 600},
+    **{"mapped_with_mate": 640, "singletons": 30, "mate_on_other_record": 2},
+    **{"secondary": 0, "supplementary": 7, "mapping_qualities": [20, *[0] * 59, 880]},
+    "insert_size": {
+        **{"pairs": 300, "mean": 301.25, "standard_deviation": 9.5, "longer": 1},
+        **{"quartiles": [290, 301, 310], "counts": [*[0] * 290, 100, *[0] * 10, 100, 99]},
+    },
+}
+
+
+def test_a_stats_file_shows_what_became_of_reads(tmp_path: Path) -> None:
+    stats = tmp_path / "run.json"
+    nothing: dict[str, list[str]] = {"files": [], "strands": [], "match_lengths": []}
+    stats.write_text(json.dumps(RUN_STATS | nothing | {"mapping": MAPPING}))
+    out = tmp_path / "out"
+    assert main(["report", "-q", str(stats), "-o", str(out)]) == 0
+    text = (out / "report.md").read_text()
+    assert "Of 1,000 reads, 900 (90.00%) are mapped." in text
+    assert "The insert size of 300 proper pairs is 301.2 bases in the mean" in text
+    assert "| in proper pairs | 600 | 75.00% |" in text
+    assert "1 are outside of the figure" in text
+    figures = {path.name for path in (out / "figures").glob("*.svg")}
+    assert figures == {"run-1.svg", "run-1-qualities.svg", "run-1-insert-sizes.svg"}
+    stats.write_text(json.dumps(RUN_STATS | {"mapping": MAPPING | {"mapped": "many"}}))
+    assert main(["report", "-q", str(stats), "-o", str(out)]) == 1
+
+
 def test_an_interrupted_sweep_says_what_is_missing(tmp_path: Path) -> None:
     folder = write_cpu_sweep(tmp_path / "s", runs=2, controls=3)
     lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)

@@ -177,7 +177,7 @@ def test_whole_workloads_are_measured(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ("r.fa q.fa", 2, "Missing option '-o' / '--output' (see mummergpu --help)"),
+        ("r.fa q.fa", 2, "Missing option '-o' / '--output' (see mummergpu sweep --help)"),
         ("-o OUT", 2, "Missing argument 'REFERENCE QUERY...', or option '--workload' (see"),
         ("-o OUT r.fa", 2, "Missing argument 'QUERY...' (see"),
         ("-o OUT r.fa q.fa --workload LMONO", 2, "files and --workload exclude each other"),

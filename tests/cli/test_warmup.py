@@ -25,6 +25,8 @@ AFTERWARDS = (
     "kmers.mgi made/reads.fq -l 30 -C -o 5",
     "index made/reference.fa -o trees.mgi --search tree",
     "trees.mgi made/reads.fq -l 30 -b -C -o 6",
+    "map made/reference.fa made/reads.fq -C -o 7.sam",
+    "map kmers.mgi made/reads.fq.gz -C -o 8.bam --sort --mark-duplicates",
     "workload LMONO --scale 0.0001 --reference made/reference.fa -o again",
 )
 """Other commands than those of the warm-up, on larger files."""

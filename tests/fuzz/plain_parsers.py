@@ -59,6 +59,13 @@ def copy_name(text: bytes, at: int, names: memoryview, to: int) -> int:
     return end
 
 
+def copy_quality(text: bytes, at: int, qualities: memoryview, to: int) -> int:
+    end = _end_of(_QUALITY, text, at)
+    written = bytes((byte - 33) % 256 for byte in _steps(text, at, end))
+    qualities[to : to + len(written)] = written
+    return end
+
+
 def skip_quality(text: bytes, at: int) -> int:
     return _end_of(_QUALITY, text, at)
 
@@ -67,7 +74,9 @@ def skip_text(text: bytes, at: int) -> int:
     return _end_of(_TEXT, text, at)
 
 
-_RUNS: Final = {run.__name__: run for run in (encode_letters, copy_name, skip_quality, skip_text)}
+_RUNS: Final = {
+    run.__name__: run for run in (encode_letters, copy_name, copy_quality, skip_quality, skip_text)
+}
 
 Parser = Callable[..., int]
 
@@ -118,12 +127,15 @@ def _on_arrays(parser: Parser) -> Parser:
         offsets: npt.NDArray[np.int64],
         names: npt.NDArray[np.uint8],
         name_offsets: npt.NDArray[np.int64],
+        *qualities: npt.NDArray[np.uint8],
     ) -> int:
         # What machine code may write or read behind the runs.
         assert text.size >= end + STEP and text[end] == ord("\n")
         assert codes.size >= state[parser_state.BASES] + end - at + STEP
         assert names.size >= state[parser_state.NAME_BYTES] + end - at + STEP
         assert offsets.size == name_offsets.size
+        for kept in qualities:
+            assert kept.size in (0, max(kept.size, state[parser_state.BASES] + end - at + STEP))
         remembered = state.tolist()
         stopped = parser(
             text[: end + STEP].tobytes(),
@@ -134,6 +146,7 @@ def _on_arrays(parser: Parser) -> Parser:
             memoryview(offsets),
             memoryview(names),
             memoryview(name_offsets),
+            *map(memoryview, qualities),
         )
         state[:] = remembered
         assert at <= stopped <= end

@@ -20,7 +20,8 @@ from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
 from mummergpu.input import records
 from mummergpu.input.files import TextStream
-from mummergpu.input.records import UNLIMITED, Limits, RecordReader
+from mummergpu.input.record_arrays import UNLIMITED, Limits
+from mummergpu.input.records import RecordReader
 
 NO_LIMITS: Final = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
 SMALL_LIMITS: Final = Limits(9, 3, 12)
@@ -56,10 +57,17 @@ def _outcome(
     blocks = []
     try:
         reader = RecordReader(
-            file, is_fastq, limits, any_letters=any_letters, chunk_size=chunk_size
+            file,
+            is_fastq,
+            limits,
+            any_letters=any_letters,
+            chunk_size=chunk_size,
+            keeps_qualities=True,
         )
         while (block := reader.next_block()) is not None:
             blocks.append(pairs_of([block]))
+            assert block.qualities.size == block.codes.size
+            assert (block.qualities <= 93 if is_fastq else block.qualities == 0xFF).all()
     except InputError as error:
         return str(error)
     assert all(len(block) <= limits.records for block in blocks)

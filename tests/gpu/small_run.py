@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
+from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
 from helpers.text_cases import STYLES, TEXT_CASES, text_of_device
 
 from mummergpu.cuda.device_library import PYCUDA, device_opener
@@ -40,6 +41,10 @@ def main() -> int:
         given = (device, cache, formatter, text_case.block, text_case.columns)
         if text_of_device(*given) != text_case.text(style):
             found.append(f"the text of {text_case.name}")
+        columns = columns_of_device(device, cache, text_case)
+        if difference(on_host(columns), columns_of_host(text_case)):
+            found.append(f"the columns of {text_case.name}")
+        del columns
     device.close()
     print("different:" if found else "the backends agree", *found)
     return 1 if found else 0

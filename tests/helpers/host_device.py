@@ -11,6 +11,7 @@ import hashlib
 import os
 import struct
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ from mummergpu.cuda.device import (
     Stream,
     Texture,
 )
+from mummergpu.cuda.dlpack import CPU
 from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 
 HERE = Path(__file__).resolve().parents[1] / "kernels"
@@ -108,6 +110,29 @@ class HostBuffer:
         _libc.free(self.address)
 
 
+class HostSharedMemory(HostBuffer):
+    """Memory that is given back when nothing refers to it, which libraries on the host can read."""
+
+    place = (CPU, 0)
+
+    def __init__(self, device: HostDevice, size: int) -> None:
+        super().__init__(device, size)
+        self._finalizer = weakref.finalize(self, _give_back, device, self.address, size)
+
+    def copy_out(self, array: AnyArray) -> None:
+        assert array.flags.c_contiguous and array.nbytes <= self.size
+        ctypes.memmove(array.ctypes.data, self.address, array.nbytes)
+
+    def free(self) -> None:
+        self._finalizer()
+
+
+def _give_back(device: HostDevice, address: int, size: int) -> None:
+    device.shared.remove((address, size))
+    ctypes.memset(address, POISON, size)
+    _libc.free(address)
+
+
 class HostTextureDescription(ctypes.Structure):
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -168,6 +193,9 @@ class HostStream:
         assert array.flags.c_contiguous
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
+    def copy_on_device(self, to: int, address: int, size: int) -> None:
+        ctypes.memmove(to, address, size)
+
     def fill_zero(self, address: int, size: int) -> None:
         ctypes.memset(address, 0, size)
 
@@ -204,6 +232,7 @@ class HostDevice:
         self.resident_blocks = resident_blocks
         self.memory_bytes = memory_bytes
         self.buffers: list[Buffer] = []
+        self.shared: list[tuple[int, int]] = []
         self.textures: list[Texture] = []
         self.streams: list[Stream] = []
         self.launches: list[str] = []
@@ -216,7 +245,8 @@ class HostDevice:
 
     @property
     def used(self) -> int:
-        return sum(buffer.size for buffer in self.buffers)
+        shared = sum(size for _, size in self.shared)
+        return shared + sum(buffer.size for buffer in self.buffers)
 
     def memory(self) -> tuple[int, int]:
         return self.memory_bytes - self.used, self.memory_bytes
@@ -228,6 +258,14 @@ class HostDevice:
         buffer = HostBuffer(self, size)
         self.buffers.append(buffer)
         return buffer
+
+    def allocate_shared(self, size: int) -> HostSharedMemory:
+        if self.used + size > self.memory_bytes:
+            self.refusals += 1
+            raise DeviceMemoryError(f"{size} bytes")
+        memory = HostSharedMemory(self, size)
+        self.shared.append((memory.address, size))
+        return memory
 
     def give_back(self, buffer: Buffer) -> None:
         self.buffers.remove(buffer)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.records import Records
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.record_arrays import Records
 from mummergpu.sequence.codes import decode
 
 Pairs = list[tuple[bytes, bytes]]
 """Names and sequences, the latter in the letters ``ACGTN``."""
+
+Reads = list[tuple[bytes, bytes, bytes]]
+"""Names, sequences and qualities; a byte is the number of a quality."""
 
 _LETTERS = bytes.maketrans(b"ACGTUacgtu", b"ACGTTACGTT")
 _LETTERS = bytes(_LETTERS[byte] if byte in b"ACGTUacgtu" else ord("N") for byte in range(256))
@@ -25,6 +29,18 @@ def pairs_of(blocks: Iterable[QueryBlock | Records]) -> Pairs:
             name = block.names[block.name_offsets[i] : block.name_offsets[i + 1]].tobytes()
             pairs.append((name, decode(block.codes[block.offsets[i] : block.offsets[i + 1]])))
     return pairs
+
+
+def reads_of(blocks: Iterable[ReadBlock]) -> Reads:
+    """Return the names, sequences and qualities of blocks."""
+    reads: Reads = []
+    for block in blocks:
+        assert block.base_qualities.size == block.codes.size
+        assert block.base_qualities.dtype == "uint8"
+        for i, (name, sequence) in enumerate(pairs_of([block])):
+            qualities = block.base_qualities[block.offsets[i] : block.offsets[i + 1]]
+            reads.append((name, sequence, qualities.tobytes()))
+    return reads
 
 
 def fold(sequence: bytes) -> bytes:
@@ -46,7 +62,12 @@ def parse_fasta(text: bytes) -> Pairs:
 
 def parse_fastq(text: bytes) -> Pairs:
     """Parse valid FASTQ, wrapped or not."""
-    pairs: Pairs = []
+    return [(name, sequence) for name, sequence, _ in parse_fastq_qualities(text)]
+
+
+def parse_fastq_qualities(text: bytes) -> Reads:
+    """Parse valid FASTQ, wrapped or not, with the numbers of its qualities."""
+    reads: Reads = []
     lines = iter(text.splitlines())
     for line in lines:
         if not line:
@@ -61,8 +82,9 @@ def parse_fastq(text: bytes) -> Pairs:
         while len(quality) < len(sequence):
             quality += next(lines)
         assert len(quality) == len(sequence)
-        pairs.append((_cut(line[1:]), fold(sequence)))
-    return pairs
+        numbers = bytes(byte - 33 for byte in quality)
+        reads.append((_cut(line[1:]), fold(sequence), numbers))
+    return reads
 
 
 def _cut(header: bytes) -> bytes:

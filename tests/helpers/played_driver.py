@@ -173,6 +173,13 @@ class PlayedDriver:
     def cuMemcpyDtoHAsync(self, to: int, start: int, size: int, stream: int) -> None:  # noqa: N802
         ctypes.memmove(to, start, size)
 
+    def cuMemcpyDtoDAsync(self, to: int, start: int, size: int, stream: int) -> None:  # noqa: N802
+        ctypes.memmove(to, start, size)
+
+    def cuMemcpyDtoH(self, to: int, start: int, size: int) -> None:  # noqa: N802
+        assert self.contexts
+        ctypes.memmove(to, start, size)
+
     def cuMemsetD8Async(self, to: int, value: int, size: int, stream: int) -> None:  # noqa: N802
         ctypes.memset(to, value, size)
 

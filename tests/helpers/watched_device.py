@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from helpers.host_device import HostBuffer, HostCompiler, HostDevice, HostProgram, HostTexture
+from helpers.host_device import (
+    HostBuffer,
+    HostCompiler,
+    HostDevice,
+    HostProgram,
+    HostSharedMemory,
+    HostTexture,
+)
 from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError
 from mummergpu.cuda.program import ProgramSource
 
@@ -63,6 +70,10 @@ class WatchedDevice(HostDevice):
         buffer = super().allocate(size)
         assert isinstance(buffer, HostBuffer)
         return buffer
+
+    def allocate_shared(self, size: int) -> HostSharedMemory:
+        self._ask(size)
+        return super().allocate_shared(size)
 
     def linear_texture(self, address: int, texels: int, texel_bytes: int) -> HostTexture:
         self._ask(0)

@@ -56,6 +56,24 @@ def check_values(device: BindingsDevice) -> None:
     stream.free()
 
 
+def check_shared_memory(device: BindingsDevice) -> None:
+    """Memory for other libraries has a context of its own, and none has to be current."""
+    with device.current():
+        stream, memory = device.new_stream(), device.allocate_shared(800)
+        sent = np.arange(100, dtype=np.int64)
+        stream.copy_in(memory.address, sent)
+        stream.copy_on_device(memory.address + 400, memory.address, 400)
+        stream.free()
+    calls()
+    found = np.empty_like(sent)
+    memory.copy_out(found)
+    assert calls() == ["cuCtxPushCurrent 1", "cuMemcpyDtoH 800", "cuCtxPopCurrent"]
+    assert found.tolist() == 2 * list(range(50))
+    assert memory.place == (2, 1) and PLAYED.play_retained(1) == 2
+    del memory
+    assert PLAYED.play_retained(1) == 1 and PLAYED.play_contexts() == 0
+
+
 def check_that_others_work_meanwhile(device: BindingsDevice) -> None:
     """A thread that waits for the device lets the other threads of Python work."""
     stream = device.new_stream()
@@ -125,6 +143,7 @@ def check_errors(device: BindingsDevice) -> None:
 def main() -> None:
     device = BindingsDevice(1)
     assert PLAYED.play_retained(1) == 1
+    check_shared_memory(device)
     with device.current():
         check_values(device)
         check_that_others_work_meanwhile(device)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
+from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
 from helpers.host_device import HostCompiler
 from helpers.text_cases import STYLES, TEXT_CASES, text_of_device
 
@@ -43,6 +44,10 @@ def main() -> int:
         text = text_of_device(device, cache, formatter, text_case.block, text_case.columns)
         if text != text_case.text(STYLES[number]):
             found.append(f"the text of {text_case.name}")
+        columns = columns_of_device(device, cache, text_case)
+        if difference(on_host(columns), columns_of_host(text_case)):
+            found.append(f"the columns of {text_case.name}")
+        del columns
     device.close()
     left = {kind: played.play_owned(kind.encode()) for kind in KINDS}
     found += [f"{count} of {kind} are left" for kind, count in left.items() if count]

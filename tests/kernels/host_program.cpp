@@ -76,6 +76,9 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(read_merged)
     KERNEL(read_split)
     KERNEL(read_halves)
+#elif defined(VITERBI_ENGINE)
+    KERNEL(score_tiles)
+    KERNEL(align_tiles)
 #else
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)
@@ -93,6 +96,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(sort_long_query_mems)
     WARP_KERNEL(count_text)
     WARP_KERNEL(write_text)
+    KERNEL(write_match_columns)
+    KERNEL(write_row_offsets)
 #else
     KERNEL(match_kernel)
     KERNEL(count_mems)

@@ -337,6 +337,18 @@ PLAYED cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t size, Handle) {
     return SUCCESS;
 }
 
+PLAYED cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, Handle) {
+    FAIL_IF(told_within("cuMemcpyDtoDAsync", "%zu", size));
+    memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
+    return SUCCESS;
+}
+
+PLAYED cuMemcpyDtoH_v2(void* to, uint64_t from, size_t size) {
+    FAIL_IF(told_within("cuMemcpyDtoH", "%zu", size));
+    memcpy(to, reinterpret_cast<void*>(from), size);
+    return SUCCESS;
+}
+
 PLAYED cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, Handle) {
     FAIL_IF(told_within("cuMemsetD8Async", "%d %zu", value, size));
     memset(reinterpret_cast<void*>(to), value, size);

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
 from sanitized_search import PLENTY, ExactWorkspace
 
@@ -35,6 +36,12 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 # `sanitized_search` has put their folder on the path.
+from helpers.device_columns import (  # isort: skip
+    columns_of_device,
+    columns_of_host,
+    difference,
+    on_host,
+)
 from helpers.kmer_cases import KMER_CASES, ordered_tables_of, samplings, tables_of  # isort: skip
 from helpers.search_cases import ANY, STRANDS, SearchCase, rows_of  # isort: skip
 from helpers.text_cases import (  # isort: skip
@@ -84,6 +91,22 @@ def check_texts(compiler: HostCompiler) -> list[str]:
             text = text_of_device(device, compiler, formatter, case.block, case.columns)
             if text != case.text(style):
                 wrong.append(f"{case.name}, {style}: another text")
+    return wrong
+
+
+def check_columns(compiler: HostCompiler) -> list[str]:
+    """Leave the columns of every case on the device; return what is wrong."""
+    wrong = []
+    for number, case in enumerate(TEXT_CASES):
+        device = HostDevice(PLENTY, 1 + number % 3)
+        columns = on_host(columns_of_device(device, compiler, case, number, 3 * number))
+        expected = columns_of_host(case)
+        expected["query"] = expected["query"] + np.uint32(number)
+        expected["offsets"] = expected["offsets"] + 3 * number
+        if (text := difference(columns, expected)) is not None:
+            wrong.append(f"{case.name}: {text}")
+        if device.buffers or device.shared:
+            wrong.append(f"{case.name}: something was not given back")
     return wrong
 
 
@@ -145,7 +168,7 @@ def check_all(compiler: HostCompiler) -> int:
             farthest = max(farthest, sampling.period(case.minimum_length))
             most_pages = max(most_pages, len(pages))
             wrong += [f"{case.name}, {sampling}: {text}" for text in differences]
-    wrong += check_texts(compiler)
+    wrong += check_texts(compiler) + check_columns(compiler)
     print(f"{found} matches in {searches} searches, {len(wrong)} differences")
     print(f"lists of {longest} places, periods of {farthest} bases, {most_pages} parts")
     for line in wrong[:20]:

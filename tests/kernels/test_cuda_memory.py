@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
@@ -13,59 +12,10 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.tree import cuda_pages as resident
 from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
-
-
-def test_what_is_planned_is_told(opened_trees: OpenTrees, small_blocks: int) -> None:
-    given = opened_trees(device=WatchedDevice(2 << 30), memory=small_blocks)
-    assert given.notices == [
-        "device host (sm_90) through host, 2.0 GiB free; 3 blocks of 300 bases at once"
-    ]
-    assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
-    assert given.backend.page_memory == small_blocks // 2
-    assert given.stats.settings["device_memory"] == 2 << 30
-
-
-@pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_blocks_that_do_not_fit_are_halved(
-    opened_trees: OpenTrees, small_blocks: int, who: str
-) -> None:
-    given = opened_trees("QRT", memory=small_blocks if who == "the plan" else None)
-    given.load_pages(REPEATS)
-    if who == "the device":
-        given.device.refuse = lambda number, size: size > 20_000
-    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
-    assert (given.device.refusals > 0) == (who == "the device")
-    assert given.halved[0] == 16
-    assert Counter(given.halved)[8] == 2
-    assert (
-        Counter(given.device.launches)["match_kernel"]
-        > Counter({name: kernel.launches for name, kernel in given.stats.kernels.items()})[
-            "match_kernel"
-        ]
-    ), "what came to nothing is not counted"
-    small = block_of(REPEATS.queries[:1])
-    assert given.find(small) == REPEATS.expected(FORWARD)[:1]
-
-
-@pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_a_single_query_that_does_not_fit_is_an_error(
-    opened_trees: OpenTrees, small_blocks: int, who: str
-) -> None:
-    given = opened_trees(memory=small_blocks if who == "the plan" else None)
-    given.load_pages(REPEATS)
-    if who == "the device":
-        given.device.refuse = lambda number, size: size > 30_000
-    block = block_of(("A" * 20, "A" * 2000, "A" * 30))
-    for _ in range(STREAMS + 1):
-        with pytest.raises(BackendError, match="the matches of one query do not fit") as caught:
-            given.find(block)
-        assert "use a larger -l or --backend cpu" in caught.value.message
-    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"
 
 
 @pytest.mark.parametrize("code", ["m", "QRT", "QRTmrt"])

@@ -13,7 +13,7 @@ import pytest
 from helpers.kmer_cases import dense_case, far_case, tables_of
 from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenTables, refused
 from helpers.search_cases import ANY, ONE_PAGE, SearchCase, block_of, find_on, rows_of
-from helpers.watched_device import WatchedCompiler, WatchedDevice
+from helpers.watched_device import WatchedCompiler
 
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.errors import BackendError
@@ -26,15 +26,6 @@ from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.runtime.stats import Stats
 
 
-def test_what_is_planned_is_told(opened_tables: OpenTables, small_blocks: int) -> None:
-    given = opened_tables(WatchedDevice(2 << 30), small_blocks)
-    assert given.notices == [
-        "device host (sm_90) through host, 2.0 GiB free; 3 blocks of 300 bases at once"
-    ]
-    assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
-    assert given.backend.page_memory == small_blocks // 2
-
-
 def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -> None:
     given = opened_tables()
     pages = tables_of(GENOME, KmerSampling(3))
@@ -44,40 +35,6 @@ def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -
     left = given.backend.memory_for_pages(bases)
     assert len(pages) > 1 and given.device.used == tables + given.backend.page_memory - left
     assert given.backend.memory_for_pages(1 << 50) == 0
-
-
-@pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_blocks_that_do_not_fit_are_halved(
-    opened_tables: OpenTables, small_blocks: int, who: str
-) -> None:
-    given = opened_tables(memory=small_blocks if who == "the plan" else None)
-    given.load_pages(REPEATS)
-    if who == "the device":
-        given.device.refuse = lambda number, size: size > 20_000
-    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
-    assert (given.device.refusals > 0) == (who == "the device")
-    assert given.halved[0] == 16 and Counter(given.halved)[8] == 2
-    launched = Counter(given.device.launches)["count_kmer_mems"]
-    counted = given.stats.kernels["count_kmer_mems"].launches
-    assert launched > counted, "what came to nothing is not counted"
-    small = block_of(REPEATS.queries[:1])
-    assert given.find(small) == REPEATS.expected(FORWARD)[:1]
-
-
-@pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_a_single_query_that_does_not_fit_is_an_error(
-    opened_tables: OpenTables, small_blocks: int, who: str
-) -> None:
-    given = opened_tables(memory=small_blocks if who == "the plan" else None)
-    given.load_pages(REPEATS)
-    if who == "the device":
-        given.device.refuse = lambda number, size: size > 20_000
-    block = block_of(("A" * 20, "A" * 3000, "A" * 30))
-    for _ in range(STREAMS + 1):
-        with pytest.raises(BackendError, match="the matches of one query do not fit") as caught:
-            given.find(block)
-        assert "use a larger -l or --backend cpu" in caught.value.message
-    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"
 
 
 def test_any_request_may_be_refused_and_no_match_is_lost(opened_tables: OpenTables) -> None:

@@ -20,14 +20,15 @@ from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer import cuda as kmer_search
+from mummergpu.matching.kmer import cuda_columns, device_text
 from mummergpu.matching.kmer import cuda_text as text_search
-from mummergpu.matching.kmer import device_text
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.studies import gathers
 from mummergpu.studies.gathers import GATHER_PROGRAM
+from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 LAYOUTS = ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")
@@ -47,6 +48,7 @@ PROGRAMS = [
     pytest.param(TREE_PROGRAM, id="tree"),
     pytest.param(KMER_PROGRAM, id="kmer"),
     pytest.param(GATHER_PROGRAM, id="study"),
+    pytest.param(VITERBI_PROGRAM, id="viterbi"),
 ]
 
 
@@ -138,11 +140,16 @@ def test_the_measurement_of_gathers_compiles(architecture: str) -> None:
     check_program(GATHER_PROGRAM, architecture)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_alignment_of_tiles_compiles(architecture: str) -> None:
+    check_program(VITERBI_PROGRAM, architecture)
+
+
 def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
     assert set(KERNELS) <= for_trees
-    for_tables = kernels_launched(kmer_search, device_text, searching, launches)
+    for_tables = kernels_launched(kmer_search, device_text, cuda_columns, searching, launches)
     assert for_tables == kernels_written(KMER_PROGRAM)
     assert set(text_search.KmerTextBackend.kernels) <= for_tables
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
@@ -150,7 +157,7 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
 
 
 def test_every_file_is_included_by_a_program() -> None:
-    programs = (TREE_PROGRAM, KMER_PROGRAM, GATHER_PROGRAM)
+    programs = (TREE_PROGRAM, KMER_PROGRAM, GATHER_PROGRAM, VITERBI_PROGRAM)
     included = {name for program in programs for name in files_included(program)}
     assert included == {*read_sources(), CONSTANTS_HEADER}
 

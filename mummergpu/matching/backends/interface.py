@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import Strand
+
+if TYPE_CHECKING:
+    from mummergpu.matching.device_columns import DeviceColumns, RecordPlaces
 
 IndexedPart = TypeVar("IndexedPart", contravariant=True)
 
@@ -157,5 +160,47 @@ class TextBackend(Protocol):
         BlockText or None
             The text, in each query the forward strand first, or None if it has too many rows or
             bytes: the caller then cuts the block, or asks for columns.
+        """
+        ...
+
+
+@runtime_checkable
+class ColumnsBackend(Protocol):
+    """A backend that can also leave the columns of the matches on the device that finds them.
+
+    Attributes
+    ----------
+    leaves_columns : bool
+        Whether it can do so for the loaded pages, which decide this.
+    """
+
+    @property
+    def leaves_columns(self) -> bool: ...  # noqa: D102
+
+    def set_records(self, records: RecordPlaces) -> None:
+        """Set the places of the records; the next pages that are loaded follow them."""
+        ...
+
+    def find_columns(
+        self, blocks: Iterable[QueryBlock], strands: Sequence[Strand]
+    ) -> DeviceColumns:
+        """Return the columns of the MEMs between the loaded pages and all blocks of queries.
+
+        Parameters
+        ----------
+        blocks : iterable of QueryBlock
+            The queries, in order; no query is searched in pieces.
+        strands : sequence of Strand
+            The strands of the queries to search.
+
+        Returns
+        -------
+        DeviceColumns
+            All matches together. The memory is the caller's: it stays when the backend is closed.
+
+        Raises
+        ------
+        BackendError
+            If a query, its matches, or the columns of all matches do not fit the device's memory.
         """
         ...

@@ -19,7 +19,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK, divide_memory
 from mummergpu.matching.backends.stream_searcher import ContextType, StreamSearcher
-from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.matching.merge import join_blocks
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -249,7 +249,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         first = self._find_in_halves(searcher, one, strands, max_rows)
         if first is None:
             return None
-        max_rows -= sum(columns.count for columns in first.values())
+        max_rows -= match_count(first)
         second = self._find_in_halves(searcher, other, strands, max_rows)
         if second is None:
             return None

@@ -82,6 +82,9 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
     stage = "kmer_kernel"
 
+    _skipped = 0
+    """The samples of the block that were skipped so far."""
+
     def find_mems(
         self,
         context: KmerSearchContext,
@@ -93,9 +96,14 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         self._skipped = 0
         found = super().find_mems(context, block, strands, max_rows)
         # Without a result, the block is searched again in parts.
-        if found is not None and self._skipped:
-            self._stats.add(skipped_lookups=self._skipped)
+        if found is not None:
+            self._count_skipped()
         return found
+
+    def _count_skipped(self) -> None:
+        """Count the skipped samples of a block that has been searched."""
+        if self._skipped:
+            self._stats.add(skipped_lookups=self._skipped)
 
     def _search_strand(
         self, context: KmerSearchContext, block: PackedQueries, strand: Strand, max_rows: int

@@ -67,6 +67,7 @@ class KmerTextSearcher(KmerStreamSearcher):
         DeviceMemoryError
             If the block or its MEMs do not fit.
         """
+        self._skipped = 0
         try:
             uploaded = self._upload_block(block)
             found = self._find_strands(context, self._prepare(context, uploaded), strands, max_rows)
@@ -80,6 +81,8 @@ class KmerTextSearcher(KmerStreamSearcher):
         finally:
             self._stream.synchronize()
         self._launcher.report()
+        if text is not None:
+            self._count_skipped()
         return text
 
     def _columns_of(

@@ -128,7 +128,7 @@ class TextMaker:
         if lines == 0:
             return BlockText((), count)
         text: tuple[Argument, ...] = (
-            *_strand_arguments(list(found.values())),
+            *strand_arguments(list(found.values())),
             *self._query_arguments(block, block_offsets),
             *resident.record_arguments,
             np.uint32(len(found)),
@@ -180,7 +180,7 @@ class TextMaker:
         self._stats.add_bytes(from_device=sum(array.nbytes for array in arrays))
 
 
-def _strand_arguments(found: Sequence[DeviceMems]) -> tuple[int, ...]:
+def strand_arguments(found: Sequence[DeviceMems]) -> tuple[int, ...]:
     """Return the kernel arguments that describe the rows of one or two strands."""
     first, second = (*found, NO_ROWS)[:2]
     return (first.query_offsets, *first.columns, second.query_offsets, *second.columns)

@@ -84,6 +84,59 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class InsertSizeCounts:
+    """The insert sizes of the proper pairs of a run.
+
+    Attributes
+    ----------
+    pairs, longer : int
+        The pairs, and those of them that are longer than `counts` tells.
+    mean, standard_deviation : float or None
+        In bases, without those that are longer; None without a pair.
+    quartiles : tuple of int or None
+        In bases.
+    counts : tuple of int
+        The pairs of each size, from 0 bases on.
+    """
+
+    pairs: int
+    longer: int
+    mean: float | None
+    standard_deviation: float | None
+    quartiles: tuple[int | None, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MappingCounts:
+    """What became of the reads of a run that mapped them (`mapping.summary.MappingSummary`).
+
+    Attributes
+    ----------
+    reads, mapped, paired, properly_paired, mapped_with_mate, singletons, mate_on_other_record : int
+        Numbers of reads.
+    secondary, supplementary : int
+        Numbers of alignments.
+    mapping_qualities : tuple of int
+        The mapped reads of each mapping quality, from 0 on.
+    insert_size : InsertSizeCounts
+        The insert sizes of proper pairs.
+    """
+
+    reads: int
+    mapped: int
+    paired: int
+    properly_paired: int
+    mapped_with_mate: int
+    singletons: int
+    mate_on_other_record: int
+    secondary: int
+    supplementary: int
+    mapping_qualities: tuple[int, ...]
+    insert_size: InsertSizeCounts
+
+
+@dataclass(frozen=True)
 class RunStats:
     """What one run did, and what it cost.
 
@@ -101,6 +154,8 @@ class RunStats:
         What it counted of each strand.
     match_lengths : tuple of LengthCount
         How many matches have which lengths.
+    mapping : MappingCounts or None
+        What became of its reads, if it mapped them.
     stages : tuple of StageCost
         The stages that ran, in the order of the work.
     kernels : tuple of KernelCost
@@ -116,6 +171,7 @@ class RunStats:
     files: tuple[FileCounts, ...]
     strands: tuple[StrandCounts, ...]
     match_lengths: tuple[LengthCount, ...]
+    mapping: MappingCounts | None
     stages: tuple[StageCost, ...]
     kernels: tuple[KernelCost, ...]
     peak_memory_bytes: int
@@ -179,10 +235,22 @@ def _run_stats(path: str, value: Mapping[str, Any]) -> RunStats:
         tuple(FileCounts(**file) for file in value["files"]),
         tuple(StrandCounts(**strand) for strand in value["strands"]),
         tuple(LengthCount(**lengths) for lengths in value["match_lengths"]),
+        _mapping(value.get("mapping")),
         tuple(stage for stage in stages if stage.count),
         tuple(_kernel(name, kernel) for name, kernel in value["kernels"].items()),
         value["peak_memory_bytes"],
     )
+
+
+def _mapping(value: Mapping[str, Any] | None) -> MappingCounts | None:
+    """Return what became of the reads; older files of runs of other kinds do not tell it."""
+    if value is None:
+        return None
+    sizes = value["insert_size"]
+    lists = {"quartiles": tuple(sizes["quartiles"]), "counts": tuple(sizes["counts"])}
+    qualities = tuple(value["mapping_qualities"])
+    inner = {"mapping_qualities": qualities, "insert_size": InsertSizeCounts(**{**sizes, **lists})}
+    return MappingCounts(**{**value, **inner})
 
 
 def _kernel(name: str, value: Mapping[str, Any]) -> KernelCost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE
+from mummergpu.drawing.style import number_plainly
 from mummergpu.runtime.match_counts import LengthCount, with_gaps
 from mummergpu.studies.analysis.run_stats import RunStats
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Table
@@ -12,7 +13,6 @@ from mummergpu.studies.report.style import drawn, new_figure
 from mummergpu.studies.report.words import ABSENT, counted
 
 if TYPE_CHECKING:
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 WIDE: Final = 20
@@ -48,7 +48,7 @@ def _words(stats: RunStats) -> str:
     reference = stats.count("reference_bases")
     return (
         f"The run found {matches:,} {'match' if matches == 1 else 'matches'}. Of "
-        f"{counted(queries, 'query').replace('querys', 'queries')}, {with_match:,} "
+        f"{counted(queries, 'query', 'queries')}, {with_match:,} "
         f"({_share(with_match, queries)}) have one. The matches cover {covered:,} of "
         f"{counted(reference, 'base')} of the reference ({_share(covered, reference)})."
     )
@@ -80,23 +80,14 @@ def _draw(lengths: tuple[LengthCount, ...]) -> Figure:
     axes.set_yscale("log")
     axes.stairs(heights, edges, baseline=lowest / 2, fill=True, color=BLUE)
     axes.set_ylim(bottom=lowest / 2)
-    _label(axes.yaxis, (1.0,))
+    number_plainly(axes.yaxis)
     if edges[-1] > WIDE * max(1, edges[0]):
         axes.set_xscale("log")
-        _label(axes.xaxis, (1.0, 2.0, 5.0))
+        number_plainly(axes.xaxis, (1.0, 2.0, 5.0))
     axes.set_xlabel("length of a match (bases)")
     axes.set_ylabel("matches of one length")
     axes.grid(axis="y")
     return figure
-
-
-def _label(axis: Axis, steps: tuple[float, ...]) -> None:
-    """Write plain numbers beside a logarithmic axis, at these multiples of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _files_table(stats: RunStats) -> Table:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mummergpu.studies.analysis.run_stats import WHOLE_RUN, RunStats
 from mummergpu.studies.report.blocks import Block, Paragraph, Section, Table
+from mummergpu.studies.report.mapping_section import mapping_blocks
 from mummergpu.studies.report.match_section import match_blocks
 from mummergpu.studies.report.run_figures import run_figure
 from mummergpu.studies.report.words import ABSENT, bytes_text, optional, time_text
@@ -23,6 +24,8 @@ def run_section(stats: RunStats, number: int) -> Section:
     if stats.kernels:
         blocks.append(_kernels_table(stats))
     blocks += match_blocks(stats, name)
+    if stats.mapping is not None:
+        blocks += mapping_blocks(stats.mapping, name)
     blocks.append(_facts_table(stats))
     return Section(name, f"Where the time of a run went: {Path(stats.path).name}", tuple(blocks))
 

@@ -80,9 +80,9 @@ def letters_text(policy: Policy) -> str:
     return letters_of(policy) or "none"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number and its noun, with an s if it is not one."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number and its noun; for the plural an s is added unless it is given."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def listed(words: Sequence[str]) -> str:

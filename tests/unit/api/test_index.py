@@ -182,6 +182,26 @@ def test_a_stream_always_comes_in_the_same_parts(index: mummergpu.Index) -> None
     assert len(parts) == 1 and len(parts.pop()) > 1
 
 
+@pytest.mark.parametrize("name", ["x.txt", "x.tsv.gz"])
+def test_what_writes_files_leaves_no_thread(index: mummergpu.Index, name: str) -> None:
+    before = set(threading.enumerate())
+    mummergpu.match("r.fa", "q.fa", name, 12, threads=3)
+    assert set(threading.enumerate()) == before
+    index.match(QUERIES).write(name)
+    assert set(threading.enumerate()) == before
+
+
+def test_searches_of_one_index_share_what_they_know_of_its_records(
+    index: mummergpu.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = index.match(QUERIES)
+    monkeypatch.setattr(mummergpu.api.matches, "record_lookup", pytest.fail)
+    second = index.match(QUERIES)
+    assert list(first) == list(second)
+    second.reference_names.clear()
+    assert second[0] == first[0] and index.names == first.reference_names == ["one", "empty", "two"]
+
+
 def test_matches_are_a_sequence(index: mummergpu.Index) -> None:
     m = index.match(QUERIES)
     assert list(m)[3] == m[3] == m[3 - len(m)]
@@ -270,7 +290,10 @@ def test_examples_do_what_they_say(module: Any) -> None:
 
 
 def test_public_names_are_there() -> None:
-    for name in ("Index", "Matches", "Match", "RunStats", "match", "MummergpuError"):
+    for name in (
+        *("Index", "Matches", "Match", "RunStats", "match", "MummergpuError"),
+        *("DeviceArray", "DeviceMatches"),
+    ):
         assert name in dir(mummergpu) and getattr(mummergpu, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         mummergpu.nothing  # noqa: B018

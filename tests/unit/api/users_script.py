@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 import mummergpu
-from mummergpu import Index, Match, Matches, MummergpuError, RunStats
+from mummergpu import (
+    DeviceArray,
+    DeviceMatches,
+    Index,
+    Match,
+    Matches,
+    MummergpuError,
+    RunStats,
+)
 from mummergpu.errors import InputError, LibraryError, OptionError
 
 
@@ -58,6 +66,22 @@ def search(folder: Path) -> int:
         look_at(m)
         m.write(str(folder / "m.txt"), format="mummer")
     return found
+
+
+def search_on_a_gpu(index: Index, folder: Path) -> Matches:
+    """Nobody calls this where there is no GPU."""
+    found = index.match_on_device([("q", "ACGT" * 10)], 14, "both", threads=1)
+    found = index.match_on_device([folder / "q.fa"])
+    assert_type(found, DeviceMatches)
+    assert_type(found.query, DeviceArray[np.uint32])
+    assert_type(found.length, DeviceArray[np.int64])
+    assert_type(found.reverse, DeviceArray[np.bool_])
+    assert_type(found.offsets.to_host(), npt.NDArray[np.int64])
+    assert_type(found.length.__dlpack_device__(), tuple[int, int])
+    assert_type(len(found), int)
+    assert_type(found.query_names, list[str])
+    assert_type(found.to_host(), Matches)
+    return found.to_host()
 
 
 def run(folder: Path) -> RunStats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mummergpu.cuda.program import (
@@ -31,6 +33,11 @@ def test_constants_are_a_header() -> None:
         "constexpr unsigned int FEW = 3u;",
         "constexpr unsigned long long MANY = 4294967296ull;",
     ]
+
+
+def test_what_is_generated_follows_the_constants() -> None:
+    program = replace(PROGRAM, generated="struct Plain {};\n")
+    assert program.constants_header() == PROGRAM.constants_header() + "struct Plain {};\n"
 
 
 def test_a_program_is_made_of_its_own_files_and_the_common_ones() -> None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import numpy as np
 import pysam
 import pytest
-from helpers.naive import Pairs, fold, pairs_of, parse_fasta, parse_fastq
+from helpers.naive import (
+    Pairs,
+    fold,
+    pairs_of,
+    parse_fasta,
+    parse_fastq,
+    parse_fastq_qualities,
+    reads_of,
+)
 
 from mummergpu.errors import InputError
 from mummergpu.input.queries import QueryReader
+from mummergpu.input.read_files import ReadFile
+from mummergpu.input.read_reader import ReadReader
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import decode
 
@@ -110,6 +121,43 @@ def test_awkward_files_are_read_as_they_are_meant(awkward: Path, chunk_size: int
             others = [(record.sequence or "").encode() for record in file]
         assert [sequence for _, sequence in pairs] == [fold(other) for other in others], path
     assert count == 67
+
+
+@pytest.mark.parametrize("chunk_size", [2, 13, 1 << 20])
+def test_qualities_of_awkward_files(awkward: Path, chunk_size: int) -> None:
+    count = 0
+    for path in files_of(awkward):
+        faulty = path.name.startswith("error_") or path.name in NOT_SEQUENCES
+        if faulty or path.parent.name == "bactopia_empty":
+            continue
+        text = path.read_bytes()
+        text = gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+        if not text.lstrip().startswith(b"@"):
+            continue
+        count += 1
+        with ReadReader([ReadFile(str(path))], 1000, chunk_size) as reader:
+            found = reads_of(reader)
+        expected = parse_fastq_qualities(text)
+        assert [read[1:] for read in found] == [read[1:] for read in expected], path
+        names = [re.sub(rb"/[12]$", b"", name) for name, _, _ in expected]
+        assert [name for name, _, _ in found] == names, path
+        with pysam.FastxFile(str(path)) as file:
+            others = [bytes(record.get_quality_array() or ()) for record in file]
+        assert [quality for _, _, quality in found] == others, path
+    assert count == 53
+
+
+@pytest.mark.parametrize("chunk_size", [13, 1 << 20])
+def test_errors_are_the_same_with_qualities(awkward: Path, chunk_size: int) -> None:
+    for path in sorted((awkward / "biopython_Quality").glob("error_*.fastq")):
+        with pytest.raises(InputError) as expected:
+            read(path, chunk_size=chunk_size)
+        with (
+            pytest.raises(InputError) as found,
+            ReadReader([ReadFile(str(path))], 1000, chunk_size) as reader,
+        ):
+            list(reader)
+        assert str(found.value) == str(expected.value)
 
 
 @pytest.mark.parametrize("kind", ["reads", "references"])

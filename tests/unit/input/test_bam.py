@@ -17,7 +17,7 @@ from mummergpu.input.bam import BamReader
 from mummergpu.input.containers import BGZF_END
 from mummergpu.input.files import Input
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.records import Limits
+from mummergpu.input.record_arrays import Limits
 from mummergpu.sequence.codes import BREAK, MARGIN, encode
 
 Read = tuple[bytes, bytes]

@@ -18,7 +18,8 @@ from mummergpu.errors import InputError
 from mummergpu.input import byte_runs as spans
 from mummergpu.input import parser_state
 from mummergpu.input.files import TextStream
-from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader, printable
+from mummergpu.input.record_arrays import UNLIMITED, Limits
+from mummergpu.input.records import CHUNK_SIZE, RecordReader, printable
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN
 
@@ -48,28 +49,30 @@ def parse(
 
 
 @jit_without_refcounts
-def run_ends(text, codes, names):  # type: ignore[no-untyped-def]
+def run_ends(text, codes, names, qualities):  # type: ignore[no-untyped-def]
     return (
         spans.encode_letters(text, 0, codes, 0)[0],
         spans.copy_name(text, 0, names, 0),
         spans.skip_quality(text, 0),
+        spans.copy_quality(text, 0, qualities, 0),
         spans.skip_text(text, 0),
     )
 
 
 def ends_of_runs(text: bytes) -> tuple[int, ...]:
     padded = np.frombuffer(text + b"\n" * (spans.STEP + 1), dtype=np.uint8).copy()
-    codes, names = np.empty_like(padded), np.empty_like(padded)
-    ends: tuple[int, ...] = run_ends(padded, codes, names)
+    codes, names, qualities = (np.empty_like(padded) for _ in range(3))
+    ends: tuple[int, ...] = run_ends(padded, codes, names, qualities)
     assert bytes(np.frombuffer(b"ACGTN", np.uint8)[codes[: ends[0]]]) == fold(text[: ends[0]])
     assert names[: ends[1]].tobytes() == text[: ends[1]]
+    assert (qualities[: ends[3]] + 33).tobytes() == text[: ends[3]]
     return ends
 
 
 @each("byte", range(256))
 def test_every_byte_ends_the_runs_that_it_should(byte: int) -> None:
     letter = chr(byte).isascii() and chr(byte).isalpha()
-    ends_run = (not letter, byte <= 32, not 33 <= byte <= 126, byte < 32)
+    ends_run = (not letter, byte <= 32, *[not 33 <= byte <= 126] * 2, byte < 32)
     for before in (0, 1, 31, 32, 40):
         text = b"A" * before + bytes([byte]) + b"CGT"
         stops = tuple(before if ends else len(text) for ends in ends_run)
@@ -238,7 +241,7 @@ def test_blocks_own_their_arrays() -> None:
     assert not np.shares_memory(first, second)
     assert all(array.flags.c_contiguous for block in blocks for array in block)
     assert [array.dtype for array in blocks[0]] == [
-        *(np.uint8, np.int64, np.uint8, np.int64, np.uint8)
+        *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint8, np.uint16)
     ]
     for block in blocks:
         padded = block.padded_codes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -26,12 +26,6 @@ from mummergpu.input.source import Source
 
 TEXT = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % number for number in range(400))
 PACKED = bgzf(TEXT, 700)
-
-
-@pytest.fixture(scope="module")
-def threads() -> Iterator[ReadingThreads]:
-    with ReadingThreads(3) as pool:
-        yield pool
 
 
 class NoThreads(ReadingThreads):

@@ -16,7 +16,8 @@ from mummergpu.errors import InputError
 from mummergpu.input import byte_runs
 from mummergpu.input.files import TextStream
 from mummergpu.input.queries import QueryReader, QueryRules
-from mummergpu.input.records import CHUNK_SIZE, UNLIMITED, Limits, RecordReader
+from mummergpu.input.record_arrays import UNLIMITED, Limits
+from mummergpu.input.records import CHUNK_SIZE, RecordReader
 from mummergpu.input.reference import read_reference
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CODE_OF_BYTE, decode

@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
@@ -41,12 +41,6 @@ def kind(request: pytest.FixtureRequest) -> Compression:
     found: Compression = request.param
     PACKERS[found](b"")  # Skips the test if there is no zstd.
     return found
-
-
-@pytest.fixture(scope="module")
-def threads() -> Iterator[ReadingThreads]:
-    with ReadingThreads(3) as pool:
-        yield pool
 
 
 Open = Callable[[Source], Any]

@@ -121,7 +121,7 @@ def test_a_block_with_too_many_matches_is_never_whole_in_memory(
     pyarrow: Any, format_name: str
 ) -> None:
     m = mummergpu.Index.build("r.fa").match(QUERIES)
-    reference = m._reference
+    reference = m._searched.reference
     pieces: list[bytes] = []
 
     class Output:

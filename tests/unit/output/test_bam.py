@@ -24,7 +24,9 @@ from mummergpu.output.sam_options import ReadGroup, SamOptions
 from mummergpu.sequence.codes import Strand
 
 GROUPS = [None, ReadGroup("@RG\tID:lane 1\tSM:x", "lane 1"), ReadGroup("@RG\tID:x", "x" * 300)]
-OPTIONS = st.builds(SamOptions, st.sampled_from(GROUPS), st.sampled_from([None, 1, 2, 5]))
+OPTIONS = st.builds(
+    SamOptions, st.sampled_from(GROUPS), st.sampled_from([None, 1, 2, 5]), st.booleans()
+)
 
 
 def sam_of(case: MatchCase, options: SamOptions) -> bytes:

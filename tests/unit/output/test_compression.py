@@ -14,6 +14,7 @@ import pysam
 import pytest
 
 from mummergpu.errors import OptionError
+from mummergpu.output.bgzf_blocks import FAILED
 from mummergpu.output.compression import BGZF_BLOCK_BYTES, BgzfCompressor, compressor_of
 from mummergpu.output.targets import FORMATS, OutputTarget, target_of
 
@@ -102,3 +103,34 @@ def test_a_format_that_is_named_wins() -> None:
 def test_nothing_is_compressed_twice(path: str) -> None:
     with pytest.raises(OptionError, match="once more"):
         target_of(path)
+
+
+def mixed_text(size: int, seed: int) -> bytes:
+    """Text of letters, numbers and noise, so that blocks are of every kind."""
+    made = random.Random(seed)
+    parts = []
+    while sum(map(len, parts)) < size:
+        kind = made.choice([b"ACGT", b"A", bytes(range(33, 97)), bytes(range(256))])
+        parts.append(bytes(made.choices(kind, k=made.choice([10, 3000, 70_000]))))
+    return b"".join(parts)[:size]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_both_ways_into_the_library_agree(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = BgzfCompressor(level)
+    assert fast._functions is not None
+    monkeypatch.setattr("mummergpu.output.compression.isal_functions", lambda: None)
+    slow = BgzfCompressor(level)
+    assert slow._functions is None
+    for seed, size in enumerate([0, 1, 17, 5000, BGZF_BLOCK_BYTES, 200_000, 1_100_000]):
+        text = np.frombuffer(bytearray(mixed_text(size, seed)), dtype=np.uint8)
+        packed = fast.compress(text)
+        assert packed == slow.compress(text) == fast.compress(text.tobytes())
+        assert gzip.decompress(packed + fast.end()) == text.tobytes()
+
+
+def test_a_library_that_disagrees_is_called_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mummergpu.output.compression.compress_blocks", lambda *arguments: FAILED)
+    compressor = BgzfCompressor()
+    assert compressor._functions is None
+    assert gzip.decompress(compressor.compress(b"abc") + compressor.end()) == b"abc"

@@ -46,6 +46,7 @@ def plain_lines(case: MatchCase, options: SamOptions) -> bytes:
         kept = best[: options.most_hits]
         for number, one in enumerate([one for one in matches if any(one is two for two in kept)]):
             is_primary = one is best[0]
+            has_bases = is_primary or options.secondary_bases
             clips = [one.query_start, one.query_length - one.query_end]
             if one.is_reverse:
                 clips.reverse()
@@ -55,7 +56,7 @@ def plain_lines(case: MatchCase, options: SamOptions) -> bytes:
                     *(name, 16 * one.is_reverse + 256 * (not is_primary)),
                     *(one.record_name, one.start + 1, 255),
                     *(before + b"%d=" % one.length + behind, b"*", 0, 0),
-                    *(letters_of(bases, one.is_reverse) if is_primary else b"*", b"*"),
+                    *(letters_of(bases, one.is_reverse) if has_bases else b"*", b"*"),
                     *(b"NM:i:0", b"AS:i:%d" % one.length, b"NH:i:%d" % len(matches)),
                     *(b"HI:i:%d" % (number + 1), *group),
                 ]
@@ -67,7 +68,9 @@ def sam_of(case: MatchCase, options: SamOptions, piece_bytes: int = PIECE_BYTES)
     return SamFormat(case.reference, options, "mummergpu r q", "q.fa", piece_bytes)
 
 
-OPTIONS = st.builds(SamOptions, st.sampled_from([None, GROUP]), st.sampled_from([None, 1, 2, 5]))
+OPTIONS = st.builds(
+    SamOptions, st.sampled_from([None, GROUP]), st.sampled_from([None, 1, 2, 5]), st.booleans()
+)
 
 
 @settings(deadline=None)

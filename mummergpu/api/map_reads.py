@@ -1,0 +1,172 @@
+"""Maps the reads in files to an index that stays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.api.alignments import Alignments, MappedBlock
+from mummergpu.api.engine import LOG, Engine
+from mummergpu.api.mapping_requests import insert_sizes, read_sources
+from mummergpu.api.requests import PathLike, device_options, positive, thread_count
+from mummergpu.errors import OptionError
+from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.input.queries import QueryBlock, QueryRules
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.read_files import ReadSource
+from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.seeds import has_enough_windows
+from mummergpu.matching.options import DeviceOptions, SearchOptions
+from mummergpu.matching.search import BlockMems
+from mummergpu.pipeline.first_reads import (
+    PAIRS_OF_ESTIMATE,
+    choose_seed_length,
+    describe_sizes,
+    median_length,
+    parts_to_measure,
+    sizes_of,
+)
+from mummergpu.pipeline.mapping_passes import length_of_second_pass, open_second_pass
+from mummergpu.pipeline.read_stream import ReadStream
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+
+class MapsReads:
+    """An index that maps reads: what `Index` does for them."""
+
+    _engine: Engine
+    _path: str
+
+    def map(
+        self,
+        reads: PathLike | Iterable[PathLike],
+        mates: PathLike | Iterable[PathLike] | None = None,
+        *,
+        interleaved: bool = False,
+        insert_size: Sequence[float] | None = None,
+        seed_length: int | None = None,
+        backend: str = "auto",
+        threads: int | None = None,
+        any_letters: bool = False,
+    ) -> Alignments:
+        """Map the reads in files, and return their alignments in memory.
+
+        `mummergpu.map` takes the same files and writes a file, in little memory.
+
+        Parameters
+        ----------
+        reads, mates, interleaved, insert_size, seed_length, any_letters
+            As for `mummergpu.map`.
+        backend : str, default "auto"
+            ``cpu``, ``cuda``, or the one that is found.
+        threads : int, optional
+            The number of working threads; by default one for each processor.
+
+        Returns
+        -------
+        Alignments
+            Of all reads, in their order, with their bases and qualities.
+
+        Raises
+        ------
+        MummergpuError
+            If a file or an argument is at fault, or this index cannot map: it has suffix trees, or
+            is searched in several steps. An index of `min_length` 16 suits reads of all lengths.
+        """
+        count = thread_count(threads)
+        return map_reads(
+            self._engine,
+            self._path,
+            read_sources(reads, mates, interleaved),
+            None if seed_length is None else positive("seed_length", seed_length),
+            insert_sizes(insert_size),
+            device_options(backend, count),
+            any_letters,
+        )
+
+
+def map_reads(
+    engine: Engine,
+    name: str,
+    sources: tuple[ReadSource, ...],
+    seed_length: int | None,
+    sizes: InsertSizes | None,
+    device: DeviceOptions,
+    any_letters: bool,
+) -> Alignments:
+    """Return the alignments of all reads (`Index.map`).
+
+    Parameters
+    ----------
+    engine : Engine
+        Searches the index.
+    name : str
+        The file of the index, for messages.
+    sources : tuple of ReadFile or MateFiles
+        The files of reads.
+    seed_length : int or None
+        The shortest matches that alignments begin with; None to choose it from the reads.
+    sizes : InsertSizes or None
+        The sizes of templates; None to estimate them from the first pairs.
+    device : DeviceOptions
+        Where to search.
+    any_letters : bool
+        Accept reads whose letters are mostly not DNA or RNA.
+
+    Returns
+    -------
+    Alignments
+        In the order of the reads.
+    """
+    threads = device.threads
+    kept = engine.kept_index(engine.options.minimum_length)
+    plan = kept.plan
+    if not isinstance(plan, KmerIndex):
+        raise OptionError("map", "this index has suffix trees, and maps no reads")
+    if not kept.has_one_group:
+        text = f"the index is searched in {len(plan.groups)} steps, and reads are mapped in one"
+        raise OptionError("map", f"{text}; a larger max_memory would join them")
+    shortest = plan.sampling.shortest_match
+    rules = QueryRules(any_letters, warn=LOG.warning)
+    size = engine.block_bases(device, engine.options.minimum_length)
+    with (
+        ReadingThreads(threads) as reading,
+        ReadStream(sources, size, Stats(), _ignore, rules, reading) as reads,
+    ):
+        first = reads.first_pairs(PAIRS_OF_ESTIMATE)
+        length = choose_seed_length(seed_length, first, shortest, name, LOG.warning, "seed_length")
+        search = SearchOptions(length, (Strand.FORWARD, Strand.REVERSE))
+        engine.prepare(threads)
+        assert kept.pages is not None
+        by_windows = has_enough_windows(median_length(first), length)
+        options = MappingOptions(length, by_windows=by_windows)
+        second_length = length_of_second_pass(length, shortest)
+        second = open_second_pass(kept.pages, engine.reference, options, second_length, Stats())
+        mapper = BlockMapper(engine.reference, options, second)
+
+        def measure(block: QueryBlock, mems: BlockMems) -> npt.NDArray[np.int64]:
+            return mapper.insert_sizes(cast(ReadBlock, block), mems)
+
+        parts: Sequence[ReadBlock] = list(parts_to_measure(first))
+        if sizes is None and parts:
+            sizes = sizes_of(engine.results(iter(parts), search, device, threads, measure))
+            describe_sizes(sizes, Stats(), LOG.info)
+        pair_sizes = mapper.pair_sizes(sizes)
+
+        def prepare(block: QueryBlock, mems: BlockMems) -> MappedBlock:
+            mapped = cast(ReadBlock, block)
+            return mapped, mapper.map_block(mapped, mems, pair_sizes)
+
+        found = list(engine.results(reads.blocks(), search, device, threads, prepare))
+    return Alignments(found, engine.reference)
+
+
+def _ignore(_reads: int, _share: float | None) -> None:
+    """Report no progress."""

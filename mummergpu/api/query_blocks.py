@@ -1,0 +1,105 @@
+"""Queries of users, in memory or in files, as the blocks that a search takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from mummergpu.api.engine import LOG
+from mummergpu.input.memory import PLACE, NamedSequence, block_in_memory
+from mummergpu.input.paired_queries import pairs_in_memory
+from mummergpu.input.queries import QueryBlock, QueryRules
+from mummergpu.input.query_stream import QueryStream
+from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.runtime.stats import Stats
+
+Queries = str | bytes | Iterable[NamedSequence]
+
+
+def query_rules(any_letters: bool, pair: bool) -> QueryRules:
+    """Return the rules for queries, whose warnings go to the log of the package.
+
+    Parameters
+    ----------
+    any_letters : bool
+        Accept queries whose letters are mostly not DNA or RNA.
+    pair : bool
+        The queries are pairs of reads: first and second mates in turn, or in two files in turn.
+    """
+    return QueryRules(any_letters, warn=LOG.warning, paired=pair)
+
+
+def one_block(queries: Queries, rules: QueryRules) -> QueryBlock | None:
+    """Return queries in memory as one block, None if there are none.
+
+    Parameters
+    ----------
+    queries : str, bytes, or iterable of tuple
+        One sequence, or names and sequences.
+    rules : QueryRules
+        Which sequences are accepted, and whether they are pairs of reads.
+
+    Returns
+    -------
+    QueryBlock or None
+        The queries; the names of mates end in ``/1`` and ``/2``.
+
+    Raises
+    ------
+    InputError
+        If a sequence is not DNA or RNA, or a read has no mate.
+    """
+    if isinstance(queries, str | bytes):
+        queries = [("query", queries)]
+    block = block_in_memory(queries, any_letters=rules.any_letters)
+    return pairs_in_memory(block, PLACE) if rules.paired and block is not None else block
+
+
+def parts_of_block(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:
+    """Yield the queries in blocks of about so many bases; no query is cut."""
+    if block.base_count <= most_bases or block.query_count == 1:
+        yield block
+        return
+    for half in block.halves():
+        yield from parts_of_block(half, most_bases)
+
+
+@contextmanager
+def blocks_of_files(
+    names: tuple[str, ...], block_bases: int, rules: QueryRules, threads: int
+) -> Iterator[Iterator[QueryBlock]]:
+    """Read the queries in files while a ``with`` statement lasts.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The files, in order.
+    block_bases : int
+        About how many bases a block has.
+    rules : QueryRules
+        Which files are accepted, and whether they have pairs of reads.
+    threads : int
+        The number of threads that read.
+
+    Yields
+    ------
+    iterator of QueryBlock
+        The queries, in order, which can be read once.
+    """
+    with ExitStack() as stack:
+        reading = stack.enter_context(ReadingThreads(threads))
+        stream = stack.enter_context(
+            QueryStream(names, block_bases, Stats(), _ignore, rules, reading)
+        )
+        yield stream.blocks(block_bases)
+
+
+def no_queries() -> QueryBlock:
+    """Return a block without queries."""
+    block = block_in_memory([("none", "")])
+    assert block is not None
+    return block.halves()[0]
+
+
+def _ignore(_reads: int, _share: float | None) -> None:
+    """Report no progress."""

@@ -1,0 +1,138 @@
+"""Reads the records of one file of reads in blocks, whatever its format and compression."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Self
+
+from mummergpu.input.alignments import AlignmentReader
+from mummergpu.input.bam import BamReader
+from mummergpu.input.files import EmptyInputError, Input
+from mummergpu.input.formats import Format
+from mummergpu.input.parallel_records import ParallelRecordReader, is_worth_pieces
+from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.record_arrays import Limits, Records
+from mummergpu.input.records import CHUNK_SIZE, RecordReader
+from mummergpu.runtime.closing import ClosedAtEnd
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """How a file is read.
+
+    Attributes
+    ----------
+    limits : Limits
+        The limits at which a block is full.
+    chunk_size : int
+        The number of bytes of text parsed at once, at least 2.
+    any_letters : bool
+        Accept records whose letters are mostly not DNA or RNA.
+    no_empty : bool
+        Raise an error if a file holds no data.
+    keeps_qualities : bool
+        Keep the base qualities, and the flags of SAM, BAM and CRAM. Then the blocks of a file are
+        the same for every number of threads.
+    """
+
+    limits: Limits
+    chunk_size: int = CHUNK_SIZE
+    any_letters: bool = False
+    no_empty: bool = False
+    keeps_qualities: bool = False
+
+
+class FileRecords(ClosedAtEnd):
+    """Reads the records of a file of reads.
+
+    It is a context manager and an iterator over the blocks. The file is opened for the first.
+
+    Parameters
+    ----------
+    path : str
+        The file, "-" being standard input: FASTA, FASTQ, SAM, BAM or CRAM.
+    options : RecordOptions
+        How it is read.
+    threads : ReadingThreads, optional
+        They help with a large file.
+
+    Attributes
+    ----------
+    path : str
+        The file as the user named it.
+    bytes_read : int
+        The number of bytes read up to the last block, counted before decompression.
+    format : Format or None
+        The format of the file as soon as it is open.
+
+    Raises
+    ------
+    InputError
+        If the file is invalid.
+    """
+
+    def __init__(self, path: str, options: RecordOptions, threads: ReadingThreads | None) -> None:
+        self.path = path
+        self._options = options
+        self._threads = threads
+        self._blocks = self._read()
+        self.bytes_read = 0
+        self.format: Format | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Records:
+        return next(self._blocks)
+
+    def close(self) -> None:
+        """Close the file; no more blocks can be read."""
+        self._blocks.close()
+
+    def _read(self) -> Generator[Records]:
+        """Yield block after block; an empty file yields none."""
+        try:
+            file = Input(self.path, self._threads)
+        except EmptyInputError as error:
+            if self._options.no_empty:
+                raise
+            self.bytes_read = error.bytes_read
+            return
+        self.format = file.format
+        with file:
+            reader = self._reader_of(file)
+            try:
+                while (records := reader.next_block()) is not None:
+                    self.bytes_read = reader.bytes_read
+                    yield records
+                self.bytes_read = reader.bytes_read
+            finally:
+                reader.close()
+
+    def _reader_of(
+        self, file: Input
+    ) -> RecordReader | ParallelRecordReader | AlignmentReader | BamReader:
+        options = self._options
+        if file.format is Format.BAM:
+            return BamReader(file, options.limits, keeps_qualities=options.keeps_qualities)
+        if file.format.is_alignment:
+            return AlignmentReader(file, options.limits, options.keeps_qualities)
+        are_many = self._threads is not None and self._threads.are_many
+        if (are_many or options.keeps_qualities) and is_worth_pieces(file, options.limits):
+            return ParallelRecordReader(
+                file,
+                options.limits,
+                options.any_letters,
+                options.chunk_size,
+                self._threads if are_many else None,
+                options.keeps_qualities,
+            )
+        return RecordReader(
+            file,
+            file.format is Format.FASTQ,
+            options.limits,
+            any_letters=options.any_letters,
+            chunk_size=options.chunk_size,
+            keeps_qualities=options.keeps_qualities,
+        )

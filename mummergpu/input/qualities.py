@@ -1,0 +1,79 @@
+"""The qualities of bases: numbers from 0 to 93 on Phred's scale.
+
+FASTQ writes a quality as the character whose code is larger by 33. Before 2011, Illumina's programs
+added 64 instead. No field of the file tells that, so the file is read as all others are; see
+`looks_like_old_illumina` for what its user can be told.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import InputError
+
+LOWEST_CHARACTER: Final = 33
+"""The character of quality 0, '!'."""
+
+MOST_QUALITY: Final = 93
+"""The quality of the last character that can be printed, '~'."""
+
+NO_QUALITY: Final = 0xFF
+"""What stands for the qualities of a read that has none, as in BAM."""
+
+_OLD_DIFFERENCE: Final = 64 - LOWEST_CHARACTER
+_LEAST_OLD: Final = _OLD_DIFFERENCE - 5
+"""The least quality of old programs was -5."""
+_MOST_NEW: Final = 45
+"""Short reads with higher qualities on today's scale always have some low ones."""
+_MOST_OLD: Final = _OLD_DIFFERENCE + 41
+
+
+def check_qualities(
+    qualities: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], path: str
+) -> None:
+    """Check the qualities of reads that are stored as numbers.
+
+    Parameters
+    ----------
+    qualities : ndarray, dtype=uint8, shape=(n_bases,)
+        The qualities.
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where those of each read begin.
+    path : str
+        The file, for the error.
+
+    Raises
+    ------
+    InputError
+        If one is higher than `MOST_QUALITY`, in a read whose qualities are not all `NO_QUALITY`.
+    """
+    if qualities.size == 0 or qualities.max() <= MOST_QUALITY:
+        return
+    too_high = qualities > MOST_QUALITY
+    lengths = np.diff(offsets)
+    begins = offsets[:-1][lengths > 0]
+    missing = np.minimum.reduceat(qualities, begins) == NO_QUALITY
+    if (too_high & ~np.repeat(missing, lengths[lengths > 0])).any():
+        raise InputError(f"a base quality is higher than {MOST_QUALITY}", path)
+
+
+def looks_like_old_illumina(qualities: npt.NDArray[np.uint8]) -> bool:
+    """Return whether qualities were probably written as characters from 64 on.
+
+    Parameters
+    ----------
+    qualities : ndarray, dtype=uint8, shape=(n_bases,)
+        The qualities of many reads, read as characters from 33 on.
+
+    Returns
+    -------
+    bool
+        True if none is below 26, the highest is between 46 and 72, and the reads have qualities.
+    """
+    if qualities.size == 0:
+        return False
+    least, most = int(qualities.min()), int(qualities.max())
+    return _LEAST_OLD <= least and _MOST_NEW < most <= _MOST_OLD

@@ -1,0 +1,354 @@
+"""Maps blocks of reads: from their matches to alignments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.candidates import (
+    LEFT_SHIFT,
+    NUMBERS,
+    RECORD,
+    RESCUE_ROWS,
+    RIGHT_SHIFT,
+    SCORE,
+    STRAND,
+    Candidates,
+    Int32Array,
+    Int64Array,
+    find_candidates,
+)
+from mummergpu.mapping.choice import CHOICE_NUMBERS, CHOSEN, QUALITY
+from mummergpu.mapping.columns import (
+    AlignmentColumns,
+)
+from mummergpu.mapping.evidence import (
+    credits_of_qualities,
+    quality_thresholds,
+    weights_of_units,
+)
+from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.matches import BlockMems, Matches
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.mapping.paths import PathArrays, trace_paths
+from mummergpu.mapping.row_layout import fill_rows, list_rows
+from mummergpu.mapping.second_pass import most_unseen, part_of_reads, replace_reads
+from mummergpu.mapping.split_reads import split_reads
+from mummergpu.mapping.templates import map_templates, new_tops
+from mummergpu.mapping.windows import matches_of_windows, shortest_sure_match
+from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
+from mummergpu.viterbi.extension import Scratch, new_scratch
+
+WELL_PLACED = 20
+"""The least mapping quality of mates whose template's size counts."""
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """What is chosen for each read of a block."""
+
+    reverse_codes: CodeArray
+    candidates: Candidates
+    numbers: Int32Array
+
+    @property
+    def rows(self) -> Int64Array:
+        """The candidate of each read, -1 if it has none."""
+        return self.numbers[:, CHOSEN].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """The paths of alignments (`paths.trace_paths`)."""
+
+    cigar_offsets: Int64Array
+    cigars: npt.NDArray[np.uint32]
+    begins: Int64Array
+    ends: Int64Array
+    edit_distances: Int32Array
+
+    @classmethod
+    def of_rows(cls, count: int, most_operations: int) -> _Paths:
+        """Return unfilled arrays for so many rows and operations."""
+        return cls(
+            np.empty(count + 1, dtype=np.int64),
+            np.empty(most_operations, dtype=np.uint32),
+            np.empty(count, dtype=np.int64),
+            np.empty(count, dtype=np.int64),
+            np.empty(count, dtype=np.int32),
+        )
+
+    @property
+    def arrays(self) -> PathArrays:
+        """The arrays as compiled functions take them."""
+        return self.cigar_offsets, self.cigars, self.begins, self.ends, self.edit_distances
+
+
+class BlockMapper:
+    """Maps blocks of reads; several threads share one.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    options : MappingOptions
+        How to map.
+    second : SecondPass or None
+        What reads that are placed badly are mapped with once more.
+    """
+
+    def __init__(
+        self, reference: Reference, options: MappingOptions, second: SecondPass | None = None
+    ) -> None:
+        self._second = second
+        self._starts = reference.record_starts
+        ends = reference.record_starts + reference.record_lengths
+        self._target = (reference.padded_codes, self._starts, ends)
+        self._options = options
+        self._costs = options.costs.as_tuple()
+        self._credits = credits_of_qualities(options.costs, True)
+        self._odds = (weights_of_units(), quality_thresholds())
+
+    def pair_sizes(self, sizes: InsertSizes | None) -> PairSizes:
+        """Return what `map_block` needs to know about the sizes of templates."""
+        return PairSizes.of_sizes(sizes, self._options.unpaired)
+
+    def insert_sizes(self, block: ReadBlock, mems: BlockMems) -> Int64Array:
+        """Return the sizes of the templates whose mates are well placed and face each other.
+
+        Parameters
+        ----------
+        block : ReadBlock
+            Pairs.
+        mems : dict of Strand to MemColumns
+            Their matches of at least the seed length.
+
+        Returns
+        -------
+        ndarray, dtype=int64
+            The sizes in bases, in the order of the pairs.
+        """
+        choices = self._choose(block, mems, self.pair_sizes(None))
+        rows = choices.rows
+        is_good = (rows >= 0) & (choices.numbers[:, QUALITY] >= WELL_PLACED)
+        is_good = is_good[0::2] & is_good[1::2]
+        first, second = rows[0::2][is_good], rows[1::2][is_good]
+        table = choices.candidates
+        faces = table.numbers[first, STRAND] != table.numbers[second, STRAND]
+        faces &= table.numbers[first, RECORD] == table.numbers[second, RECORD]
+        lengths = np.diff(block.offsets)
+        ends = [
+            _five_prime_ends(table, rows_, lengths_)
+            for rows_, lengths_ in (
+                (first, lengths[0::2][is_good]),
+                (second, lengths[1::2][is_good]),
+            )
+        ]
+        sign = np.where(table.numbers[first, STRAND] == 0, 1, -1)
+        sizes = (ends[1] - ends[0]) * sign
+        return np.asarray(sizes[faces & (sizes > 0)])
+
+    def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
+        """Return the alignments of a block of reads.
+
+        Parameters
+        ----------
+        block : ReadBlock
+            The reads.
+        mems : dict of Strand to MemColumns
+            Their matches of at least the seed length.
+        sizes : PairSizes
+            The sizes of the templates of pairs.
+
+        Returns
+        -------
+        AlignmentColumns
+            One row for each read.
+        """
+        choices = self._choose(block, mems, sizes)
+        columns = self._columns(block, choices, sizes)
+        if self._second is None:
+            return columns
+        reads = self._badly_placed(block, choices)
+        if reads.size == 0:
+            return columns
+        part = part_of_reads(block, reads)
+        second = self._second
+        choices = second.mapper._choose(part, second.find_mems(part), sizes)
+        return replace_reads(columns, reads, second.mapper._columns(part, choices, sizes))
+
+    def _badly_placed(self, block: ReadBlock, choices: _Choices) -> Int64Array:
+        """Return the reads that may have a better place, with their mates."""
+        rows = choices.rows
+        lengths = np.diff(block.offsets)
+        scores = np.where(rows >= 0, _rows_of(choices.candidates, rows)[:, SCORE], -1)
+        options = self._options
+        is_bad = scores < most_unseen(lengths, options.seed_length, options.costs)
+        if block.paired:
+            is_bad = np.repeat(is_bad[0::2] | is_bad[1::2], 2)
+        return np.flatnonzero(is_bad)
+
+    def _choose(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> _Choices:
+        options = self._options
+        strands: list[Matches] = [mems[Strand.FORWARD], mems[Strand.REVERSE]]
+        # Beside a match there may be others up to this length that are not given.
+        unknown = options.seed_length
+        if options.by_windows:
+            strands = [matches_of_windows(one, options.seed_length) for one in strands]
+            unknown = shortest_sure_match(options.seed_length)
+        forward, reverse = (
+            (one.offsets, one.query_starts, one.reference_starts, one.lengths) for one in strands
+        )
+        read_count = block.query_count
+        per_read = np.diff(forward[0]) + np.diff(reverse[0])
+        most = int(per_read.max(initial=1))
+        rescue_rows = RESCUE_ROWS if block.paired else 0
+        row_count = int(per_read.sum()) + rescue_rows * read_count
+        table = Candidates(
+            np.zeros(read_count + 1, dtype=np.int64),
+            np.empty(read_count, dtype=np.int64),
+            np.empty(row_count, dtype=np.int64),
+            np.empty((row_count, NUMBERS), dtype=np.int32),
+        )
+        reverse_codes = padded_reverse_complements(block.padded_codes, block.offsets)
+        reads = (block.offsets, block.padded_codes, reverse_codes)
+        qualities = (block.base_qualities, self._credits)
+        find_candidates(
+            (forward, reverse),
+            reads,
+            self._target,
+            self._costs,
+            qualities,
+            unknown,
+            rescue_rows,
+            (np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)),
+            table.arrays,
+        )
+        choices = np.empty((read_count, CHOICE_NUMBERS), dtype=np.int32)
+        map_templates(
+            2 if block.paired else 1,
+            reads,
+            (block.names, block.name_offsets),
+            self._target,
+            self._costs,
+            qualities,
+            (options.seed_length, options.margin, options.least_score),
+            (sizes.first, sizes.last, options.unpaired, *sizes.proper, sizes.penalties),
+            self._odds,
+            self._scratch(block),
+            new_tops(),
+            table.arrays,
+            choices,
+        )
+        return _Choices(reverse_codes, table, choices)
+
+    def _scratch(self, block: ReadBlock) -> Scratch:
+        longest = int(np.diff(block.offsets).max(initial=1))
+        return new_scratch(longest, self._options.costs.most_gap)
+
+    def _columns(self, block: ReadBlock, choices: _Choices, sizes: PairSizes) -> AlignmentColumns:
+        """Return the alignments that are chosen: each read's primary one, and a supplementary."""
+        table, offsets = choices.candidates, block.offsets
+        read_count = block.query_count
+        extra = np.empty(read_count, dtype=np.int64), np.empty(read_count, dtype=np.uint8)
+        split_reads(
+            offsets, table.arrays, choices.rows, self._options.least_score, self._odds, extra
+        )
+        count = read_count + int(np.count_nonzero(extra[0] >= 0))
+        reads, candidates = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        primaries = np.empty(read_count, dtype=np.int64)
+        most_operations = list_rows(
+            offsets, choices.numbers, extra[0], table.arrays, (reads, candidates), primaries
+        )
+        paths = _Paths.of_rows(count, most_operations)
+        longest = int(np.diff(offsets).max(initial=1))
+        trace_paths(
+            (reads, candidates),
+            (offsets, block.padded_codes, choices.reverse_codes),
+            self._target,
+            self._costs,
+            self._scratch(block),
+            table.arrays,
+            np.empty(2 * longest + 5, dtype=np.uint32),
+            paths.arrays,
+        )
+        columns = (
+            reads,
+            np.empty(count, dtype=np.uint16),
+            np.empty(count, dtype=np.int32),
+            np.empty(count, dtype=np.int64),
+            np.empty(count, dtype=np.uint8),
+            np.empty(count, dtype=np.int32),
+            np.empty(count, dtype=np.int64),
+            np.empty(count, dtype=np.int32),
+            np.empty(count, dtype=np.int32),
+        )
+        fill_rows(
+            offsets,
+            block.paired,
+            sizes.proper,
+            self._options.costs.end_bonus,
+            choices.numbers,
+            extra,
+            table.arrays,
+            candidates,
+            primaries,
+            self._starts,
+            paths.arrays,
+            columns,
+        )
+        _, flags, records, positions, qualities, template_lengths = columns[:6]
+        mate_rows, scores, seconds = columns[6:]
+        return AlignmentColumns(
+            reads,
+            flags,
+            records,
+            positions,
+            qualities,
+            paths.cigar_offsets,
+            paths.cigars[: paths.cigar_offsets[-1]],
+            template_lengths,
+            mate_rows,
+            scores,
+            seconds,
+            paths.edit_distances,
+        )
+
+
+def _rows_of(table: Candidates, rows: Int64Array) -> Int32Array:
+    """Return the numbers of candidates; zeros in place of those that there are not."""
+    if table.numbers.size == 0:
+        return np.zeros((rows.size, NUMBERS), dtype=np.int32)
+    numbers = table.numbers[rows]
+    numbers[rows < 0] = 0
+    return numbers
+
+
+def _five_prime_ends(table: Candidates, rows: Int64Array, lengths: Int64Array) -> Int64Array:
+    """Return where the first base of each read lies on its strand, clipped bases included."""
+    numbers = _rows_of(table, rows)
+    begins = table.diagonals[rows] + numbers[:, LEFT_SHIFT]
+    ends = table.diagonals[rows] + numbers[:, RIGHT_SHIFT] + lengths
+    return np.where(numbers[:, STRAND] == 0, begins, ends)
+
+
+@dataclass(frozen=True)
+class SecondPass:
+    """What the second pass works with.
+
+    Attributes
+    ----------
+    mapper : BlockMapper
+        Maps reads by shorter matches.
+    find_mems : callable
+        Returns the matches of a block of at least the seed length of that mapper.
+    """
+
+    mapper: BlockMapper
+    find_mems: Callable[[ReadBlock], BlockMems]

@@ -1,0 +1,100 @@
+"""Alignments of reads as columns, the result of mapping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+NO_RECORD: Final = -1
+"""The record of a read that is placed nowhere."""
+
+NO_ROW: Final = -1
+"""The row of a mate that there is not."""
+
+
+class CigarOperation(IntEnum):
+    """What an operation of a CIGAR does, as BAM numbers them."""
+
+    MATCH = 0
+    INSERTION = 1
+    DELETION = 2
+    SOFT_CLIP = 4
+    HARD_CLIP = 5
+
+
+class SamFlag(IntFlag):
+    """The flags of an alignment, as SAM defines them."""
+
+    PAIRED = 1
+    PROPER_PAIR = 2
+    UNMAPPED = 4
+    MATE_UNMAPPED = 8
+    REVERSE = 16
+    MATE_REVERSE = 32
+    FIRST = 64
+    LAST = 128
+    SECONDARY = 256
+    FAILED_QUALITY = 512
+    DUPLICATE = 1024
+    SUPPLEMENTARY = 2048
+
+
+@dataclass(frozen=True)
+class AlignmentColumns:
+    """The alignments of a block of reads, in the order in which they are written.
+
+    Every read has one primary row; its supplementary and its secondary ones follow. Reads are in
+    the order of the block; the mates of a pair follow each other.
+
+    Attributes
+    ----------
+    reads : ndarray, dtype=int64, shape=(n_rows,)
+        The number of the read in its block, counted from 0.
+    flags : ndarray, dtype=uint16, shape=(n_rows,)
+        The flags of SAM (`SamFlag`).
+    records : ndarray, dtype=int32, shape=(n_rows,)
+        The record of the reference, counted from 0. An unmapped read has the record and the
+        position of its mate if that is mapped, else `NO_RECORD`.
+    positions : ndarray, dtype=int64, shape=(n_rows,)
+        The leftmost base of the reference that is aligned, 0-based in its record; -1 if the read
+        has no record.
+    qualities : ndarray, dtype=uint8, shape=(n_rows,)
+        The mapping qualities, 0 to 60; 0 for unmapped reads.
+    cigar_offsets : ndarray, dtype=int64, shape=(n_rows + 1,)
+        Where the operations of each row begin in `cigars`, and where the last ones end.
+    cigars : ndarray, dtype=uint32, shape=(n_operations,)
+        The operations as BAM packs them: the length in bases in the upper 28 bits, the operation
+        (`CigarOperation`) in the lower four. An unmapped read has none.
+    template_lengths : ndarray, dtype=int32, shape=(n_rows,)
+        The length of the template in bases with its sign, as SAM's TLEN; 0 if it is not known.
+    mate_rows : ndarray, dtype=int64, shape=(n_rows,)
+        The primary row of the mate; `NO_ROW` for reads that are not paired.
+    scores : ndarray, dtype=int32, shape=(n_rows,)
+        The scores of the alignments (AS).
+    second_scores : ndarray, dtype=int32, shape=(n_rows,)
+        The best score of another place (XS), 0 if there is none.
+    edit_distances : ndarray, dtype=int32, shape=(n_rows,)
+        The number of bases that differ, are inserted or are deleted (NM).
+    """
+
+    reads: npt.NDArray[np.int64]
+    flags: npt.NDArray[np.uint16]
+    records: npt.NDArray[np.int32]
+    positions: npt.NDArray[np.int64]
+    qualities: npt.NDArray[np.uint8]
+    cigar_offsets: npt.NDArray[np.int64]
+    cigars: npt.NDArray[np.uint32]
+    template_lengths: npt.NDArray[np.int32]
+    mate_rows: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.int32]
+    second_scores: npt.NDArray[np.int32]
+    edit_distances: npt.NDArray[np.int32]
+
+    @property
+    def row_count(self) -> int:
+        """The number of alignments, those of unmapped reads included."""
+        return self.reads.size

@@ -1,0 +1,38 @@
+"""Sorts two columns of a few rows in compiled code."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import inline_without_refcounts
+
+
+@inline_without_refcounts
+def sort_by_key(keys: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> None:
+    """Sort the first rows of two columns by key, those of one key by value.
+
+    Parameters
+    ----------
+    keys, values : ndarray, dtype=int64
+        The two columns; rows move as a whole.
+    count : int
+        The number of rows.
+    """
+    gap = 1
+    while gap < count // 9:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for row in range(gap, count):
+            key, value = keys[row], values[row]
+            place = row
+            while place >= gap and (
+                keys[place - gap] > key
+                or (keys[place - gap] == key and values[place - gap] > value)
+            ):
+                keys[place] = keys[place - gap]
+                values[place] = values[place - gap]
+                place -= gap
+            keys[place] = key
+            values[place] = value
+        gap //= 3

@@ -1,0 +1,36 @@
+"""The options of mapping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mummergpu.viterbi.model import Costs
+
+
+@dataclass(frozen=True)
+class MappingOptions:
+    """How reads are mapped.
+
+    Attributes
+    ----------
+    seed_length : int
+        The length of the shortest matches that are looked for first.
+    costs : Costs
+        The scores.
+    margin : int
+        Placements that are so many points worse than the best do not matter.
+    unpaired : int
+        The penalty of mates that are not a proper pair.
+    least_score : int
+        The least score of an alignment that is reported.
+    by_windows : bool
+        Whether only matches count that contain a whole window of their read of `seed_length` bases
+        (`windows`): a search need not look for others.
+    """
+
+    seed_length: int
+    costs: Costs = field(default_factory=Costs)
+    margin: int = 12
+    unpaired: int = 17
+    least_score: int = 30
+    by_windows: bool = True

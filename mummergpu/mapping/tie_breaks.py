@@ -1,0 +1,58 @@
+"""Choices among equal placements that look random, but depend on nothing but the read's name."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import inline_without_refcounts
+
+Names = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
+"""The bytes of the names of reads, and where each name begins."""
+
+
+@inline_without_refcounts
+def hash_of_name(names: Names, read: int) -> np.uint64:
+    """Return the hash of a read's name (FNV-1a).
+
+    Parameters
+    ----------
+    names : tuple of ndarray
+        The names (`Names`).
+    read : int
+        The read.
+
+    Returns
+    -------
+    uint64
+        The hash.
+    """
+    letters, offsets = names
+    value = np.uint64(14695981039346656037)
+    for place in range(offsets[read], offsets[read + 1]):
+        value = (value ^ np.uint64(letters[place])) * np.uint64(1099511628211)
+    return value
+
+
+@inline_without_refcounts
+def mix(seed: np.uint64, one: int, other: int) -> np.uint64:
+    """Return a number that looks random, for a choice among equals.
+
+    Parameters
+    ----------
+    seed : uint64
+        The hash of the name.
+    one, other : int
+        What tells the equals apart.
+
+    Returns
+    -------
+    uint64
+        The equal with the largest number is chosen.
+    """
+    number = seed ^ (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15))
+    number ^= np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F)
+    number ^= number >> np.uint64(29)
+    number *= np.uint64(0xBF58476D1CE4E5B9)
+    number ^= number >> np.uint64(32)
+    return number

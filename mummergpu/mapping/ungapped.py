@@ -1,0 +1,175 @@
+"""Scores a read beside an exact match without gaps: compiled primitives.
+
+A tail is what a read has before or after an exact match. It is compared with the reference on the
+diagonal of the match, one vector register at a time; only the bases that differ are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.sequence.codes import BREAK, STEP, CodeArray
+from mummergpu.viterbi.model import CostTuple
+
+Tail = tuple[int, int, int]
+"""The score of a tail, the bases of the read that its best part has, and its credit."""
+
+Qualities = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]
+"""The Phred qualities of the bases of a block of reads, and the credit of a base that differs for
+each quality (`evidence.credits_of_qualities`)."""
+
+MATCH: Final = 0
+MISMATCH: Final = 1
+UNKNOWN: Final = 2
+INSERTION_OPEN: Final = 3
+INSERTION_EXTEND: Final = 4
+DELETION_OPEN: Final = 5
+DELETION_EXTEND: Final = 6
+END_BONUS: Final = 7
+MOST_GAP: Final = 8
+"""The elements of `viterbi.model.CostTuple`."""
+
+
+def _differences(context: Any, builder: Any, signature: Any, arguments: Any, before: int) -> Any:
+    """Return a mask of the bases of a register that differ, or of which one is a break."""
+    lanes_type = ir.VectorType(ir.IntType(8), STEP)
+
+    def lanes_at(array_type: Any, array: Any, index: Any) -> Any:
+        view = context.make_array(array_type)(context, builder, array)
+        first = builder.sub(index, ir.Constant(index.type, before))
+        address = builder.bitcast(builder.gep(view.data, [first]), lanes_type.as_pointer())
+        return builder.load(address, align=1, typ=lanes_type)
+
+    lanes = lanes_at(signature.args[0], *arguments[:2])
+    other = lanes_at(signature.args[2], *arguments[2:])
+    is_break = builder.icmp_unsigned("==", lanes, ir.Constant(lanes_type, [BREAK] * STEP))
+    outside = builder.or_(builder.icmp_unsigned("!=", lanes, other), is_break)
+    return builder.bitcast(outside, ir.IntType(STEP))
+
+
+def _differences_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+    """Return a mask of the next `STEP` bases that differ, the nearest base in the lowest bit."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = _differences(context, builder, signature, arguments, 0)
+        return builder.zext(mask, ir.IntType(64))
+
+    return types.uint64(one, types.int64, other, types.int64), generate
+
+
+def _differences_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+    """Return a mask of the `STEP` bases before that differ, the nearest in the lowest bit."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = _differences(context, builder, signature, arguments, STEP)
+        return builder.zext(builder.bitreverse(mask), ir.IntType(64))
+
+    return types.uint64(one, types.int64, other, types.int64), generate
+
+
+def _first_bit(typing_context: Any, mask: Any) -> Any:
+    """Return the number of the lowest bit of a mask that is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+_Compare = Callable[[CodeArray, int, CodeArray, int], np.uint64]
+differences_right = cast(_Compare, intrinsic(_differences_right))
+differences_left = cast(_Compare, intrinsic(_differences_left))
+first_bit = cast("Callable[[np.uint64], int]", intrinsic(_first_bit))
+
+
+@inline_without_refcounts
+def score_tail(
+    read: CodeArray,
+    at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    most: int,
+    leftwards: bool,
+    costs: CostTuple,
+    qualities: Qualities,
+    quality_at: int,
+    quality_step: int,
+) -> Tail:
+    """Return the best score of a tail without gaps.
+
+    Parameters
+    ----------
+    read : ndarray, dtype=uint8
+        The codes of reads, with margins.
+    at : int
+        The index of the tail's first base, or leftwards the index after it; it includes the margin.
+    length : int
+        The bases of the tail.
+    reference : ndarray, dtype=uint8
+        The codes of the reference, with margins.
+    reference_at : int
+        The index of the first base to compare, or leftwards the index after it.
+    most : int
+        The bases of the reference from there to the end of the record.
+    leftwards : bool
+        Whether the tail extends to the left.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    qualities : tuple of ndarray
+        The qualities of the reads, and the credits.
+    quality_at, quality_step : int
+        The quality of the base at an index of `read` is at `quality_at` plus `quality_step` times
+        that index.
+
+    Returns
+    -------
+    score : int
+        The best score of a part of the tail that begins beside the match, 0 or more. A part that
+        reaches the end of the read has the end bonus.
+    taken : int
+        The bases of that part; of two parts with one score, the longer one.
+    credit : int
+        The credits of the bases of that part that differ.
+    """
+    best, taken, score, credit, best_credit = 0, 0, 0, 0, 0
+    base_qualities, credits = qualities
+    end = min(length, most)
+    done = 0
+    while done < end:
+        if leftwards:
+            mask = differences_left(read, at - done, reference, reference_at - done)
+        else:
+            mask = differences_right(read, at + done, reference, reference_at + done)
+        count = min(STEP, end - done)
+        mask &= (np.uint64(1) << np.uint64(count)) - np.uint64(1)
+        behind = 0
+        while mask != np.uint64(0):
+            place = first_bit(mask)
+            score += (place - behind) * costs[MATCH]
+            if score >= best:
+                best, taken, best_credit = score, done + place, credit
+            base = at - 1 - done - place if leftwards else at + done + place
+            if read[base] == BREAK:
+                score -= costs[UNKNOWN]
+            else:
+                score -= costs[MISMATCH]
+                credit += credits[base_qualities[quality_at + quality_step * base]]
+            behind = place + 1
+            mask &= mask - np.uint64(1)
+        score += (count - behind) * costs[MATCH]
+        done += count
+        if score >= best:
+            best, taken, best_credit = score, done, credit
+        elif score + (end - done) * costs[MATCH] + costs[END_BONUS] < best:
+            return best, taken, best_credit
+    if end == length:
+        if score + costs[END_BONUS] >= best:
+            best, taken, best_credit = score + costs[END_BONUS], length, credit
+    return best, taken, best_credit

@@ -1,0 +1,158 @@
+"""Alignments of reads as SAM.
+
+A line has the fields that samtools, GATK and Picard want: the place of the mate, NM, MD, MC, MQ,
+AS, XS, the read group, and SA for a read in several parts. Bases and qualities lie on the forward
+strand of the reference. A secondary alignment has none of them, and a supplementary one only those
+that its CIGAR does not clip.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.output.alignment_arrays import (
+    ReadsWithQualities,
+    block_arrays,
+    padded_text,
+    record_texts,
+    reference_arrays,
+)
+from mummergpu.output.alignment_sam_rows import NEEDED_BYTES, NEXT_ROW, STATE_SIZE, fill_lines
+from mummergpu.output.compression import Piece
+from mummergpu.output.number_text import TextArray
+from mummergpu.output.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.sam_header import UNSORTED, check_queries, sam_header
+from mummergpu.output.sam_options import ReadGroup, SamOptions
+
+
+@dataclass(frozen=True)
+class AlignmentHead:
+    """What the header of a file of alignments tells besides the records of the reference.
+
+    Attributes
+    ----------
+    read_group : ReadGroup or None
+        The read group of all reads.
+    command : str
+        The command line of the run; empty if there is none.
+    order : str
+        `sam_header.UNSORTED` or `sam_header.BY_COORDINATE`.
+    checksums : sequence of str
+        The MD5 of each record of the reference (`sam_header.sam_header`); empty to leave them out.
+    """
+
+    read_group: ReadGroup | None = None
+    command: str = ""
+    order: str = UNSORTED
+    checksums: Sequence[str] = ()
+
+
+class AlignmentFormat(ABC):
+    """Turns the alignments of blocks of reads into bytes; several threads may share one."""
+
+    @abstractmethod
+    def head(self) -> bytes:
+        """Return what comes before the alignments of the first block."""
+
+    @abstractmethod
+    def format_block(
+        self, reads: ReadsWithQualities, columns: AlignmentColumns
+    ) -> Iterator[TextArray]:
+        """Yield the alignments of a block as bytes, in pieces of bounded size.
+
+        Parameters
+        ----------
+        reads : ReadsWithQualities
+            The reads.
+        columns : AlignmentColumns
+            Their alignments.
+
+        Yields
+        ------
+        ndarray, dtype=uint8, shape=(n_bytes,)
+            Whole rows; the piece stays unchanged until `take_back` gets it.
+        """
+
+    @abstractmethod
+    def take_back(self, piece: Piece) -> None:
+        """Receive a piece that nothing will read again, so that its memory can be reused."""
+
+
+class AlignmentSamFormat(AlignmentFormat):
+    """Turns the alignments of blocks of reads into SAM; several threads may share one.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    head : AlignmentHead
+        What the header tells.
+    read_path : str
+        The files of the reads, for errors.
+    piece_bytes : int
+        The most bytes of a piece, unless one line is longer.
+
+    Raises
+    ------
+    InputError
+        If SAM allows no record of such a name or length in a reference.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        head: AlignmentHead,
+        read_path: str,
+        piece_bytes: int = PIECE_BYTES,
+    ) -> None:
+        options = SamOptions(head.read_group)
+        self._header = sam_header(reference, options, head.command, head.order, head.checksums).text
+        self._read_path = read_path
+        self._reference = reference_arrays(reference)
+        group = head.read_group
+        tag = b"" if group is None else b"\tRG:Z:%b" % group.name.encode()
+        self._texts = record_texts(reference.names, b"\t"), padded_text(tag)
+        self._name_bytes = max(map(len, reference.names))
+        self._pool = PiecePool(piece_bytes)
+
+    def head(self) -> bytes:
+        """Return the header."""
+        return self._header
+
+    def format_block(
+        self, reads: ReadsWithQualities, columns: AlignmentColumns
+    ) -> Iterator[TextArray]:
+        """Yield the lines of a block in pieces (`AlignmentFormat.format_block`).
+
+        Raises
+        ------
+        InputError
+            If SAM allows no read of such a name or length.
+        """
+        check_queries(reads, self._read_path)
+        arrays = block_arrays(reads, columns)
+        state = np.zeros(STATE_SIZE, dtype=np.int64)
+        while state[NEXT_ROW] < columns.row_count:
+            text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
+            filled = fill_lines(
+                text,
+                state,
+                arrays.reads,
+                arrays.rows,
+                arrays.oriented,
+                self._reference,
+                self._texts,
+                self._name_bytes,
+            )
+            if filled:
+                yield text[:filled]
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`AlignmentFormat.take_back`)."""
+        self._pool.take_back(piece)

@@ -1,0 +1,202 @@
+"""Files for MultiQC about mapped reads: columns, and plots of insert sizes and qualities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from mummergpu.mapping.summary import MOST_INSERT, MappingSummary
+from mummergpu.output.multiqc import (
+    MOST_POINTS,
+    PARENT,
+    PLOT_SUFFIX,
+    SUFFIX,
+    line_plot_file,
+    statistics_file,
+)
+from mummergpu.runtime.stats import Stats
+
+BEST_QUALITY: Final = 60
+"""The largest mapping quality that a read gets."""
+
+_SECTION: Final = PARENT | {
+    "parent_id": "mummergpu_map",
+    "parent_name": "mummergpu map",
+    "parent_description": "maps reads to a reference.",
+}
+
+
+_SHARE: Final = {"min": 0, "max": 100, "suffix": "%", "format": "{:,.2f}"}
+
+_COLUMNS: Final[dict[str, dict[str, Any]]] = {
+    "reads": {
+        "title": "Reads",
+        "description": "Reads, mapped or not",
+        "scale": "Blues",
+        "min": 0,
+        "format": "{:,.0f}",
+    },
+    "mapped_percent": {
+        "title": "% Mapped",
+        "description": "Share of the reads that are mapped",
+        "scale": "RdYlGn",
+        **_SHARE,
+    },
+    "proper_percent": {
+        "title": "% Proper pairs",
+        "description": "Share of the paired reads in proper pairs",
+        "scale": "RdYlGn",
+        **_SHARE,
+    },
+    "sure_percent": {
+        "title": "% MAPQ >= 20",
+        "description": "Share of the reads with a mapping quality of at least 20",
+        "scale": "YlGn",
+        **_SHARE,
+    },
+    "median_insert_size": {
+        "title": "Insert size",
+        "description": "Median insert size of proper pairs",
+        "scale": "GnBu",
+        "min": 0,
+        "suffix": " bp",
+        "format": "{:,.0f}",
+    },
+}
+
+_SURE: Final = 20
+"""The least mapping quality of a read whose place is hardly ever wrong."""
+
+
+def files(path: str) -> dict[str, Callable[[str, Stats], bytes]]:
+    """Return the files that MultiQC shows, each with the function that makes it.
+
+    Parameters
+    ----------
+    path : str
+        The file of the statistics, which ends in `SUFFIX`.
+
+    Returns
+    -------
+    dict of str to callable
+        The functions take the name of the sample and the statistics of a run that has ended.
+    """
+    stem = path.removesuffix(SUFFIX)
+    return {
+        path: general_statistics,
+        f"{stem}_insert_sizes{PLOT_SUFFIX}": insert_size_plot,
+        f"{stem}_mapping_qualities{PLOT_SUFFIX}": quality_plot,
+    }
+
+
+def general_statistics(sample: str, stats: Stats) -> bytes:
+    """Return the columns of a run for the general statistics of MultiQC.
+
+    Parameters
+    ----------
+    sample : str
+        The name of the run.
+    stats : Stats
+        The statistics of a run that mapped reads.
+
+    Returns
+    -------
+    bytes
+        ASCII text: JSON with a line end.
+    """
+    found = _summary_of(stats)
+    values: dict[str, float] = {"reads": found.reads}
+    if found.reads:
+        values["mapped_percent"] = 100 * found.mapped / found.reads
+        values["sure_percent"] = 100 * int(found.qualities[_SURE:].sum()) / found.reads
+    if found.paired:
+        values["proper_percent"] = 100 * found.proper / found.paired
+    if (median := found.insert_quantile(0.5)) is not None:
+        values["median_insert_size"] = median
+    return statistics_file(sample, _COLUMNS, values)
+
+
+def insert_size_plot(sample: str, stats: Stats) -> bytes:
+    """Return a plot of the insert sizes of a run's proper pairs for MultiQC.
+
+    Parameters
+    ----------
+    sample, stats
+        As for `general_statistics`.
+
+    Returns
+    -------
+    bytes
+        ASCII text: YAML in one line (`multiqc.line_plot_file`).
+    """
+    counts = _summary_of(stats).inserts[:MOST_INSERT]
+    sizes = np.flatnonzero(counts)
+    points: list[tuple[float, float]] = [(0, 0)]
+    if sizes.size:
+        # Sizes without a pair are drawn, too, beside those with one.
+        first, last = max(0, int(sizes[0]) - 1), min(MOST_INSERT - 1, int(sizes[-1]) + 1)
+        width = -(-(last + 1 - first) // MOST_POINTS)
+        points = [
+            (begin + (width - 1) / 2, float(counts[begin : begin + width].mean()))
+            for begin in range(first, last + 1, width)
+        ]
+    return line_plot_file(
+        {
+            "id": "mummergpu_insert_sizes",
+            **_SECTION,
+            "section_name": "Insert sizes",
+            "description": "How many proper pairs have each insert size: from the outer end of "
+            "one mate to that of the other.",
+        },
+        {
+            "id": "mummergpu_insert_sizes_plot",
+            "title": "mummergpu map: insert sizes",
+            "xlab": "Insert size (bases)",
+            "ylab": "Pairs",
+            "tt_label": "<b>{point.x} bp</b>: {point.y:,.0f} pairs",
+        },
+        sample,
+        points,
+    )
+
+
+def quality_plot(sample: str, stats: Stats) -> bytes:
+    """Return a plot of the mapping qualities of a run for MultiQC.
+
+    Parameters
+    ----------
+    sample, stats
+        As for `general_statistics`.
+
+    Returns
+    -------
+    bytes
+        ASCII text: YAML in one line (`multiqc.line_plot_file`).
+    """
+    counts = _summary_of(stats).qualities[: BEST_QUALITY + 1]
+    points = [(float(quality), float(count)) for quality, count in enumerate(counts)]
+    return line_plot_file(
+        {
+            "id": "mummergpu_mapping_qualities",
+            **_SECTION,
+            "section_name": "Mapping qualities",
+            "description": "How many mapped reads have each mapping quality.",
+        },
+        {
+            "id": "mummergpu_mapping_qualities_plot",
+            "title": "mummergpu map: mapping qualities",
+            "xlab": "Mapping quality",
+            "ylab": "Reads",
+            "logswitch": True,
+            "tt_label": "<b>MAPQ {point.x}</b>: {point.y:,.0f} reads",
+        },
+        sample,
+        points,
+    )
+
+
+def _summary_of(stats: Stats) -> MappingSummary:
+    assert isinstance(stats.mapping, MappingSummary)
+    return stats.mapping

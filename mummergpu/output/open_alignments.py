@@ -1,0 +1,173 @@
+"""Open the sink for a target of alignments: what makes its bytes is imported only if asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mummergpu.errors import OptionError
+from mummergpu.input.reference import Reference
+from mummergpu.output.alignment_format import AlignmentHead, AlignmentSamFormat
+from mummergpu.output.alignment_sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
+from mummergpu.output.compression import BgzfCompressor, compressor_of
+from mummergpu.output.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.sam_options import ReadGroup
+from mummergpu.output.sort_options import SortOptions
+from mummergpu.output.targets import OutputTarget
+from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
+from mummergpu.runtime.stats import Stats
+
+ALIGNMENT_FORMATS: Final = ("sam", "bam", "cram")
+"""The names of the formats of alignments."""
+
+
+@dataclass(frozen=True)
+class AlignmentFacts:
+    """What files of alignments may say about the run, or need to know of it.
+
+    Attributes
+    ----------
+    reference : Reference
+        The reference.
+    read_paths : tuple of str
+        The files of the reads, as the user named them.
+    threads : int
+        The number of threads that compress.
+    command : str
+        The command line of the run; empty if there is none.
+    read_group : ReadGroup or None
+        The read group of all reads.
+    checksums : sequence of str
+        The MD5 of each record of the reference (`input.record_checksums`); empty if they are not
+        known.
+    sort : SortOptions or None
+        What is done with all alignments before they are written; None to write them as they come.
+    """
+
+    reference: Reference
+    read_paths: tuple[str, ...]
+    threads: int = 1
+    command: str = ""
+    read_group: ReadGroup | None = None
+    checksums: Sequence[str] = ()
+    sort: SortOptions | None = None
+
+
+def check_alignment_target(target: OutputTarget, sort: SortOptions | None) -> None:
+    """Refuse a target that cannot be had, before anything is read.
+
+    Parameters
+    ----------
+    target : OutputTarget
+        The target.
+    sort : SortOptions or None
+        What is done with all alignments before they are written.
+
+    Raises
+    ------
+    OptionError
+        If the format is none of alignments, or cannot be sorted; or there is no such folder for
+        temporary files.
+    LibraryError
+        If the compression needs a library that is not installed.
+    """
+    if target.format not in ALIGNMENT_FORMATS:
+        raise OptionError("--output", f"alignments are SAM, BAM or CRAM, not {target.format}")
+    if sort is not None and target.format == "sam":
+        option = "--sort" if sort.by_coordinate else "--mark-duplicates"
+        raise OptionError(option, "needs BAM or CRAM, such as -o out.bam")
+    if sort is not None and sort.folder is not None and not os.path.isdir(sort.folder):
+        raise OptionError("--temporary-folder", f"there is no folder '{sort.folder}'")
+    compressor_of(target.compression)
+
+
+def index_path(target: OutputTarget, reference: Reference, sort: SortOptions | None) -> str | None:
+    """Return the path of the index of a target; None if it has none.
+
+    Parameters
+    ----------
+    target : OutputTarget
+        The target.
+    reference : Reference
+        The reference; a long record needs another kind of index.
+    sort : SortOptions or None
+        What is done with all alignments before they are written.
+
+    Returns
+    -------
+    str or None
+        The path of the BAM and ``.bai`` or ``.csi``. CRAM has no index, nor has
+        standard output or what is not sorted.
+    """
+    if target.format != "bam" or sort is None or not sort.by_coordinate:
+        return None
+    if target.path == STANDARD_OUTPUT:
+        return None
+    from mummergpu.output.alignment_places import axis_of
+    from mummergpu.output.bam_index import index_kind
+
+    return target.path + index_kind(axis_of(reference))
+
+
+def open_alignment_sink(
+    target: OutputTarget,
+    file: OutputFile,
+    facts: AlignmentFacts,
+    stats: Stats,
+    index: OutputFile | None = None,
+) -> AlignmentSink[Any]:
+    """Return the sink that writes alignments to a target.
+
+    Parameters
+    ----------
+    target : OutputTarget
+        The target (`check_alignment_target`).
+    file : OutputFile
+        Its open file; the caller completes it.
+    facts : AlignmentFacts
+        What the file may say about the run.
+    stats : Stats
+        Collects the bytes and the times.
+    index : OutputFile or None
+        The open file of the index (`index_path`); the caller completes it. None for no index.
+
+    Returns
+    -------
+    AlignmentSink
+        The sink; the caller closes it.
+
+    Raises
+    ------
+    MummergpuError
+        If the format cannot be made of this input, or there is no room for temporary files.
+    """
+    check_alignment_target(target, facts.sort)
+    is_sorted = facts.sort is not None and facts.sort.by_coordinate
+    head = AlignmentHead(
+        facts.read_group, facts.command, BY_COORDINATE if is_sorted else UNSORTED, facts.checksums
+    )
+    emit = writer_of(file, stats)
+    if target.format == "sam":
+        made = AlignmentSamFormat(facts.reference, head, ", ".join(facts.read_paths))
+        compressor = compressor_of(target.compression)
+        return AlignmentByteSink(made, emit, stats, compressor, facts.threads)
+    if target.format == "bam":
+        return _bam_sink(emit, facts, head, stats, index)
+    from mummergpu.output.alignment_cram import AlignmentCramSink
+
+    return AlignmentCramSink(lambda keep: _bam_sink(keep, facts, head, stats, None), emit, stats)
+
+
+def _bam_sink(
+    emit: Emit, facts: AlignmentFacts, head: AlignmentHead, stats: Stats, index: OutputFile | None
+) -> AlignmentSink[Any]:
+    from mummergpu.output.alignment_bam import AlignmentBamFormat
+
+    made = AlignmentBamFormat(facts.reference, head, ", ".join(facts.read_paths))
+    if facts.sort is None:
+        return AlignmentByteSink(made, emit, stats, BgzfCompressor(), facts.threads)
+    from mummergpu.output.alignment_sort import SortedBamSink
+
+    return SortedBamSink(made, facts.reference, emit, stats, facts.sort, index)

@@ -1,0 +1,34 @@
+"""What is done with the alignments of a whole file before it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+DEFAULT_MEMORY: Final = 4 << 30
+"""About the memory that records may take before they are written to temporary files."""
+
+
+@dataclass(frozen=True)
+class SortOptions:
+    """What is done with the alignments of a whole file before it is written.
+
+    Attributes
+    ----------
+    by_coordinate : bool
+        Whether to sort them by their places; equal ones stay in the order of the reads.
+    mark_duplicates : bool
+        Whether to flag duplicates (`duplicates.DuplicateFinder`).
+    memory_bytes : int
+        About the memory that records may take before they are written to temporary files.
+    folder : str or None
+        The folder for temporary files; None for that of the system.
+    threads : int
+        The number of threads that join and compress records.
+    """
+
+    by_coordinate: bool = True
+    mark_duplicates: bool = False
+    memory_bytes: int = DEFAULT_MEMORY
+    folder: str | None = None
+    threads: int = 1

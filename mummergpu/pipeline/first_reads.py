@@ -1,0 +1,165 @@
+"""What a mapper learns from the first reads: the length of seeds, and the sizes of templates.
+
+Both are then kept, so that the output depends on nothing but the input and the options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import OptionError
+from mummergpu.index.file import IndexFile
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.options import KmerOptions
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.mapping.insert_sizes import InsertSizes, estimate_insert_sizes
+from mummergpu.mapping.seeds import seed_length
+from mummergpu.runtime.stats import Stats
+
+PAIRS_OF_ESTIMATE: Final = 1 << 14
+"""The pairs from which the sizes of templates are estimated: the first ones of the input."""
+
+READS_OF_TASK: Final = 1 << 11
+"""The reads that a thread looks at together for the estimate."""
+
+
+def shortest_seed(file: IndexFile) -> int:
+    """Return the length of the shortest matches that an index file finds.
+
+    Parameters
+    ----------
+    file : IndexFile
+        The index.
+
+    Returns
+    -------
+    int
+        In bases.
+
+    Raises
+    ------
+    OptionError
+        If the index has no table of k-mers.
+    """
+    header = file.header
+    if header.search != KmerOptions.search:
+        raise OptionError(
+            "REFERENCE",
+            f"the index '{file.path}' has suffix trees, and reads are mapped with one of k-mers: "
+            "make it with 'mummergpu index' without --search",
+        )
+    return KmerSampling(header.kmer_length, header.reference_step).shortest_match
+
+
+def median_length(first: Iterable[ReadBlock]) -> int:
+    """Return the median of the lengths of reads in bases; 0 if there are none."""
+    lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(one.offsets) for one in first)])
+    return int(np.median(lengths)) if lengths.size else 0
+
+
+def choose_seed_length(
+    asked: int | None,
+    first: Iterable[ReadBlock],
+    shortest: int,
+    name: str,
+    warn: Callable[[str], None],
+    option: str = "--seed-length",
+) -> int:
+    """Return the length of the shortest matches to look for.
+
+    Parameters
+    ----------
+    asked : int or None
+        The length that the user asks for; None to choose it from the length of the reads.
+    first : iterable of ReadBlock
+        The first reads.
+    shortest : int
+        The shortest matches that the index finds; 1 if it is not made yet.
+    name : str
+        The file of the index, for messages.
+    warn : callable
+        Receives a warning if the index finds no matches that are as short as these reads want.
+    option : str
+        The option that asks for a length, for errors.
+
+    Returns
+    -------
+    int
+        In bases.
+
+    Raises
+    ------
+    OptionError
+        If the index finds no matches that are as short as the user asks.
+    """
+    if asked is not None:
+        if asked < shortest:
+            raise OptionError(
+                option,
+                f"the index '{name}' finds no matches of less than {shortest} bases; make one "
+                f"with 'mummergpu index -l {asked}'",
+            )
+        return asked
+    length = seed_length(median_length(first))
+    if length < shortest:
+        warn(
+            f"the index '{name}' finds matches of {shortest} bases and more, and these reads are "
+            f"mapped better with those of {length}: make an index with 'mummergpu index -l "
+            f"{length}'"
+        )
+    return max(length, shortest)
+
+
+def parts_to_measure(first: Iterable[ReadBlock]) -> Iterator[ReadBlock]:
+    """Yield the pairs among the first reads, in parts of a size for one thread."""
+    for block in first:
+        if block.paired:
+            for begin in range(0, block.query_count, READS_OF_TASK):
+                yield block.part(begin, min(begin + READS_OF_TASK, block.query_count))
+
+
+def sizes_of(measured: Iterable[npt.NDArray[np.int64]]) -> InsertSizes | None:
+    """Return the distribution of the sizes of templates.
+
+    Parameters
+    ----------
+    measured : iterable of ndarray, dtype=int64
+        The sizes of well placed pairs, part by part.
+
+    Returns
+    -------
+    InsertSizes or None
+        None if there are too few pairs.
+    """
+    return estimate_insert_sizes(np.concatenate([np.zeros(0, np.int64), *measured]))
+
+
+def describe_sizes(sizes: InsertSizes | None, stats: Stats, notice: Callable[[str], None]) -> None:
+    """Report the sizes of templates, as a message and in the statistics.
+
+    Parameters
+    ----------
+    sizes : InsertSizes or None
+        The distribution, None if the sizes are not known.
+    stats : Stats
+        Collects the settings.
+    notice : callable
+        Receives a progress message, shown with -v.
+    """
+    found: dict[str, Any] = {"insert_size_mean": None, "insert_size_deviation": None}
+    found["proper_pair_sizes"] = None
+    if sizes is None:
+        notice("too few pairs are well placed to estimate the sizes of templates")
+    else:
+        found["insert_size_mean"] = round(sizes.mean, 3)
+        found["insert_size_deviation"] = round(sizes.deviation, 3)
+        found["proper_pair_sizes"] = [sizes.least, sizes.most]
+        notice(
+            f"templates of {sizes.mean:.1f} bases, standard deviation {sizes.deviation:.1f}; "
+            f"proper pairs from {sizes.least} to {sizes.most}"
+        )
+    stats.set(**found)

@@ -1,0 +1,100 @@
+"""The options of mapping reads: files, and the options of the steps that do the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mummergpu.input.read_files import ReadSource
+from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.output.sam_options import ReadGroup
+from mummergpu.output.sort_options import SortOptions
+from mummergpu.output.targets import OutputTarget
+from mummergpu.viterbi.model import Costs
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """The options of mapping reads.
+
+    Attributes
+    ----------
+    reference_path : str
+        FASTA file or index file of the reference.
+    sources : tuple of ReadFile or MateFiles
+        The files of the reads.
+    output : OutputTarget
+        The file for the alignments.
+    threads : int
+        Number of working threads.
+    seed_length : int or None
+        The length of the shortest matches that are looked for; None to choose it from the length of
+        the first reads.
+    insert_sizes : InsertSizes or None
+        The sizes of templates; None to estimate them from the first pairs.
+    costs : Costs
+        The scores.
+    least_score : int
+        The least score of an alignment that is reported.
+    unpaired : int
+        The penalty of mates that are not a proper pair.
+    memory : int or None
+        The most memory for the reference and its tables; None for half of what is free.
+    device : DeviceOptions
+        The backend and the device of the search.
+    read_group : ReadGroup or None
+        The read group of all reads.
+    sort : SortOptions or None
+        What is done with all alignments before they are written.
+    verify : bool
+        Whether to compare an index file with its checksums first.
+    any_letters, no_empty : bool
+        As for `options.MatchOptions`.
+    command : str
+        The command line; empty if there is none.
+    block_size : int or None
+        About how many bases a block of reads has; None to choose it.
+    """
+
+    reference_path: str
+    sources: tuple[ReadSource, ...]
+    output: OutputTarget
+    threads: int = 1
+    seed_length: int | None = None
+    insert_sizes: InsertSizes | None = None
+    costs: Costs = field(default_factory=Costs)
+    least_score: int = 30
+    unpaired: int = 17
+    memory: int | None = None
+    device: DeviceOptions = field(default_factory=DeviceOptions)
+    read_group: ReadGroup | None = None
+    sort: SortOptions | None = None
+    verify: bool = False
+    any_letters: bool = False
+    no_empty: bool = False
+    command: str = field(default="", compare=False)
+    block_size: int | None = None
+
+    @property
+    def read_paths(self) -> tuple[str, ...]:
+        """The files of the reads."""
+        return tuple(path for source in self.sources for path in source.paths)
+
+    def mapping(self, seed_length: int, by_windows: bool) -> MappingOptions:
+        """Return how reads are mapped.
+
+        Parameters
+        ----------
+        seed_length : int
+            The length of the shortest matches that are looked for.
+        by_windows : bool
+            Whether only matches count that contain a whole window of their read.
+        """
+        return MappingOptions(
+            seed_length,
+            self.costs,
+            unpaired=self.unpaired,
+            least_score=self.least_score,
+            by_windows=by_windows,
+        )

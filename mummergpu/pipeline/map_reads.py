@@ -1,0 +1,277 @@
+"""Maps reads: reads in, alignments out.
+
+One thread reads the reads in blocks. A thread of a pool searches a block for its matches, maps it,
+and lays out its alignments; the main thread writes them in the order of the reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import OptionError
+from mummergpu.index.file import IndexFile
+from mummergpu.index.format import is_index
+from mummergpu.index.options import IndexOptions, KmerOptions
+from mummergpu.index.reference_index import BuildWork, ReferenceIndex
+from mummergpu.input.queries import QueryRules, bytes_of
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.record_checksums import record_checksums
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.mapping.seeds import has_enough_windows
+from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.open_backend import likely_block_bases, open_backend
+from mummergpu.matching.search import BlockSearch
+from mummergpu.output.alignment_sink import AlignmentSink
+from mummergpu.output.open_alignments import (
+    AlignmentFacts,
+    check_alignment_target,
+    index_path,
+    open_alignment_sink,
+)
+from mummergpu.pipeline.first_reads import (
+    PAIRS_OF_ESTIMATE,
+    choose_seed_length,
+    describe_sizes,
+    median_length,
+    parts_to_measure,
+    shortest_seed,
+    sizes_of,
+)
+from mummergpu.pipeline.map_options import MapOptions
+from mummergpu.pipeline.mapped_reads import MappedReads
+from mummergpu.pipeline.mapping_passes import (
+    length_of_second_pass,
+    open_second_pass,
+    pages_of_first_pass,
+)
+from mummergpu.pipeline.page_progress import PageProgress
+from mummergpu.pipeline.passes import GroupPasses
+from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
+from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.query_volume import estimate_query_bases
+from mummergpu.pipeline.read_stream import ReadStream
+from mummergpu.pipeline.reference_source import close_if_opened, open_source
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import NullProgress, Phase, Work
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+BOTH_STRANDS: Final = (Strand.FORWARD, Strand.REVERSE)
+
+UNKNOWN_READ_BASES: Final = 10**9
+"""The bases of reads that are expected where nothing is known of them."""
+
+
+def run(
+    options: MapOptions,
+    stats: Stats,
+    progress: NullProgress,
+    notice: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Map all reads, and write their alignments.
+
+    Parameters
+    ----------
+    options : MapOptions
+        The files and options of the run.
+    stats : Stats
+        Collects counts, bytes and times.
+    progress : Progress or NullProgress
+        Shows how many pages and reads are done.
+    notice : callable
+        Receives progress messages, shown with -v.
+    warn : callable
+        Receives warnings; any thread may call it.
+
+    Raises
+    ------
+    MummergpuError
+        If the input, the options or the machine are at fault.
+    """
+    check_alignment_target(options.output, options.sort)
+    with stats.stage("end_to_end"), ExitStack() as stack:
+        output = stack.enter_context(OutputFile(options.output.path))
+        executor = ThreadPoolExecutor(options.threads, thread_name_prefix="map")
+        # Opening a device takes as long as reading a reference, so both happen at the same time.
+        opening = executor.submit(open_backend, KmerOptions(), options.device, stats, notice)
+        stack.callback(close_if_opened, opening)
+        # After a failure, do not wait for the tasks that are still running.
+        stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+        reading = stack.enter_context(ReadingThreads(options.threads))
+        job = _MapJob(options, executor, stats, progress, notice, warn)
+        reads = stack.enter_context(job.read_stream(reading))
+        progress.tell(Work(Phase.READING_REFERENCE))
+        source, checksums = job.open_source(reading)
+        backend = opening.result()
+        first = reads.first_pairs(PAIRS_OF_ESTIMATE)
+        search, mapper = job.open_search(source, first, backend)
+        reference = source.reference if isinstance(source, IndexFile) else source
+        sizes = job.pair_sizes(first, search, mapper)
+        sink = job.open_sink(reference, checksums.result(), output, stack)
+        mapped = MappedReads(mapper, sizes, sink, stats)
+        results = GroupPasses(search, executor, options.threads, stats, job.done).results(
+            1, lambda number: None, reads.blocks(), mapped.prepare, mapped.refuse_text
+        )
+        with closing(results):
+            for prepared in results:
+                mapped.write(prepared)
+                del prepared
+        mapped.finish()
+
+
+class _MapJob:
+    """The steps that prepare a run; `run` describes the parameters."""
+
+    def __init__(
+        self,
+        options: MapOptions,
+        executor: ThreadPoolExecutor,
+        stats: Stats,
+        progress: NullProgress,
+        notice: Callable[[str], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._options = options
+        self._executor = executor
+        self._stats = stats
+        self._progress = progress
+        self._notice = notice
+        self._warn = warn
+        self.done = QueryProgress(progress.tell, len(BOTH_STRANDS))
+
+    def read_stream(self, reading: ReadingThreads) -> ReadStream:
+        """Return what reads the reads; the caller enters it."""
+        options = self._options
+        likely = likely_block_bases(KmerOptions(), options.device)
+        block_size = choose_block_size(
+            options.block_size, options.read_paths, options.threads, likely
+        )
+        rules = QueryRules(options.any_letters, options.no_empty, self._warn)
+        return ReadStream(options.sources, block_size, self._stats, self.done.read, rules, reading)
+
+    def open_source(
+        self, reading: ReadingThreads
+    ) -> tuple[Reference | IndexFile, Future[Sequence[str]]]:
+        """Return the reference or its index file, and the checksums of the records to come."""
+        options = self._options
+        path, has_index = options.reference_path, is_index(options.reference_path)
+        with self._stats.stage("ref_from_disk"):
+            source = open_source(
+                path, has_index, options.verify, options.any_letters, self._executor, reading
+            )
+        # An index file has the bases, but not all letters; and a pipe can be read once.
+        is_known = not has_index and bytes_of([path]) is not None
+        compute: Callable[[str], Sequence[str]] = record_checksums if is_known else _no_checksums
+        return source, self._executor.submit(compute, path)
+
+    def open_search(
+        self, source: Reference | IndexFile, first: Sequence[ReadBlock], backend: Backend[Any]
+    ) -> tuple[BlockSearch, BlockMapper]:
+        """Build or open the index, load it into the backend; return what searches and maps."""
+        options = self._options
+        shortest = shortest_seed(source) if isinstance(source, IndexFile) else 1
+        length = choose_seed_length(
+            options.seed_length, first, shortest, options.reference_path, self._warn
+        )
+        second_length = length_of_second_pass(length, shortest)
+        if second_length > (wanted := length_of_second_pass(length, 1)):
+            self._warn(
+                f"the index '{options.reference_path}' finds matches of {shortest} bases and more, "
+                f"and reads with many differences are mapped better with those of {wanted}: make "
+                f"an index with 'mummergpu index -l {wanted}'"
+            )
+        reference = source.reference if isinstance(source, IndexFile) else source
+        memory = backend.memory_for_pages(reference.codes.size)
+        read_bases = estimate_query_bases(options.read_paths)
+        index = plan_index(
+            source,
+            IndexOptions(second_length, KmerOptions(), options.memory),
+            options.threads,
+            memory,
+            len(BOTH_STRANDS) * (UNKNOWN_READ_BASES if read_bases is None else read_bases),
+        )
+        _refuse_several_groups(index, options, memory)
+        describe_plan(index, length, options.threads, backend.name, self._stats, self._notice)
+        if warning := index.slow_search_warning():
+            self._warn(warning)
+        pages = PageProgress(self._progress.tell, index.pages)
+        pages.begin()
+        told = pages.page_is_ready, pages.share_of_next
+        work = BuildWork(self._executor, options.threads, self._stats, *told)
+        loaded = index.load_pages(index.groups[0], work)
+        mapping = options.mapping(length, has_enough_windows(median_length(first), length))
+        backend.load_pages(pages_of_first_pass(loaded, mapping), length)
+        search = BlockSearch(
+            backend, reference.codes, BOTH_STRANDS, length, length, tell=self.done.searched
+        )
+        second = open_second_pass(loaded, reference, mapping, second_length, self._stats)
+        return search, BlockMapper(reference, mapping, second)
+
+    def pair_sizes(
+        self, first: Sequence[ReadBlock], search: BlockSearch, mapper: BlockMapper
+    ) -> PairSizes:
+        """Return the sizes of templates: those of the user, or an estimate from first pairs."""
+        sizes = self._options.insert_sizes
+        parts = list(parts_to_measure(first))
+        if sizes is None and parts:
+
+            def measure(block: ReadBlock) -> npt.NDArray[np.int64]:
+                mems = search.find_mems(block)
+                assert mems is not None
+                return mapper.insert_sizes(block, mems)
+
+            sizes = sizes_of(self._executor.map(measure, parts))
+        if parts:
+            describe_sizes(sizes, self._stats, self._notice)
+        return mapper.pair_sizes(sizes)
+
+    def open_sink(
+        self,
+        reference: Reference,
+        checksums: Sequence[str],
+        output: OutputFile,
+        stack: ExitStack,
+    ) -> AlignmentSink[Any]:
+        """Return what writes the alignments, and the index of a sorted BAM."""
+        options = self._options
+        facts = AlignmentFacts(
+            *(reference, options.read_paths, options.threads, options.command),
+            *(options.read_group, checksums, options.sort),
+        )
+        path = index_path(options.output, reference, options.sort)
+        index_file = None if path is None else stack.enter_context(OutputFile(path))
+        sink = open_alignment_sink(options.output, output, facts, self._stats, index_file)
+        stack.callback(sink.close)
+        return sink
+
+
+def _no_checksums(path: str) -> Sequence[str]:
+    """Return no checksums, for a file of which they are not known."""
+    return ()
+
+
+def _refuse_several_groups(
+    index: ReferenceIndex[Any], options: MapOptions, device_memory: int | None
+) -> None:
+    """Refuse an index of which only a part fits into memory: a read needs all of its matches."""
+    count = len(index.groups)
+    if count == 1:
+        return
+    if device_memory is not None:
+        advice = "map on the processor with --cpu, or on a GPU with more memory"
+    elif options.memory is not None:
+        advice = "a larger limit would let it fit"
+    else:
+        advice = "allow more with --max-memory if there is more, by default half of it is used"
+    text = f"the index fits into memory only in {count} parts, and reads are mapped to all at once"
+    raise OptionError("--max-memory", f"{text}: {advice}")

@@ -1,0 +1,107 @@
+"""The searches of the two passes of mapping: the second looks for shorter matches of few reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.block_mapper import BlockMapper, SecondPass
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.seeds import second_seed_length
+from mummergpu.matching.kmer.cpu import KmerCpuBackend
+from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+MOST_OCCURRENCES: Final = 512
+"""The second pass skips k-mers that occur more often in the reference: they say little, and would
+take most of the time."""
+
+
+def pages_of_first_pass(pages: Sequence[KmerPage], options: MappingOptions) -> list[KmerPage]:
+    """Return pages in which a search looks up one k-mer in each window of a read.
+
+    A read of n bases with e edits matches its place in one of any ``e + 1`` windows as a whole. So
+    one k-mer for each window finds all placements with so few edits, though not all matches.
+
+    Parameters
+    ----------
+    pages : sequence of KmerPage
+        The pages.
+    options : MappingOptions
+        How the first pass maps; the bases of a window are the length of its seeds.
+
+    Returns
+    -------
+    list of KmerPage
+        The same pages if matches count wherever they begin, or if their tables list only some
+        positions: then a search that finds all matches looks up as few k-mers.
+    """
+    if not options.by_windows or any(page.table.sampling.reference_step > 1 for page in pages):
+        return list(pages)
+    return [replace(page, sample_step=options.seed_length) for page in pages]
+
+
+def length_of_second_pass(first: int, shortest: int) -> int:
+    """Return the length of the shortest matches of the second pass.
+
+    Parameters
+    ----------
+    first : int
+        That of the first pass, in bases.
+    shortest : int
+        The shortest matches that the index finds.
+
+    Returns
+    -------
+    int
+        As many bases as in the first pass if there is no use for a second one.
+    """
+    return min(max(second_seed_length(first), shortest), first)
+
+
+def open_second_pass(
+    pages: Sequence[KmerPage],
+    reference: Reference,
+    options: MappingOptions,
+    length: int,
+    stats: Stats,
+) -> SecondPass | None:
+    """Return what badly placed reads are mapped with once more, by the processor.
+
+    Parameters
+    ----------
+    pages : sequence of KmerPage
+        All pages of the index.
+    reference : Reference
+        The reference.
+    options : MappingOptions
+        How the first pass maps.
+    length : int
+        The length of the shortest matches of the second pass (`length_of_second_pass`).
+    stats : Stats
+        Collects the time of the search.
+
+    Returns
+    -------
+    SecondPass or None
+        None if the matches of the first pass are as short.
+    """
+    if length >= options.seed_length:
+        return None
+    backend = KmerCpuBackend(stats)
+    backend.load_pages([replace(page, most_occurrences=MOST_OCCURRENCES) for page in pages], length)
+    strands = (Strand.FORWARD, Strand.REVERSE)
+    search = BlockSearch(backend, reference.codes, strands, length, length)
+
+    def find_mems(block: ReadBlock) -> BlockMems:
+        found = search.find_mems(block)
+        assert found is not None
+        return found
+
+    options = replace(options, seed_length=length, by_windows=False)
+    return SecondPass(BlockMapper(reference, options), find_mems)

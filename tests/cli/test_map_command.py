@@ -1,0 +1,328 @@
+"""The command ``map``: its files, its options, and what is wrong with either."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from helpers.alignment_tools import picard_errors, samtools
+from helpers.loops import each
+from helpers.read_pairs import PairFiles, write_pairs
+
+from mummergpu.cli.main import main
+from mummergpu.runtime.progress import NullProgress, Phase, Work
+
+FILES = PairFiles()
+PAIRS = 400
+PAGES = ("--search", "kmer", "--page-size", "8k")
+GROUP = "@RG\\tID:x\\tSM:y\\tPL:ILLUMINA"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of `write_pairs`, an index, and files that are compressed or of other formats."""
+    made = tmp_path_factory.mktemp("mapped")
+    write_pairs(made, PAIRS)
+    for name in (FILES.reference, FILES.first, FILES.second):
+        (made / f"{name}.gz").write_bytes(gzip.compress((made / name).read_bytes()))
+    for length in ("16", "50"):
+        words = ["index", "-q", "-l", length, str(made / FILES.reference)]
+        assert main([*words, "-o", str(made / f"{length}.mgi")]) == 0
+    return made
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def run(words: str, *more: str) -> int:
+    return main(["map", "-C", "-q", *shlex.split(words), *more])
+
+
+def rows_of(path: str) -> list[list[str]]:
+    lines = Path(path).read_text().splitlines()
+    return [line.split("\t") for line in lines if line[0] != "@"]
+
+
+def header_of(path: str) -> list[str]:
+    return [line for line in Path(path).read_text().splitlines() if line[0] == "@"]
+
+
+@pytest.fixture(scope="module")
+def mapped(folder: Path) -> bytes:
+    """The rows of the pairs."""
+    output = folder / "expected.sam"
+    words = [*(str(folder / name) for name in (FILES.reference, FILES.first, FILES.second))]
+    assert main(["map", "-C", "-q", *words, "-R", GROUP, "-t", "1", "-o", str(output)]) == 0
+    return _without_header(output.read_bytes())
+
+
+def _without_header(text: bytes) -> bytes:
+    return b"".join(line for line in text.splitlines(keepends=True) if line[:1] != b"@")
+
+
+def test_every_read_has_one_row_in_order(mapped: bytes) -> None:
+    rows = [line.split(b"\t") for line in mapped.splitlines()]
+    assert [row[0] for row in rows] == [f"pair{row // 2}".encode() for row in range(2 * PAIRS)]
+    flags = Counter(int(row[1]) & 0xC5 for row in rows)
+    # Nearly all but those of random bases are mapped, and their names have lost /1 and /2.
+    assert flags[0x41] >= PAIRS - PAIRS // 40 - 4 and flags[0x45] >= PAIRS // 40
+    assert sum(int(row[1]) & 2 for row in rows) >= 2 * 2 * (PAIRS - PAIRS // 15)
+    assert all(0 <= int(row[4]) <= 60 for row in rows)
+    assert all(int(row[4]) == 0 for row in rows if int(row[1]) & 4)
+    assert {b"RG:Z:x"} == {field for row in rows for field in row if field.startswith(b"RG")}
+
+
+@each(
+    "words",
+    [
+        "r.fa 1.fq 2.fq -t 2",
+        "r.fa 1.fq 2.fq -t 2 --block-size 3000",
+        "r.fa 1.fq 2.fq -t 1 --block-size 999",
+        "r.fa both.fq --interleaved",
+        "r.fa both.fq -p --block-size 1500 -t 2",
+        "r.fa.gz 1.fq.gz 2.fq",
+        "16.mgi 1.fq.gz 2.fq.gz -t 2",
+        "16.mgi both.fq -p --verify",
+    ],
+)
+def test_the_rows_depend_on_the_reads_only(mapped: bytes, words: str) -> None:
+    assert run(words, "-R", GROUP, "-o", "x.sam") == 0
+    assert _without_header(Path("x.sam").read_bytes()) == mapped
+
+
+@each("words", ["- 1.fq 2.fq < r.fa", "r.fa - -p < both.fq", "16.mgi 1.fq - < 2.fq"])
+def test_standard_input_and_output(folder: Path, mapped: bytes, words: str) -> None:
+    words, _, path = words.partition(" < ")
+    command = [sys.executable, "-m", "mummergpu", "map", "-C", "-q", "-R", GROUP, *words.split()]
+    with open(folder / path, "rb") as file:
+        done = subprocess.run(command, stdin=file, capture_output=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr.decode()
+    assert _without_header(done.stdout) == mapped
+
+
+def test_the_header_says_what_the_file_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("r.fa 1.fq.gz 2.fq.gz -o x.sam") == 0
+    names = [line.split("\t")[:2] for line in header_of("x.sam")]
+    assert names[:3] == [["@HD", "VN:1.6"], ["@SQ", "SN:one"], ["@SQ", "SN:two"]]
+    # The MD5 of a record: samtools computes the same.
+    dictionary = samtools("dict", "r.fa").decode()
+    sums = re.findall("M5:([0-9a-f]{32})", dictionary)
+    assert [re.findall("M5:([0-9a-f]+)", line) for line in header_of("x.sam")[1:3]] == [
+        [one] for one in sums
+    ]
+    # The first file names the read group, as it does for matches.
+    assert header_of("x.sam")[3] == "@RG\tID:1\tSM:1\tPL:OTHER"
+    assert "CL:mummergpu map" in header_of("x.sam")[4]
+    assert run("16.mgi both.fq -p -o x.sam --no-read-group") == 0
+    assert "M5:" not in "".join(header_of("x.sam"))
+    assert "RG" not in Path("x.sam").read_text()
+    assert run("r.fa both.fq --no-read-group -R @RG") == 2
+    assert "--read-group and --no-read-group exclude each other" in capsys.readouterr().err
+
+
+def test_single_reads_have_no_mates() -> None:
+    assert run("r.fa 1.fq 2.fq --single -o x.sam") == 0
+    rows = rows_of("x.sam")
+    assert len(rows) == 2 * PAIRS and all(int(row[1]) & 1 == 0 for row in rows)
+    assert [row[6:9] for row in rows] == [["*", "0", "0"]] * len(rows)
+
+
+def test_unaligned_bam_and_its_flags() -> None:
+    for words in ("-1 1.fq -2 2.fq -o u.bam", "-0 1.fq -o s.bam"):
+        samtools("import", *words.split())
+    assert run("r.fa u.bam -o x.sam") == 0
+    assert run("r.fa 1.fq 2.fq -o y.sam") == 0
+    assert [row[:9] for row in rows_of("x.sam")] == [row[:9] for row in rows_of("y.sam")]
+    assert run("r.fa u.bam --single -o x.sam") == 0
+    assert all(int(row[1]) & 1 == 0 for row in rows_of("x.sam"))
+
+
+@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
+def test_samtools_reads_what_sam_says(name: str, mapped: bytes) -> None:
+    assert run(f"r.fa 1.fq 2.fq -o {name}", "-R", GROUP) == 0
+    samtools("quickcheck", "-v", name)
+    assert samtools("view", name) == mapped or name.endswith("cram")
+    assert len(samtools("view", name).splitlines()) == 2 * PAIRS
+
+
+def test_samtools_changes_nothing() -> None:
+    assert run("r.fa 1.fq 2.fq -o x.bam", "-R", GROUP) == 0
+    assert run("r.fa 1.fq 2.fq --sort --mark-duplicates -o sorted.bam", "-R", GROUP) == 0
+    samtools("quickcheck", "-v", "x.bam", "sorted.bam")
+    before = samtools("view", "x.bam")
+    samtools("fixmate", "--no-PG", "x.bam", "fixed.bam")
+    assert _fields(samtools("view", "fixed.bam")) == _fields(before)
+    in_order = samtools("view", "sorted.bam")
+    assert _fields(samtools("calmd", "--no-PG", "-Q", "sorted.bam", "r.fa")) == _fields(in_order)
+    assert _fields(samtools("sort", "--no-PG", "-O", "sam", "x.bam")) == {
+        key: value for key, value in _fields(in_order, 0x400).items()
+    }
+    # The index finds what a scan finds.
+    found = samtools("view", "-c", "sorted.bam", "two:9001-9700")
+    assert int(found) == int(
+        samtools("view", "-c", "-e", 'rname=="two" && endpos>=9001 && pos<=9700', "sorted.bam")
+    )
+
+
+def _fields(text: bytes, ignored: int = 0) -> dict[tuple[bytes, int], list[bytes]]:
+    """Return the fields of each read, its tags in alphabetical order, without some flags."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith(b"@"):
+            continue
+        name, flag, *rest = line.split(b"\t")
+        key = name, int(flag) & 0x80
+        assert key not in found
+        found[key] = [b"%d" % (int(flag) & ~ignored), *rest[:9], *sorted(rest[9:])]
+    return found
+
+
+@pytest.mark.slow
+@each("words", ["1.fq 2.fq", "1.fq 2.fq --sort --mark-duplicates", "1.fq 2.fq --single --sort"])
+def test_picard_finds_no_error(folder: Path, words: str) -> None:
+    assert run(f"r.fa {words} -o picard.bam") == 0
+    # Picard reads the records of the reference in their order.
+    reference = folder / "r.fa" if "--sort" in words else None
+    assert picard_errors(folder / "picard.bam", reference) == []
+
+
+@each(
+    "words, message",
+    [
+        ("r.fa 1.fq 2.fq 1.fq", "3 files are no pairs"),
+        ("r.fa 1.fq 2.fq -p --single", "--interleaved and --single exclude each other"),
+        ("r.fa 1.fq -v", "-v and -q exclude each other"),
+        ("r.fa 1.fq --backend cuda", "-C and --backend cuda exclude each other"),
+        ("r.fa 1.fq 2.fq -I wide", "'wide' is not MEAN[,SD[,MAX[,MIN]]]"),
+        ("r.fa 1.fq 2.fq -I 300,30,200,400", "200, is below the smallest"),
+        ("r.fa 1.fq -O 6,6,6", "'6,6,6' is not a number"),
+        ("r.fa 1.fq --sort", "--sort: needs BAM or CRAM"),
+        ("r.fa 1.fq --mark-duplicates -o x.sam", "--mark-duplicates: needs BAM or CRAM"),
+        ("r.fa 1.fq -o x.paf", "alignments are SAM, BAM or CRAM, not paf"),
+        ("r.fa 1.fq -o r.fa", "'r.fa' is also an input"),
+        ("r.fa 1.fq --sort -o x.bam --stats x.bam.bai", "is also another output"),
+        ("r.fa 1.fq --sort -o x.bam --temporary-folder none", "there is no folder 'none'"),
+        ("r.fa 1.fq --multiqc x.json", "MultiQC finds a file if it is named SAMPLE_mqc.json"),
+        ("r.fa - -", "standard input ('-') can be read only once"),
+        ("50.mgi 1.fq -k 8", "make one with 'mummergpu index -l 8'"),
+        ("r.fa 1.fq -R x", "does not begin with '@RG'"),
+    ],
+)
+def test_wrong_options(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) in (1, 2)
+    assert message in capsys.readouterr().err
+
+
+def test_trees_map_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", "-q", "r.fa", "-o", "trees.mgi", "--search", "tree"]) == 0
+    assert run("trees.mgi 1.fq") in (1, 2)
+    assert "has suffix trees" in capsys.readouterr().err
+
+
+def test_wrong_reads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Path(FILES.second).read_text().splitlines(keepends=True)
+    Path("swapped.fq").write_text("".join([*lines[:40], *lines[44:48], *lines[40:44], *lines[48:]]))
+    Path("short.fq").write_text("".join(lines[:-4]))
+    Path("cut.fq").write_text("".join(lines[:-1]))
+    for second, words in (
+        ("swapped.fq", ("swapped.fq", "41", "pair10", "pair11")),
+        ("short.fq", ("1.fq", f"pair{PAIRS - 1}")),
+        ("cut.fq", ("cut.fq",)),
+    ):
+        assert run(f"r.fa 1.fq {second} -o wrong.bam") == 1
+        message = capsys.readouterr().err
+        assert message.count("\n") == 1 and all(word in message for word in words), message
+        assert not Path("wrong.bam").exists()
+
+
+def test_outputs_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    # The reference does not exist: what cannot be written is told first.
+    for words in ("-o none/x.bam", "--stats none/x.json -o x.bam"):
+        assert run(f"absent.fa 1.fq {words}") == 1
+        assert "none/" in capsys.readouterr().err
+    if os.path.exists("/dev/full"):
+        for words in ("-o /dev/full", "-o /dev/full --format bam", "-o x.bam --stats /dev/full"):
+            assert run(f"r.fa 1.fq 2.fq {words}") == 1
+            assert "No space left on device" in capsys.readouterr().err
+
+
+def test_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty.fq").write_text("")
+    assert (
+        main(["map", "-C", "r.fa", "empty.fq", "-o", "x.bam", "--sort", "--stats", "s.json"]) == 0
+    )
+    assert "empty.fq: no reads" in capsys.readouterr().err
+    samtools("quickcheck", "-v", "x.bam")
+    assert samtools("view", "-c", "x.bam") == b"0\n"
+    assert json.loads(Path("s.json").read_text())["mapping"]["reads"] == 0
+    assert run("r.fa empty.fq empty.fq --no-empty") == 1
+
+
+def test_too_little_memory_says_what_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["index", "-q", "r.fa", "-o", "pages.mgi", *PAGES]) == 0
+    whole = Path("pages.mgi").stat().st_size
+    assert run(f"pages.mgi 1.fq --max-memory {whole // 2}") in (1, 2)
+    message = capsys.readouterr().err
+    assert "--max-memory" in message and message.count("\n") == 1
+
+
+def test_statistics_are_those_of_samtools() -> None:
+    words = "r.fa 1.fq 2.fq -o x.bam --stats s.json --multiqc x_mqc.json"
+    assert run(words) == 0
+    report = json.loads(Path("s.json").read_text())
+    assert report["schema_version"] == 3 and report["settings"]["mode"] == "map"
+    found = report["mapping"]
+    text = samtools("flagstat", "x.bam").decode()
+    for name, label in (
+        ("reads", "primary$"),
+        ("mapped", "primary mapped"),
+        ("paired", "paired in sequencing"),
+        ("properly_paired", "properly paired"),
+        ("singletons", "singletons"),
+    ):
+        (number,) = re.findall(rf"^(\d+) \+ 0 {label}", text, re.MULTILINE)
+        assert found[name] == int(number), name
+    qualities = Counter(samtools("view", "-F", "4", "x.bam").split(b"\n"))
+    assert sum(found["mapping_qualities"]) == found["mapped"] == sum(qualities.values()) - 1
+    assert 290 < found["insert_size"]["mean"] < 310
+    assert 20 < found["insert_size"]["standard_deviation"] < 30
+    assert 290 < report["settings"]["insert_size_mean"] < 310
+    assert report["counts"]["mapped_reads"] == found["mapped"]
+    stages = {name for name, stage in report["stages"].items() if stage["count"]}
+    assert {"ref_from_disk", "queries_from_disk", "kmer_kernel", "mapping", "format"} <= stages
+    values = json.loads(Path("x_mqc.json").read_text())["data"]["x"]
+    assert values["mapped_percent"] == 100 * found["mapped"] / found["reads"]
+
+
+def test_a_user_may_set_the_insert_size() -> None:
+    assert run("r.fa 1.fq 2.fq -o x.sam -I 1000,50") == 0
+    assert not [row for row in rows_of("x.sam") if int(row[1]) & 2]
+    assert run("r.fa 1.fq 2.fq -o x.sam -I 300,25,320,280") == 0
+    sizes = [abs(int(row[8])) for row in rows_of("x.sam") if int(row[1]) & 2]
+    # Clipped ends shorten what TLEN tells.
+    assert len(sizes) > PAIRS // 3 and max(sizes) <= 320 and min(sizes) > 230
+
+
+def test_progress_counts_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Work] = []
+    monkeypatch.setattr(NullProgress, "tell", lambda _self, work: told.append(work))
+    assert run("r.fa 1.fq 2.fq -o x.sam --block-size 9000 -t 2") == 0
+    done = [work.numbers for work in told if work.phase is Phase.READS]
+    assert done == sorted(done) and done[-1] == (2 * PAIRS,) and len(set(done)) > 5
+
+
+def test_the_estimate_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["map", "-C", "-v", "r.fa", "1.fq", "2.fq", "-o", "x.sam"]) == 0
+    assert re.search(r"templates of (29|30)\d\.\d bases", capsys.readouterr().err)

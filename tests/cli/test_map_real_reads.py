@@ -1,0 +1,100 @@
+"""The command ``map`` on real reads, and what other programs make of its files."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from helpers.alignment_tools import (
+    bwa_alignments,
+    picard_errors,
+    samtools,
+)
+from helpers.loops import each
+
+from mummergpu.cli.main import main
+
+PNEUMONIAE = (
+    "streptococcus_pneumoniae.GCF_001457635.fna.gz",
+    "spneumoniae_ERR1438863.R{}.fastq.gz",
+)
+PORTIERA = ("portiera.GCF_000292685.fna", "portiera_SRR2838702_1x.R{}.fastq.gz")
+HUMAN = (
+    "human_grch38.chr20_and_21_first10M.fa.gz",
+    "human_grch38_1k_subset_chr20_and_chr21.fastq.gz",
+)
+
+
+def map_real(
+    shared_data: Path, folder: Path, names: tuple[str, str], *options: str
+) -> tuple[Path, Path]:
+    """Map real reads to their reference; return the sorted BAM, and the reference as text."""
+    source, reads = shared_data / "references" / names[0], shared_data / "reads" / names[1]
+    paths = [str(reads)]
+    if "{}" in names[1]:
+        paths = [str(reads).format(end) for end in (1, 2)]
+    reference = folder / names[0].removesuffix(".gz")
+    if not reference.exists():
+        whole = source.read_bytes()
+        reference.write_bytes(gzip.decompress(whole) if source.suffix == ".gz" else whole)
+    bam = folder / "x.bam"
+    words = ["map", "-C", "-q", str(source), *paths, "--sort", "-o", str(bam), *options]
+    assert main(words) == 0
+    return bam, reference
+
+
+@each(
+    "names, least, least_proper",
+    [(PORTIERA, 98.5, 94.0), (PNEUMONIAE, 87.0, 80.0), (HUMAN, 90.0, 0.0)],
+)
+def test_real_reads_are_mapped(
+    shared_data: Path, tmp_path: Path, names: tuple[str, str], least: float, least_proper: float
+) -> None:
+    bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
+    samtools("quickcheck", "-v", bam)
+    text = samtools("flagstat", bam).decode()
+    shares = re.findall(r"(?:primary mapped|properly paired) \(([\d.]+|N/A)", text)
+    assert float(shares[0]) >= least
+    assert least_proper == 0 or float(shares[1]) >= least_proper
+    # NM and MD are those that samtools computes: it would tell each that differs.
+    before = samtools("view", bam).splitlines()
+    after = samtools("calmd", "--no-PG", "-Q", bam, reference)
+    changed = [line for line in after.splitlines() if not line.startswith(b"@")]
+    assert [sorted(line.split(b"\t")) for line in changed] == [
+        sorted(line.split(b"\t")) for line in before
+    ]
+
+
+@pytest.mark.slow
+@each("names", [PORTIERA, PNEUMONIAE, HUMAN])
+def test_picard_finds_no_error(shared_data: Path, tmp_path: Path, names: tuple[str, str]) -> None:
+    bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
+    assert picard_errors(bam, reference) == []
+
+
+@pytest.mark.slow
+def test_most_places_are_those_of_bwa(shared_data: Path, tmp_path: Path) -> None:
+    bam, reference = map_real(shared_data, tmp_path, PNEUMONIAE)
+    reads = [shared_data / "reads" / PNEUMONIAE[1].format(end) for end in (1, 2)]
+    ours = _places(samtools("view", "-F", "0x904", "-q", "30", bam))
+    theirs = _places(bwa_alignments(reference, *reads))
+    both = ours.keys() & theirs.keys()
+    assert len(both) > 0.95 * len(ours)
+    near = sum(
+        ours[read][0] == theirs[read][0] and abs(ours[read][1] - theirs[read][1]) < 20
+        for read in both
+    )
+    assert near > 0.999 * len(both)
+
+
+def _places(text: bytes) -> dict[tuple[bytes, int], tuple[bytes, int]]:
+    """Return the record and the position of each mapped read."""
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith(b"@"):
+            name, flag, record, position, *_ = line.split(b"\t")
+            if int(flag) & 0x904 == 0:
+                found[name, int(flag) & 0x80] = record, int(position)
+    return found

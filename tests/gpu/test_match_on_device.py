@@ -1,0 +1,388 @@
+"""Matches that stay on a device: those of the host, in the hands of cupy, torch, JAX and numba."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
+from helpers.oracle import reverse_complement
+from helpers.text_cases import BOTH, TEXT_CASES, TextCase, named_block, named_reference
+
+import mummergpu
+from mummergpu.api import index as api_index
+from mummergpu.api import on_device
+from mummergpu.api.requests import device_options
+from mummergpu.cuda.device import Device, DeviceMemoryError
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.options import DeviceOptions
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+COLUMNS = ("query", "reference", "query_start", "reference_start", "length", "reverse", "offsets")
+Queries = list[tuple[str, str]]
+
+
+def library(name: str) -> Any:
+    """Import a library of others, whose warnings are not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return importlib.import_module(name)
+        except ImportError as error:
+            pytest.skip(f"{name} cannot be imported: {error}")
+
+
+@pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
+def test_awkward_columns_are_those_of_the_host(
+    device: Device, cache: KernelCache, case: TextCase
+) -> None:
+    columns = columns_of_device(device, cache, case)
+    assert difference(on_host(columns), columns_of_host(case)) is None
+
+
+@pytest.mark.parametrize("record_count", [1, 2000])
+def test_many_columns_are_those_of_the_host(
+    device: Device, cache: KernelCache, record_count: int
+) -> None:
+    """Most of the queries have few rows, and one has very many."""
+    random = np.random.default_rng(record_count)
+    reference = named_reference([b"r%d" % n for n in range(record_count)], [60_000] * record_count)
+    queries, columns = 100_000, {}
+    for strand in BOTH:
+        counts = random.integers(0, 20, queries)
+        counts[queries // 2] = 500_000
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        rows = int(offsets[-1])
+        columns[strand] = MemColumns(
+            offsets,
+            random.integers(0, 100, rows),
+            random.integers(0, reference.codes.size, rows),
+            random.integers(1, 1 << random.integers(1, 40), rows),
+        )
+    block = named_block([b""] * queries, [120] * queries)
+    case = TextCase("many", reference, block, columns)
+    found = columns_of_device(device, cache, case)
+    assert difference(on_host(found), columns_of_host(case)) is None
+
+
+@pytest.fixture(scope="module")
+def genome() -> Queries:
+    random = np.random.default_rng(4)
+    repeat = "".join(random.choice(list("ACGT"), 300))
+    records = []
+    for number in range(5):
+        text = "".join(random.choice(list("ACGT"), 400_000))
+        for place in range(0, 400_000, 40_000):
+            text = text[:place] + repeat + text[place:]
+        records.append((f"chr{number}", text))
+    return records
+
+
+@pytest.fixture(scope="module")
+def reads(genome: Queries) -> Queries:
+    random = np.random.default_rng(5)
+    made = []
+    for number in range(60_000):
+        _, text = genome[random.integers(len(genome))]
+        begin = int(random.integers(len(text) - 150))
+        bases = text[begin : begin + int(random.integers(10, 150))]
+        if number % 3 == 0:
+            bases = bases[: len(bases) // 2] + "N" + bases[len(bases) // 2 + 1 :]
+        made.append((f"read{number}", reverse_complement(bases) if number % 2 else bases))
+    return made
+
+
+@pytest.fixture
+def chosen(device_library: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Has the Python interface use the devices through each library."""
+
+    def options(backend: str, threads: int) -> DeviceOptions:
+        return replace(device_options(backend, threads), library=device_library)
+
+    monkeypatch.setattr(on_device, "device_options", options)
+    monkeypatch.setattr(api_index, "device_options", options)
+    return device_library
+
+
+@pytest.fixture
+def index(chosen: str, genome: Queries) -> Iterator[mummergpu.Index]:
+    with mummergpu.Index.build(genome, min_length=20) as built:
+        yield built
+
+
+@pytest.fixture(scope="module")
+def expected(genome: Queries, reads: Queries) -> mummergpu.Matches:
+    with mummergpu.Index.build(genome, min_length=20) as built:
+        found = built.match(reads, backend="cpu")
+    assert len(found) > 90_000
+    return found
+
+
+def wrong(found: Any, expected: mummergpu.Matches) -> str | None:
+    """Say where columns on the host differ from those expected, or None."""
+    wanted = {name: getattr(expected, name) for name in COLUMNS}
+    return difference({name: getattr(found, name) for name in COLUMNS}, wanted)
+
+
+def test_they_are_what_the_processor_finds(
+    index: mummergpu.Index, genome: Queries, reads: Queries, expected: mummergpu.Matches
+) -> None:
+    assert wrong(index.match_on_device(reads).to_host(), expected) is None
+    assert wrong(index.match(reads, backend="cuda"), expected) is None
+    # A long query is searched whole here, and in pieces there.
+    long = [("first", genome[0][1] + "N" + reverse_complement(genome[1][1])), *reads[:7]]
+    found = index.match_on_device(long, strands="reverse").to_host()
+    assert wrong(found, index.match(long, strands="reverse", backend="cpu")) is None
+    nothing = index.match_on_device([]).to_host()
+    assert wrong(nothing, index.match([])) is None
+
+
+def test_files_give_blocks_that_are_joined(
+    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches, tmp_path: Path
+) -> None:
+    names = [tmp_path / f"{number}.fa" for number in range(3)]
+    for number, path in enumerate(names):
+        some = reads[20_000 * number : 20_000 * (number + 1)]
+        path.write_text("".join(f">{name}\n{bases}\n" for name, bases in some))
+    found = index.match_on_device(names)
+    assert wrong(found.to_host(), expected) is None
+    assert found.query_names == expected.query_names
+
+
+def current_context() -> int:
+    from cuda.bindings import driver
+
+    error, context = driver.cuCtxGetCurrent()
+    assert error == driver.CUresult.CUDA_SUCCESS
+    return int(context)
+
+
+def test_cupy_takes_the_columns_as_they_are(
+    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
+) -> None:
+    cupy = library("cupy")
+    mine = cupy.arange(1 << 20)
+    before = current_context()
+    assert before
+    found = index.match_on_device(reads)
+    for name in COLUMNS:
+        column, values = getattr(found, name), getattr(expected, name)
+        for taken in (cupy.from_dlpack(column), cupy.asarray(column)):
+            assert taken.data.ptr == column.address, "copied"
+            assert taken.dtype == values.dtype and taken.shape == values.shape
+            assert np.array_equal(cupy.asnumpy(taken), values), name
+    starts = cupy.from_dlpack(found.reference_start)
+    ends = starts + cupy.from_dlpack(found.length)
+    index.close()
+    del found, column, taken
+    gc.collect()
+    assert np.array_equal(cupy.asnumpy(starts), expected.reference_start)
+    assert np.array_equal(cupy.asnumpy(ends), expected.reference_start + expected.length)
+    del starts
+    # What was somebody else's is as it was.
+    assert current_context() == before
+    assert int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
+
+
+def test_streams_of_cupy_need_not_wait(
+    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
+) -> None:
+    cupy = library("cupy")
+    wanted = int(expected.length.sum())
+    for stream in (
+        *(cupy.cuda.Stream.null, cupy.cuda.Stream.ptds),
+        *(cupy.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)),
+    ):
+        with stream:
+            found = index.match_on_device(reads)
+            assert int(cupy.from_dlpack(found.length).sum()) == wanted
+            assert int(cupy.asarray(found.length).sum()) == wanted
+
+
+def test_memory_is_not_reused_while_a_kernel_reads_it(
+    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
+) -> None:
+    """The last owner goes while its kernel waits for its turn in a stream."""
+    cupy = library("cupy")
+    stream = cupy.cuda.Stream(non_blocking=True)
+    busy = cupy.ones(1 << 26, dtype=cupy.float32)
+    for _ in range(5):
+        length = cupy.from_dlpack(index.match_on_device(reads).length)
+        with stream:
+            for _ in range(20):
+                busy = cupy.sin(busy)
+            doubled = length * 2
+            del length
+        index.match_on_device(reads[:1000])
+        with stream:
+            assert np.array_equal(cupy.asnumpy(doubled), 2 * expected.length)
+
+
+def test_memory_comes_back_when_nobody_has_it(
+    index: mummergpu.Index, reads: Queries, device: Device
+) -> None:
+    cupy = library("cupy")
+
+    def use() -> None:
+        found = index.match_on_device(reads)
+        cupy.from_dlpack(found.query_start).sum()
+        cupy.asarray(found.query).sum()
+        found.length.__dlpack__()
+        with pytest.raises((BufferError, RuntimeError)):
+            np.from_dlpack(found.offsets)
+
+    for _ in range(3):
+        use()
+    gc.collect()
+    with device.current():
+        before = device.memory()[0]
+    for _ in range(30):
+        use()
+    gc.collect()
+    with device.current():
+        # Thirty results have some 100 MB, and a column of each some 20.
+        assert device.memory()[0] > before - (8 << 20)
+
+
+def test_torch_takes_the_columns_as_they_are(
+    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
+) -> None:
+    torch = library("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch finds no device")
+    mine = torch.arange(1 << 20, device="cuda")
+    before = current_context()
+    found = index.match_on_device(reads)
+    for name in COLUMNS:
+        column, values = getattr(found, name), getattr(expected, name)
+        taken = torch.from_dlpack(column)
+        assert taken.data_ptr() == column.address, "copied"
+        assert np.array_equal(taken.cpu().numpy(), values), name
+        # The old protocol, without a version.
+        again = torch.utils.dlpack.from_dlpack(column.__dlpack__(stream=1))
+        assert again.data_ptr() == column.address and again.dtype == taken.dtype
+    length = torch.as_tensor(found.length, device="cuda")
+    assert length.data_ptr() == found.length.address
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        total = int(torch.from_dlpack(found.length).sum())
+    assert total == int(expected.length.sum())
+    reverse = torch.from_dlpack(found.reverse)
+    assert int(length[reverse].sum()) == int(expected.length[expected.reverse].sum())
+    index.close()
+    del found, column, taken, again, length
+    # The last owner may be a thread that knows nothing of this package.
+    held = [reverse]
+    del reverse
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    assert current_context() == before
+    assert int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
+
+
+def test_numba_takes_the_columns_as_they_are(
+    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
+) -> None:
+    numba_cuda = library("numba.cuda")
+    found = index.match_on_device(reads)
+    taken = numba_cuda.as_cuda_array(found.length)
+    assert taken.__cuda_array_interface__["data"][0] == found.length.address
+    assert np.array_equal(taken.copy_to_host(), expected.length)
+
+
+def test_numpy_is_refused_in_words(index: mummergpu.Index, reads: Queries) -> None:
+    found = index.match_on_device(reads[:100])
+    with pytest.raises((BufferError, RuntimeError)):
+        np.from_dlpack(found.length)
+    with pytest.raises(mummergpu.MummergpuError, match="to_host"):
+        np.asarray(found.length)
+    assert found.length.to_host().size == len(found)
+
+
+def test_memory_that_is_not_there_is_refused(
+    index: mummergpu.Index, reads: Queries, device: Device, expected: mummergpu.Matches
+) -> None:
+    with device.current():
+        total = device.memory()[1]
+    with pytest.raises(DeviceMemoryError):
+        device.allocate_shared(2 * total)
+    assert wrong(index.match_on_device(reads).to_host(), expected) is None
+
+
+PROGRAM = """
+    import importlib, warnings
+    import numpy as np
+    import mummergpu
+    from dataclasses import replace
+    from mummergpu.api import on_device
+    from mummergpu.api.requests import device_options
+
+    on_device.device_options = lambda *given: replace(device_options(*given), library=LIBRARY)
+    reads = [(str(n), "ACGTTGCATGACCTGAGTCA"[n % 9 :] * 3) for n in range(500)]
+    index = mummergpu.Index.build([("r", "ACGTTGCATGACCTGAGTCA" * 9)], min_length=12)
+    expected = index.match(reads, backend="cpu").length
+    kept = []
+    for name in NAMES:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                module = importlib.import_module(name)
+            except ImportError:
+                continue
+            found = index.match_on_device(reads)
+            if name == "cupy":
+                taken = module.from_dlpack(found.length)
+                assert taken.data.ptr == found.length.address
+                values = module.asnumpy(taken)
+            elif name == "torch":
+                taken = module.from_dlpack(found.length)
+                assert taken.data_ptr() == found.length.address
+                values = taken.cpu().numpy()
+            elif name == "jax":
+                module.config.update("jax_enable_x64", True)
+                taken = module.dlpack.from_dlpack(found.length)
+                values = np.asarray(taken)
+            else:
+                taken, values = None, found.to_host().length
+        assert np.array_equal(values, expected), name
+        kept += [found, taken, found.length.__dlpack__()]
+    print("well", flush=True)
+    CLOSE
+"""
+
+
+@pytest.mark.parametrize("close", ["", "index.close()", "del index, kept"])
+@pytest.mark.parametrize(
+    "names", [("cupy", "torch", "jax", "dask", "matplotlib"), ("jax", "torch", "cupy")]
+)
+def test_all_libraries_share_a_process_that_ends_well(
+    device_library: str, names: tuple[str, ...], close: str
+) -> None:
+    """Whether arrays are left at its end or not."""
+    program = textwrap.dedent(PROGRAM).replace("CLOSE", close)
+    program = f"LIBRARY, NAMES = {device_library!r}, {names!r}\n" + program
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "well\n"), done.stderr
+    ours = [line for line in done.stderr.splitlines() if "mummergpu" in line or "PyCUDA" in line]
+    assert ours == [], done.stderr

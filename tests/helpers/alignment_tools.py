@@ -1,0 +1,81 @@
+"""Programs that make and check alignments; a test without one is skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from mummergpu.output.sam_options import read_group_of
+
+GROUP = read_group_of("@RG\\tID:lane 1\\tSM:sample\\tLB:library\\tPL:ILLUMINA")
+
+
+def samtools(*words: object) -> bytes:
+    """Run samtools, which must be installed and succeed; return what it prints."""
+    program = _found("samtools", "samtools", "MUMMERGPU_REQUIRE_SAMTOOLS")
+    return output_of(program, *words)
+
+
+def picard_errors(path: Path, reference: Path | None = None, *more: str) -> list[str]:
+    """Return the lines in which Picard's ValidateSamFile tells of an error."""
+    program = shutil.which("picard") or _found("PicardCommandLine", "picard-tools", None)
+    words = [program, "ValidateSamFile", "-I", str(path), "-MODE", "VERBOSE", *more]
+    if reference is not None:
+        dictionary = reference.with_suffix(".dict")
+        if not dictionary.exists():
+            output_of(program, "CreateSequenceDictionary", "-R", reference, "-O", dictionary)
+        words += ["-R", str(reference)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    found = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
+    if done.returncode and not found:
+        found = [done.stdout + done.stderr]
+    return found
+
+
+def picard_marked(path: Path) -> Path:
+    """Let Picard's MarkDuplicates flag the duplicates of a sorted BAM; return another BAM."""
+    program = shutil.which("picard") or _found("PicardCommandLine", "picard-tools", None)
+    marked = path.with_suffix(".picard.bam")
+    metrics = path.with_suffix(".metrics")
+    output_of(program, "MarkDuplicates", "-I", path, "-O", marked, "-M", metrics)
+    return marked
+
+
+def bwa_alignments(reference: Path, *words: object) -> bytes:
+    """Index a reference and map reads with bwa mem; return the SAM."""
+    program = program_of("bwa")
+    if not Path(f"{reference}.bwt").exists():
+        output_of(program, "index", reference)
+    return output_of(program, "mem", *words[:-2], reference, *words[-2:])
+
+
+def program_of(name: str) -> str:
+    """Return the path of a program that comes in a package of its own name.
+
+    Without it the test is skipped, or fails if ``MUMMERGPU_REQUIRE_``, and the name in capital
+    letters, is set to 1.
+    """
+    return _found(name, name, f"MUMMERGPU_REQUIRE_{name.upper()}")
+
+
+def output_of(*words: object) -> bytes:
+    """Run a program, which must succeed; return what it prints."""
+    return subprocess.run([str(word) for word in words], check=True, capture_output=True).stdout
+
+
+def _found(program: str, package: str, required: str | None) -> str:
+    path = shutil.which(program)
+    if path is None:
+        _do_without(f"{program} is not installed (Debian: apt-get install {package})", required)
+    return path
+
+
+def _do_without(reason: str, required: str | None) -> NoReturn:
+    if required is not None and os.environ.get(required) == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)

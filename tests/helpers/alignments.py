@@ -1,0 +1,174 @@
+"""Alignments of reads for tests: those of a SAM file, as columns and a block of reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pysam
+
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.columns import NO_ROW, AlignmentColumns
+from mummergpu.sequence.codes import MARGIN, CodeArray, decode, encode, with_margins
+
+COMPLEMENT = bytes.maketrans(b"ACGTN", b"TGCAN")
+
+
+@dataclass(frozen=True)
+class MadeReads:
+    """Reads with qualities, as they are written."""
+
+    padded_codes: CodeArray
+    offsets: npt.NDArray[np.int64]
+    names: npt.NDArray[np.uint8]
+    name_offsets: npt.NDArray[np.int64]
+    base_qualities: npt.NDArray[np.uint8]
+
+    def part(self, first: int, end: int) -> MadeReads:
+        bases, names = self.offsets[[first, end]], self.name_offsets[[first, end]]
+        return MadeReads(
+            self.padded_codes[bases[0] : bases[1] + 2 * MARGIN],
+            self.offsets[first : end + 1] - bases[0],
+            self.names[names[0] : names[1]],
+            self.name_offsets[first : end + 1] - names[0],
+            self.base_qualities[bases[0] : bases[1]],
+        )
+
+
+@dataclass(frozen=True)
+class AlignedReads:
+    """A block of reads and its alignments."""
+
+    reads: MadeReads
+    columns: AlignmentColumns
+
+    def parts(self, borders: Sequence[int]) -> list[AlignedReads]:
+        """Cut the block between reads; no border may lie between two mates."""
+        return [self._part(first, end) for first, end in pairwise(borders)]
+
+    def _part(self, first: int, end: int) -> AlignedReads:
+        columns = self.columns
+        low, high = np.searchsorted(columns.reads, [first, end]).tolist()
+        rows = slice(low, high)
+        begin, stop = columns.cigar_offsets[[low, high]].tolist()
+        mates = columns.mate_rows[rows]
+        return AlignedReads(
+            self.reads.part(first, end),
+            AlignmentColumns(
+                columns.reads[rows] - first,
+                columns.flags[rows],
+                columns.records[rows],
+                columns.positions[rows],
+                columns.qualities[rows],
+                columns.cigar_offsets[low : high + 1] - begin,
+                columns.cigars[begin:stop],
+                columns.template_lengths[rows],
+                np.where(mates == NO_ROW, NO_ROW, mates - low),
+                columns.scores[rows],
+                columns.second_scores[rows],
+                columns.edit_distances[rows],
+            ),
+        )
+
+
+def made_reads(reads: Iterable[tuple[bytes, bytes, bytes | None]]) -> MadeReads:
+    """Return reads from their names, bases, and qualities as numbers."""
+    found = list(reads)
+    bases = b"".join(one for _, one, _ in found)
+    qualities = [b"\xff" * len(one) if own is None else own for _, one, own in found]
+    return MadeReads(
+        with_margins(encode(bases)),
+        _offsets(len(one) for _, one, _ in found),
+        np.frombuffer(bytearray(b"".join(name for name, _, _ in found)), dtype=np.uint8),
+        _offsets(len(name) for name, _, _ in found),
+        np.frombuffer(bytearray(b"".join(qualities)), dtype=np.uint8),
+    )
+
+
+def reference_of(path: Path | str) -> Reference:
+    """Read a reference."""
+    from mummergpu.input.reference import read_reference
+
+    return read_reference(str(path))
+
+
+def small_reference(records: Iterable[tuple[bytes, bytes]]) -> Reference:
+    """Return a reference that is made of names and bases."""
+    found = list(records)
+    codes = encode(b"N".join(bases for _, bases in found))
+    lengths = np.array([len(bases) for _, bases in found], dtype=np.int64)
+    starts = np.zeros(lengths.size, dtype=np.int64)
+    np.cumsum(lengths[:-1] + 1, out=starts[1:])
+    return Reference("ref.fa", codes, starts, lengths, tuple(name for name, _ in found))
+
+
+def bases_of(reference: Reference, record: int) -> bytes:
+    """Return the letters of a record."""
+    begin = int(reference.record_starts[record])
+    return decode(reference.codes[begin : begin + int(reference.record_lengths[record])])
+
+
+def aligned_reads(path: Path | str) -> AlignedReads:
+    """Return the alignments of a SAM or BAM file in which the rows of a template are neighbours.
+
+    The first row of a read that is neither secondary nor supplementary must be its first one.
+    """
+    with pysam.AlignmentFile(str(path), check_sq=False) as file:
+        rows: list[Any] = list(file.fetch(until_eof=True))
+    reads: list[tuple[bytes, bytes, bytes | None]] = []
+    numbers: list[int] = []
+    primary: dict[tuple[str, int], int] = {}
+    for number, row in enumerate(rows):
+        if not row.flag & 0x900:
+            reads.append(_read_of(row))
+            primary[row.query_name, row.flag & 0xC0] = number
+        numbers.append(len(reads) - 1)
+    mates = [
+        primary[row.query_name, row.flag & 0xC0 ^ 0xC0] if row.flag & 1 else NO_ROW for row in rows
+    ]
+    cigars = [[length << 4 | kind for kind, length in row.cigartuples or []] for row in rows]
+
+    def column(values: Iterable[int], dtype: Any) -> Any:
+        return np.array(list(values), dtype=dtype)
+
+    def tags(name: str) -> Any:
+        return column((row.get_tag(name) if row.has_tag(name) else 0 for row in rows), np.int32)
+
+    return AlignedReads(
+        made_reads(reads),
+        AlignmentColumns(
+            column(numbers, np.int64),
+            column((row.flag for row in rows), np.uint16),
+            column((row.reference_id for row in rows), np.int32),
+            column((row.reference_start for row in rows), np.int64),
+            column((row.mapping_quality for row in rows), np.uint8),
+            _offsets(len(one) for one in cigars),
+            column((one for cigar in cigars for one in cigar), np.uint32),
+            column((row.template_length for row in rows), np.int32),
+            column(mates, np.int64),
+            tags("AS"),
+            tags("XS"),
+            tags("NM"),
+        ),
+    )
+
+
+def _read_of(row: Any) -> tuple[bytes, bytes, bytes | None]:
+    bases = (row.query_sequence or "").encode()
+    qualities = None if row.query_qualities is None else bytes(row.query_qualities)
+    if row.is_reverse:
+        bases = bases.translate(COMPLEMENT)[::-1]
+        qualities = None if qualities is None else qualities[::-1]
+    return row.query_name.encode(), bases, qualities
+
+
+def _offsets(sizes: Iterable[int]) -> npt.NDArray[np.int64]:
+    found = list(sizes)
+    offsets = np.zeros(len(found) + 1, dtype=np.int64)
+    np.cumsum(found, out=offsets[1:])
+    return offsets

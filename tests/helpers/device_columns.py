@@ -1,0 +1,92 @@
+"""Columns that a device leaves in its memory, of any matches, and those of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from helpers.text_cases import TextCase
+from mummergpu.cuda.device import Device
+from mummergpu.matching.backends.stream_searcher import DeviceMems, UploadedBlock
+from mummergpu.matching.device_columns import ColumnParts, DeviceColumns
+from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext
+from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend, KmerColumnsSearcher
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.output.match_table import match_counts, match_table
+from mummergpu.output.record_lookup import record_lookup
+from mummergpu.runtime.stats import Stats
+
+AnyArrays = dict[str, np.ndarray[Any, Any]]
+
+
+def columns_of_host(case: TextCase) -> AnyArrays:
+    """The columns of the host's own table, by their names in the Python interface."""
+    lookup = record_lookup(case.reference.record_starts, case.reference.codes.size)
+    table = match_table(case.block, case.columns, lookup)
+    offsets = np.concatenate(([0], np.cumsum(match_counts(case.block, case.columns))))
+    return {
+        "query": table.queries,
+        "reference": table.records,
+        "query_start": table.query_starts,
+        "reference_start": table.reference_starts,
+        "length": table.lengths,
+        "reverse": table.is_reverse,
+        "offsets": offsets.astype(np.int64),
+    }
+
+
+def on_host(columns: DeviceColumns) -> AnyArrays:
+    return {field.name: getattr(columns, field.name).to_host() for field in fields(columns)}
+
+
+def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:
+    """Say where columns differ first, or None."""
+    for name, values in expected.items():
+        if found[name].dtype != values.dtype or found[name].shape != values.shape:
+            return f"{name}: {found[name].dtype}{found[name].shape}"
+        if not np.array_equal(found[name], values):
+            place = int(np.flatnonzero(found[name] != values)[0])
+            return f"{name}[{place}]: {found[name][place]}, not {values[place]}"
+    return None
+
+
+def columns_of_device(
+    device: Device, cache: Any, case: TextCase, first_query: int = 0, first_row: int = 0
+) -> DeviceColumns:
+    """The columns that a device leaves of any matches, after so many queries and rows."""
+    backend = KmerColumnsBackend(device, cache, Stats(), lambda line: None)
+    lookup = record_lookup(case.reference.record_starts, case.reference.codes.size)
+    try:
+        with device.current():
+            program = backend._program(KMER_PROGRAM)
+            searcher = backend._searchers[0]
+            assert isinstance(searcher, KmerColumnsSearcher)
+            place = backend._place
+            found = {
+                strand: DeviceMems(
+                    place(each.offsets),
+                    (
+                        place(each.query_starts),
+                        place(each.reference_starts),
+                        place(each.lengths),
+                    ),
+                    each.count,
+                )
+                for strand, each in case.columns.items()
+            }
+            count = case.block.query_count
+            uploaded = UploadedBlock(count, 0, 0, 0, place(case.block.offsets))
+            records = (place(lookup.starts), place(lookup.buckets), lookup.bucket_shift)
+            backend._stream.synchronize()
+            parts = ColumnParts(device)
+            parts.queries, parts.rows = first_query, first_row
+            context = KmerSearchContext(program, 1, 1, 1, 0, (), None)
+            columns = searcher._write_columns(context, records, uploaded, found, parts)
+            searcher._stream.synchronize()
+            searcher._launcher.forget()
+            return columns
+    finally:
+        backend.close()

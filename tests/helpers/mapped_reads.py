@@ -1,0 +1,170 @@
+"""Reads beside references in memory, and what mapping begins with, found in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.candidates import (
+    NUMBERS,
+    Candidates,
+    MatchColumns,
+    Reads,
+    Target,
+    find_candidates,
+)
+from mummergpu.mapping.evidence import credits_of_qualities
+from mummergpu.matching.columns import MemColumns
+from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
+from mummergpu.viterbi.model import Costs
+
+RESCUE_ROWS = 8
+
+
+def random_bases(random: np.random.Generator, count: int, letters: bytes = b"ACGT") -> bytes:
+    return bytes(random.choice(np.frombuffer(letters, dtype=np.uint8), count))
+
+
+def reference_of(*records: bytes) -> Reference:
+    lengths = np.array([len(record) for record in records], dtype=np.int64)
+    starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1])).astype(np.int64)
+    codes = encode(b"N".join(records))
+    return Reference("r.fa", codes, starts, lengths, tuple(b"r%d" % n for n in range(len(records))))
+
+
+def block_of(reads: Sequence[bytes], paired: bool = False, first: int = 0) -> ReadBlock:
+    """Reads whose names count from `first` on; mates have one name."""
+    step = 2 if paired else 1
+    names = [b"read%d" % ((first + number) // step) for number in range(len(reads))]
+    return ReadBlock(
+        0,
+        with_margins(encode(b"".join(reads))),
+        np.concatenate(([0], np.cumsum([len(read) for read in reads]))).astype(np.int64),
+        np.frombuffer(b"".join(names), dtype=np.uint8).copy(),
+        np.concatenate(([0], np.cumsum([len(name) for name in names]))).astype(np.int64),
+        base_qualities=np.full(sum(map(len, reads)), 30, dtype=np.uint8),
+        paired=paired,
+    )
+
+
+def matches_of(read: Sequence[int], codes: Sequence[int], least: int) -> list[tuple[int, int, int]]:
+    """All maximal matches: the starts in the read and in the codes, and the length."""
+    found = []
+    for diagonal in range(1 - len(read), len(codes)):
+        run = 0
+        for place in range(len(read) + 1):
+            at = diagonal + place
+            inside = place < len(read) and 0 <= at < len(codes)
+            if inside and read[place] == codes[at] != BREAK:
+                run += 1
+                continue
+            if run >= least:
+                found.append((place - run, at - run, run))
+            run = 0
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A block of reads, a reference, and the matches between them."""
+
+    block: ReadBlock
+    reference: Reference
+    least: int
+    costs: Costs = field(default_factory=Costs)
+
+    @cached_property
+    def reads(self) -> Reads:
+        block = self.block
+        reverse = padded_reverse_complements(block.padded_codes, block.offsets)
+        return block.offsets, block.padded_codes, reverse
+
+    @cached_property
+    def target(self) -> Target:
+        reference = self.reference
+        ends = reference.record_starts + reference.record_lengths
+        return reference.padded_codes, reference.record_starts, ends
+
+    def read(self, number: int, strand: int) -> list[int]:
+        """The codes of a read on a strand."""
+        begin, end = self.block.offsets[number : number + 2] + 64
+        return [int(code) for code in self.reads[1 + strand][begin:end]]
+
+    @cached_property
+    def mems(self) -> dict[Strand, MemColumns]:
+        columns = {}
+        codes = self.reference.codes.tolist()
+        for strand in Strand:
+            found = [
+                matches_of(self.read(number, strand), codes, self.least)
+                for number in range(self.block.query_count)
+            ]
+            offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
+            rows = np.array([row for rows in found for row in rows], dtype=np.int64).reshape(-1, 3)
+            columns[strand] = MemColumns(offsets, *(column.copy() for column in rows.T))
+        return columns
+
+    @property
+    def qualities(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.block.base_qualities, credits_of_qualities(self.costs, True)
+
+    def candidates(self) -> Candidates:
+        """What `find_candidates` makes of the matches."""
+        matches: list[MatchColumns] = []
+        for strand in Strand:
+            mems = self.mems[strand]
+            matches.append((mems.offsets, mems.query_starts, mems.reference_starts, mems.lengths))
+        reads = self.block.query_count
+        most = sum(found[1].size for found in matches)
+        rows = most + RESCUE_ROWS * reads
+        table = Candidates(
+            np.zeros(reads + 1, dtype=np.int64),
+            np.zeros(reads, dtype=np.int64),
+            np.zeros(rows, dtype=np.int64),
+            np.zeros((rows, NUMBERS), dtype=np.int32),
+        )
+        scratch = np.empty(most + 1, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
+        find_candidates(
+            (matches[0], matches[1]),
+            self.reads,
+            self.target,
+            self.costs.as_tuple(),
+            self.qualities,
+            self.least,
+            RESCUE_ROWS,
+            scratch,
+            table.arrays,
+        )
+        return table
+
+    def tails(self, read: Sequence[int], record: int, diagonal: int, begin: int, end: int) -> Tails:
+        """What lies beside a match: the read and the reference, written from the match outwards."""
+        first = int(self.reference.record_starts[record])
+        behind = first + int(self.reference.record_lengths[record])
+        codes = self.reference.codes.tolist()
+        left = list(read[:begin])[::-1], codes[first : diagonal + begin][::-1]
+        return left, (list(read[end:]), codes[diagonal + end : behind])
+
+
+Tail = tuple[list[int], list[int]]
+Tails = tuple[Tail, Tail]
+
+
+def ungapped_score(tail: Tail, costs: Costs) -> tuple[int, int]:
+    """The best score of a tail without gaps, and its bases; of equal ones the longest."""
+    read, codes = tail
+    best = (costs.end_bonus if not read else 0, 0)
+    score = 0
+    for place, (base, other) in enumerate(zip(read, codes, strict=False), 1):
+        if base == BREAK:
+            score -= costs.unknown
+        else:
+            score += costs.match if base == other else -costs.mismatch
+        bonus = costs.end_bonus if place == len(read) else 0
+        best = max(best, (score + bonus, place))
+    return best

@@ -1,0 +1,100 @@
+"""Files of reads for the parsers that threads run: their text, and what is read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from helpers.naive import Pairs, pairs_of
+from mummergpu.errors import InputError
+from mummergpu.input.file_part import FilePart
+from mummergpu.input.queries import QueryReader, QueryRules
+from mummergpu.input.reading_threads import ReadingThreads
+
+PIECE = 60
+BLOCK = 16
+CHUNK = 13
+
+
+class Parts:
+    """Where the parts of a file begin and end that are read."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int | None]] = []
+
+    def __call__(self, number: int, path: str, begin: int, end: int | None) -> FilePart:
+        self.ranges.append((begin, end))
+        return FilePart(number, path, begin, end)
+
+    @property
+    def rest(self) -> int:
+        """Where the part begins that one parser reads."""
+        (begin,) = (begin for begin, end in self.ranges if end is None)
+        return begin
+
+
+def read(
+    path: Path,
+    threads: ReadingThreads | None,
+    block_size: int = BLOCK,
+    chunk_size: int = CHUNK,
+    any_letters: bool = False,
+) -> Pairs | str:
+    """Return the records of a file, or what is wrong with it."""
+    rules = QueryRules(any_letters)
+    try:
+        with QueryReader([str(path)], block_size, chunk_size, rules, threads) as reader:
+            blocks = list(reader)
+    except InputError as error:
+        return str(error)
+    assert [block.index for block in blocks] == list(range(len(blocks)))
+    assert reader.bytes_read == path.stat().st_size
+    return pairs_of(blocks)
+
+
+def fastq_record(name: str, bases: str, quality: str | None = None, plus: str = "") -> str:
+    return f"@{name}\n{bases}\n+{plus}\n{'@' * len(bases) if quality is None else quality}\n"
+
+
+def fasta_record(name: str, bases: str, width: int = 1 << 20) -> str:
+    lines = [bases[at : at + width] for at in range(0, len(bases), width)]
+    return "\n".join([f">{name}", *lines, ""])
+
+
+def usual_fastq(count: int, seed: int = 1) -> str:
+    """Return four lines for each record; many lines begin with '@' or '+'."""
+    random = np.random.default_rng(seed)
+    text = ""
+    for number in range(count):
+        length = int(random.integers(1, 30))
+        bases = "".join(random.choice(list("ACGTNacgtu-"), length))
+        quality = "".join(random.choice(list("@+I!~>"), length))
+        name = f"r{number}"
+        text += fastq_record(f"{name} x", bases, quality, name if number % 3 == 0 else "")
+    return text
+
+
+def usual_fasta(count: int, seed: int = 1) -> str:
+    """Return records of one or more lines, some without bases, some followed by blank lines."""
+    random = np.random.default_rng(seed)
+    text = ""
+    for number in range(count):
+        bases = "".join(random.choice(list("ACGTNacgtu-* "), int(random.integers(0, 30))))
+        text += fasta_record(f"r{number}>@ >x", bases, 10 if number % 3 == 0 else 30)
+        text += "\n" * (number % 5 == 0)
+    return text
+
+
+class Kind(NamedTuple):
+    """How to write a format."""
+
+    record: Callable[[str, str], str]
+    usual_text: Callable[..., str]
+    fault: str
+
+
+FASTQ = Kind(fastq_record, usual_fastq, "@bad\nACGT\n+\nIII\n")
+FASTA = Kind(fasta_record, usual_fasta, ">bad\nAC1T\n")

@@ -1,0 +1,77 @@
+"""Writes the alignments of tests through the sinks, and reads them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pysam
+
+from helpers.alignments import AlignedReads
+from mummergpu.input.reference import Reference
+from mummergpu.output.alignment_bam import AlignmentBamFormat
+from mummergpu.output.alignment_format import AlignmentHead
+from mummergpu.output.alignment_places import axis_of
+from mummergpu.output.alignment_sink import AlignmentByteSink, AlignmentSink, writer_of
+from mummergpu.output.alignment_sort import SortedBamSink
+from mummergpu.output.bam_index import index_kind
+from mummergpu.output.compression import BgzfCompressor
+from mummergpu.output.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.sam_options import ReadGroup
+from mummergpu.output.sort_options import SortOptions
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+
+
+def pass_through(sink: AlignmentSink[Any], blocks: Iterable[AlignedReads]) -> None:
+    """Give blocks to a sink."""
+    try:
+        for block in blocks:
+            sink.write(sink.prepare(block.reads, block.columns))
+        sink.finish()
+    finally:
+        sink.close()
+
+
+def write_bam(
+    path: Path,
+    reference: Reference,
+    blocks: Iterable[AlignedReads],
+    group: ReadGroup | None = None,
+    threads: int = 2,
+) -> None:
+    """Write BAM in the order of the reads."""
+    made = AlignmentBamFormat(reference, AlignmentHead(group), "r.fq", 1 << 16)
+    stats = Stats()
+    with OutputFile(str(path)) as output:
+        emit = writer_of(output, stats)
+        pass_through(AlignmentByteSink(made, emit, stats, BgzfCompressor(), threads), blocks)
+
+
+def write_sorted(
+    path: Path,
+    reference: Reference,
+    blocks: Iterable[AlignedReads],
+    options: SortOptions,
+    group: ReadGroup | None = None,
+) -> SortedBamSink:
+    """Write BAM at the end, with an index if it is sorted."""
+    order = BY_COORDINATE if options.by_coordinate else UNSORTED
+    made = AlignmentBamFormat(reference, AlignmentHead(group, order=order), "r.fq", 1 << 16)
+    stats = Stats()
+    with (
+        OutputFile(str(path)) as output,
+        OutputFile(f"{path}{index_kind(axis_of(reference))}") as index,
+    ):
+        emit = writer_of(output, stats)
+        own = index if options.by_coordinate else None
+        sink = SortedBamSink(made, reference, emit, stats, options, own)
+        pass_through(sink, blocks)
+    return sink
+
+
+def rows_of(path: Path) -> list[Any]:
+    """Return the alignments of a file."""
+    with pysam.AlignmentFile(str(path), check_sq=False) as file:
+        return list(file.fetch(until_eof=True))

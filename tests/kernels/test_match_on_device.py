@@ -1,0 +1,277 @@
+"""`Index.match_on_device` on a machine whose GPU is the host's: what `Index.match` returns."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.device_columns import difference
+from helpers.host_device import everything_given_back
+from helpers.oracle import reverse_complement
+from helpers.played_machine import BARE, Machine
+from helpers.watched_device import WatchedDevice
+
+import mummergpu
+from mummergpu.api.engine import Engine
+from mummergpu.api.requests import device_options
+from mummergpu.errors import BackendError, InputError, OptionError
+from mummergpu.matching.kmer.cuda import LONG_QUERY
+
+COLUMNS = ("query", "reference", "query_start", "reference_start", "length", "reverse", "offsets")
+FILES = [Path("q.fa"), Path("one.fa"), Path("long.fa")]
+
+
+def records_of(*paths: Path) -> list[tuple[str, str]]:
+    found = []
+    for path in paths:
+        for record in path.read_text().split(">")[1:]:
+            name, _, bases = record.partition("\n")
+            found.append((name, bases.replace("\n", "")))
+    return found
+
+
+def assert_equal(found: mummergpu.DeviceMatches, expected: mummergpu.Matches) -> None:
+    """On the device, copied to the host, and taken over by another library."""
+    host = found.to_host()
+    wanted = {name: getattr(expected, name) for name in COLUMNS}
+    assert difference({name: getattr(host, name) for name in COLUMNS}, wanted) is None
+    taken = {name: np.from_dlpack(getattr(found, name)) for name in COLUMNS}
+    assert difference(taken, wanted) is None
+    for one in (found, host):
+        assert one.query_names == expected.query_names
+        assert one.query_lengths.tolist() == expected.query_lengths.tolist()
+        assert one.reference_names == expected.reference_names
+        assert one.reference_lengths.tolist() == expected.reference_lengths.tolist()
+        assert len(one) == len(expected)
+    assert repr(host) == repr(expected)
+
+
+@pytest.fixture
+def index(machine: Machine) -> mummergpu.Index:
+    return mummergpu.Index.build("r.fa", min_length=12)
+
+
+@pytest.mark.parametrize("strands", ["both", "forward", "reverse"])
+def test_sequences_in_memory(index: mummergpu.Index, machine: Machine, strands: str) -> None:
+    queries = records_of(Path("q.fa"))
+    found = index.match_on_device(queries, strands=strands)
+    expected = index.match(queries, strands=strands, backend="cpu")
+    assert len(expected) > 10
+    assert_equal(found, expected)
+    assert repr(found).endswith(f"{len(expected):,} matches of {len(queries)} queries>")
+    assert index.match_on_device(queries[0][1]).query_names == ["query"]
+
+
+def test_files(index: mummergpu.Index, machine: Machine, tmp_path: Path) -> None:
+    """Also long queries, which are searched whole."""
+    expected = index.match(records_of(*FILES), backend="cpu")
+    found = index.match_on_device(FILES, threads=2)
+    assert_equal(found, expected)
+    assert_equal(index.match_on_device(FILES[0]), index.match(records_of(FILES[0]), backend="cpu"))
+    # The host still has all that the formats need.
+    for name in ("x.paf", "x.sam", "x.txt"):
+        found.to_host().write(str(tmp_path / name))
+        expected.write(str(tmp_path / f"expected.{name}"))
+        assert (tmp_path / name).read_text() == (tmp_path / f"expected.{name}").read_text()
+
+
+def test_a_query_that_others_cut_is_searched_whole(machine: Machine) -> None:
+    random = np.random.default_rng(3)
+    reference = "".join(random.choice(list("ACGT"), 90_000))
+    query = reference[20_000:] + "N" + reverse_complement(reference) + reference[:500] * 3
+    index = mummergpu.Index.build([("r", reference)], min_length=30)
+    queries = [("short", reference[:99]), ("long", query), ("other", query[-700:])]
+    assert len(query) > LONG_QUERY
+    expected = index.match(queries, backend="cpu")
+    assert expected.length.max() == 90_000 and set(expected.reverse.tolist()) == {False, True}
+    assert_equal(index.match_on_device(queries), expected)
+
+
+@pytest.mark.parametrize("bases", [1, 300])
+def test_blocks_of_any_size(
+    index: mummergpu.Index, machine: Machine, monkeypatch: pytest.MonkeyPatch, bases: int
+) -> None:
+    queries = records_of(Path("q.fa"))
+    expected = index.match(queries, backend="cpu")
+    monkeypatch.setattr(Engine, "block_bases", lambda *given: bases)
+    for given in (queries, Path("q.fa")):
+        assert_equal(index.match_on_device(given), expected)
+        assert machine.devices[0].launches.count("write_row_offsets") > 10
+        machine.devices[0].launches.clear()
+
+
+@pytest.mark.parametrize("queries", [[], [("none", "")], [("a", ""), ("b", "ACG")]])
+def test_nothing_to_find(index: mummergpu.Index, queries: list[tuple[str, str]]) -> None:
+    found = index.match_on_device(queries)
+    assert_equal(found, index.match(queries, backend="cpu"))
+    assert found.offsets.to_host().tolist() == [0] * (len(queries) + 1)
+    assert found.length.__cuda_array_interface__["data"] == (0, False)
+
+
+def test_matches_outlive_the_index(machine: Machine) -> None:
+    with mummergpu.Index.build("r.fa", min_length=12) as index:
+        expected = index.match(records_of(Path("q.fa")), backend="cpu")
+        found = index.match_on_device(Path("q.fa"))
+    (device,) = machine.devices
+    assert everything_given_back(device) and len(device.shared) == len(COLUMNS)
+    assert_equal(found, expected)
+    starts = np.from_dlpack(found.reference_start)
+    del found
+    assert len(device.shared) == 1
+    assert starts.tolist() == expected.reference_start.tolist()
+    del starts
+    assert not device.shared
+
+
+def test_what_others_write_is_kept(index: mummergpu.Index) -> None:
+    found = index.match_on_device(Path("q.fa"))
+    np.from_dlpack(found.length)[:] = 7
+    assert set(found.to_host().length.tolist()) == {7}
+
+
+def test_one_table_serves_every_search(machine: Machine) -> None:
+    queries = records_of(Path("q.fa"))
+    for words in (("auto", "cuda"), ("cuda", "auto")):
+        index = mummergpu.Index.build("r.fa", min_length=12)
+        for word in words:
+            index._engine.block_bases(device_options(word, 1), 12)
+            assert len(index.match(queries, backend=word)) == len(index.match_on_device(queries))
+    assert machine.numbers == [0, 0]
+
+
+def test_several_threads(index: mummergpu.Index, machine: Machine) -> None:
+    queries = records_of(Path("q.fa"))
+    expected = index.match(queries, backend="cpu")
+    before = threading.active_count()
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: index.match_on_device(queries, threads=1), range(8)):
+            assert_equal(found, expected)
+    del found
+    gc.collect()
+    assert not machine.devices[0].shared
+    index.match_on_device(FILES, threads=3)
+    assert threading.active_count() == before
+
+
+def test_pairs(index: mummergpu.Index, tmp_path: Path) -> None:
+    """In memory and in files, with the names of mates; a read without a mate is an error."""
+    records = [(f"p{number // 2}", bases) for number, (_, bases) in enumerate(records_of(FILES[0]))]
+    mates = records[: len(records) // 2 * 2]
+    expected = index.match(mates, pair=True, backend="cpu")
+    assert expected.query_names[:2] == ["p0/1", "p0/2"]
+    assert_equal(index.match_on_device(mates, pair=True), expected)
+    files = [tmp_path / name for name in ("1.fa", "2.fa")]
+    for start, file in enumerate(files):
+        file.write_text("".join(f">{name}\n{bases}\n" for name, bases in mates[start::2]))
+    assert_equal(index.match_on_device(files, pair=True), expected)
+    with pytest.raises(InputError, match="the last read has no mate"):
+        index.match_on_device(mates[:3], pair=True)
+    with pytest.raises(OptionError, match="two files for each set of pairs"):
+        index.match_on_device([*files, files[0]], pair=True)
+
+
+def test_an_index_file(index: mummergpu.Index, tmp_path: Path) -> None:
+    index.save(tmp_path / "r.mgi")
+    opened = mummergpu.Index.open(tmp_path / "r.mgi")
+    for length in (12, 15):
+        found = opened.match_on_device(Path("q.fa"), min_length=length)
+        assert_equal(found, index.match(records_of(Path("q.fa")), length, backend="cpu"))
+
+
+def test_what_it_refuses(
+    index: mummergpu.Index, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for mode in ("mum", "mumreference"):
+        with pytest.raises(OptionError, match=f"^mode: '{mode}' is filtered on the host"):
+            index.match_on_device("ACGT", mode=mode)
+    for given, error, text in (
+        ({"strands": "no"}, OptionError, "strands"),
+        ({"min_length": 3}, OptionError, "this index finds matches of"),
+        ({"queries": "EFIL" * 9}, InputError, "<memory>"),
+        ({"queries": Path("missing.fa")}, InputError, "missing.fa"),
+        ({"queries": [Path("q.fa"), Path("missing.fa")]}, InputError, "missing.fa"),
+    ):
+        with pytest.raises(error, match=text):
+            index.match_on_device(**{"queries": "ACGT", **given})  # type: ignore[arg-type]
+    assert not any(device.shared for device in machine.devices)
+    assert len(index.match_on_device(Path("q.fa"))) > 0
+    index.close()
+    with pytest.raises(OptionError, match="the index is closed"):
+        index.match_on_device("ACGT")
+    machine.looks(BARE)
+    with pytest.raises(BackendError, match="no NVIDIA driver"):
+        mummergpu.Index.build("r.fa", min_length=12).match_on_device("ACGT")
+
+
+def test_trees_are_refused(machine: Machine, tmp_path: Path) -> None:
+    from mummergpu.cli.main import main
+
+    trees = str(tmp_path / "trees.mgi")
+    assert main(("index", "r.fa", "-o", trees, "-l", "12", "--search", "tree", "-q")) == 0
+    with pytest.raises(OptionError, match="suffix trees, and only tables of k-mers"):
+        mummergpu.Index.open(trees).match_on_device("ACGT")
+    assert not machine.devices
+
+
+def test_parts_and_groups_are_refused(machine: Machine, tmp_path: Path) -> None:
+    from mummergpu.cli.main import main
+
+    parts = str(tmp_path / "parts.mgi")
+    assert (
+        main(
+            (
+                "index",
+                "r.fa",
+                "-o",
+                parts,
+                "-l",
+                "12",
+                "--search",
+                "kmer",
+                "--page-size",
+                "2k",
+                "-q",
+            )
+        )
+        == 0
+    )
+    with mummergpu.Index.open(parts) as index:
+        with pytest.raises(OptionError, match=r"is in \d parts.*'match' and 'stream' find these"):
+            index.match_on_device("ACGT")
+        assert len(index.match(records_of(Path("q.fa")), backend="cuda")) > 0
+    with mummergpu.Index.open(parts, max_memory=1) as index:
+        with pytest.raises(OptionError, match=r"searched in \d+ steps.*larger max_memory"):
+            index.match_on_device("ACGT")
+
+
+def test_records_that_do_not_fit_are_refused(machine: Machine) -> None:
+    def prepare(device: WatchedDevice) -> None:
+        device.refuse = lambda number, size: size == 6 * 8
+
+    machine.prepare = prepare
+    index = mummergpu.Index.build("r.fa", min_length=12)
+    assert index.lengths.size == 6
+    with pytest.raises(BackendError, match="the places of the records do not fit"):
+        index.match_on_device("ACGT" * 9)
+    assert machine.devices[0].refusals == 1
+
+
+def test_columns_that_do_not_fit_are_refused(machine: Machine) -> None:
+    def prepare(device: WatchedDevice) -> None:
+        def before_launch(kernel: str) -> None:
+            if kernel == "write_kmer_mems":
+                device.refuse = lambda number, size: len(device.shared) > 3
+
+        device.before_launch = before_launch
+
+    machine.prepare = prepare
+    index = mummergpu.Index.build("r.fa", min_length=12)
+    expected = len(index.match(records_of(Path("q.fa")), backend="cpu"))
+    text = f"the columns of {expected} matches do not fit the device's memory.*fewer queries"
+    with pytest.raises(BackendError, match=text):
+        index.match_on_device(Path("q.fa"))
+    assert not machine.devices[0].shared

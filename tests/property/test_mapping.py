@@ -1,0 +1,198 @@
+"""Alignments of reads from small repeat-rich references, checked in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
+
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.mapping.columns import AlignmentColumns, SamFlag
+from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.sequence.codes import BREAK
+
+LEAST = 16
+LENGTH = 70
+SIZES = InsertSizes(180.0, 15.0, 120, 240)
+MATCH, INSERTION, DELETION, SOFT_CLIP, HARD_CLIP = 0, 1, 2, 4, 5
+
+
+def complement(read: bytes) -> bytes:
+    return read[::-1].translate(bytes.maketrans(b"ACGTN", b"TGCAN"))
+
+
+def with_edits(random: np.random.Generator, read: bytes, most: int) -> tuple[bytes, int]:
+    """A read with up to so many edits, and the score of its alignment to where it comes from."""
+    letters, score = list(read), len(read) + 10
+    for place in sorted(random.integers(8, len(read) - 8, random.integers(0, most + 1)))[::-1]:
+        kind = random.integers(0, 4)
+        if kind < 2:
+            letters[place] = random.choice(list(b"ACGT"))
+            score -= 5
+        elif kind == 2:
+            del letters[place]
+            score -= 8
+        else:
+            letters.insert(place, random.choice(list(b"ACGT")))
+            score -= 7
+    return bytes(letters), score
+
+
+def repeats(random: np.random.Generator) -> list[bytes]:
+    """Two records in which a unit recurs, exactly or with a few other bases."""
+    unit = random_bases(random, 150)
+    records = []
+    for _ in range(2):
+        parts = []
+        for _ in range(3):
+            copy = bytearray(unit)
+            for place in random.integers(0, len(copy), random.integers(0, 4)):
+                copy[place] = random.choice(list(b"ACGT"))
+            parts += [random_bases(random, 120), bytes(copy)]
+        records.append(b"".join(parts) + random_bases(random, 100))
+    return records
+
+
+def pairs(
+    random: np.random.Generator, records: list[bytes], count: int
+) -> tuple[list[bytes], list[int]]:
+    """The mates of templates, and the least that the best alignment of each scores."""
+    reads, scores = [], []
+    for _ in range(count):
+        record = records[random.integers(0, len(records))]
+        size = int(random.integers(140, 220))
+        at = random.integers(0, len(record) - size)
+        template = record[at : at + size]
+        mates = [template[:LENGTH], complement(template[-LENGTH:])]
+        for mate in mates if random.random() < 0.5 else mates[::-1]:
+            read, score = with_edits(random, mate, 3)
+            reads.append(read)
+            scores.append(score)
+    return reads, scores
+
+
+def mapped_columns(
+    reads: list[bytes], reference: Reference, paired: bool, first: int = 0
+) -> tuple[Mapped, AlignmentColumns]:
+    mapped = Mapped(block_of(reads, paired, first), reference, LEAST)
+    mapper = BlockMapper(reference, MappingOptions(LEAST))
+    sizes = mapper.pair_sizes(SIZES if paired else None)
+    return mapped, mapper.map_block(mapped.block, mapped.mems, sizes)
+
+
+def check_row(mapped: Mapped, columns: AlignmentColumns, row: int) -> int:
+    """Compare a row with its CIGAR; return its score with the bonus of the ends."""
+    read = int(columns.reads[row])
+    is_reverse = bool(columns.flags[row] & SamFlag.REVERSE)
+    codes = mapped.read(read, int(is_reverse))
+    record = int(columns.records[row])
+    first = int(mapped.reference.record_starts[record])
+    length = int(mapped.reference.record_lengths[record])
+    target = mapped.reference.codes[first : first + length].tolist()
+    cigar = columns.cigars[columns.cigar_offsets[row] : columns.cigar_offsets[row + 1]]
+    operations = [(int(packed) & 15, int(packed) >> 4) for packed in cigar]
+    place, at, score, edits = 0, int(columns.positions[row]), 0, 0
+    clips = (SOFT_CLIP, HARD_CLIP)
+    costs = mapped.costs
+    for kind, count in operations:
+        assert count > 0
+        if kind in clips:
+            assert place in (0, len(codes) - count)
+            place += count
+        elif kind == MATCH:
+            assert at + count <= len(target)
+            for base, other in zip(
+                codes[place : place + count], target[at : at + count], strict=True
+            ):
+                if base == BREAK:
+                    score -= costs.unknown
+                else:
+                    score += costs.match if base == other else -costs.mismatch
+                edits += base == BREAK or base != other
+            place, at = place + count, at + count
+        else:
+            gap = codes if kind == INSERTION else target
+            end = place if kind == INSERTION else at
+            # A gap is as far to the left as it can be.
+            assert gap[end - 1] != gap[end + count - 1] or codes[place - 1] != target[at - 1]
+            assert kind in (INSERTION, DELETION)
+            score -= 6 + count
+            edits += count
+            place += count * (kind == INSERTION)
+            at += count * (kind == DELETION)
+    assert place == len(codes)
+    assert score == columns.scores[row]
+    assert edits == columns.edit_distances[row]
+    return score + 5 * sum(kind not in clips for kind in (operations[0][0], operations[-1][0]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("paired", [False, True], ids=["single", "paired"])
+def test_rows_say_what_their_cigars_say(seed: int, paired: bool) -> None:
+    random = np.random.default_rng(seed)
+    records = repeats(random)
+    reads, least = pairs(random, records, 20)
+    mapped, columns = mapped_columns(reads, reference_of(*records), paired)
+    seen = []
+    for row in range(columns.row_count):
+        flags = int(columns.flags[row])
+        if flags & SamFlag.UNMAPPED:
+            assert columns.qualities[row] == 0
+            assert columns.cigar_offsets[row] == columns.cigar_offsets[row + 1]
+            continue
+        score = check_row(mapped, columns, row)
+        if not flags & SamFlag.SUPPLEMENTARY:
+            read = int(columns.reads[row])
+            seen.append(read)
+            if not paired:
+                # No read scores less than where it comes from: up to three edits leave a match.
+                assert score >= least[read]
+    assert seen == list(range(len(reads)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("paired", [False, True], ids=["single", "paired"])
+def test_blocks_do_not_matter(seed: int, paired: bool) -> None:
+    random = np.random.default_rng(seed)
+    records = repeats(random)
+    reads, _ = pairs(random, records, 8)
+    reference = reference_of(*records)
+    _, whole = mapped_columns(reads, reference, paired)
+    step = 2 if paired else 1
+    row = 0
+    for at in range(0, len(reads), step):
+        _, part = mapped_columns(reads[at : at + step], reference, paired, at)
+        rows = slice(row, row + part.row_count)
+        row += part.row_count
+        assert (part.reads + at == whole.reads[rows]).all()
+        for name in (
+            "flags",
+            "records",
+            "positions",
+            "qualities",
+            "template_lengths",
+            "scores",
+            "second_scores",
+            "edit_distances",
+        ):
+            assert (getattr(part, name) == getattr(whole, name)[rows]).all(), name
+        begin, end = whole.cigar_offsets[rows.start], whole.cigar_offsets[rows.stop]
+        assert (part.cigars == whole.cigars[begin:end]).all()
+    assert row == whole.row_count
+
+
+def test_an_exact_repeat_has_no_quality_but_a_unique_mate_gives_it_one() -> None:
+    random = np.random.default_rng(9)
+    unit, flanks = random_bases(random, 100), [random_bases(random, 200) for _ in range(3)]
+    record = flanks[0] + unit + flanks[1] + unit + flanks[2]
+    reads = [unit[:LENGTH], complement(flanks[1][30 : 30 + LENGTH])]
+    reference = reference_of(record)
+    _, single = mapped_columns(reads, reference, False)
+    assert single.qualities[0] == 0
+    assert single.qualities[1] > 30
+    _, paired = mapped_columns(reads, reference, True)
+    assert paired.positions.tolist() == [200, 330]
+    assert (paired.flags & SamFlag.PROPER_PAIR).all()
+    assert (paired.qualities > 30).all()

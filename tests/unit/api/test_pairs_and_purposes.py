@@ -1,0 +1,99 @@
+"""Pairs of reads, and what the next program needs, from Python as on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.loops import each
+
+import mummergpu
+from mummergpu.cli.main import main
+from mummergpu.errors import InputError, OptionError
+from mummergpu.output.mummer import TextStyle
+
+NAMED = ["a/1", "a/2", "b/1", "b/2"]
+MATES = [("a", "ACGTTGC"), ("a/2", "TTAGCA"), ("b", "GGATCC"), ("b", "ACG")]
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ref.fa").write_text(">r\nACGTTGCAGGATCCTTAGCA\n")
+    Path("two.fa").write_text(">r\nACGTTGCAGG\n>s\nATCCTTAGCA\n")
+    Path("1.fa").write_text(">a\nACGTTGC\n>b x\nGGATCC\n")
+    Path("2.fa").write_text(">a\nTTAGCA\n>b y\nACG\n")
+    Path("both.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in MATES))
+    Path("b.fa").write_text(">a\nA\n>c\nA\n")
+
+
+def index() -> mummergpu.Index:
+    return mummergpu.Index.build("ref.fa", min_length=5)
+
+
+def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches() -> None:
+    with index() as built:
+        found = [built.match(MATES, pair=True, backend="cpu")]
+        for paths in (["1.fa", "2.fa"], ["both.fa"]):
+            found += built.stream(*paths, pair=True, backend="cpu")
+    assert len(found) == 3
+    for matches in found:
+        assert matches.query_names == NAMED
+        assert matches.query.tolist() == found[0].query.tolist()
+        assert matches.query_start.tolist() == found[0].query_start.tolist()
+
+
+def test_the_command_from_python_writes_what_the_command_writes() -> None:
+    words = ["-C", "-q", "-l", "5", "-b", "ref.fa", "1.fa", "2.fa", "--pair", "-o", "x.mums"]
+    assert main(words) == 0
+    mummergpu.match("ref.fa", ["1.fa", "2.fa"], "y.mums", 5, backend="cpu", pair=True)
+    assert Path("x.mums").read_bytes() == Path("y.mums").read_bytes()
+
+
+def test_mates_that_do_not_belong_together() -> None:
+    with index() as built:
+        with pytest.raises(InputError, match=r"<memory>: not the mate of 'b'.*'c'"):
+            built.match([*MATES[:3], ("c", "A")], pair=True)
+        with pytest.raises(InputError, match=r"<memory>: the last read has no mate .*'b'"):
+            built.match(MATES[:3], pair=True)
+        with pytest.raises(InputError, match=r"b.fa:3: not the mate of 'b'"):
+            list(built.stream("1.fa", "b.fa", pair=True))
+        with pytest.raises(OptionError, match="pair: needs one file of pairs, or two files"):
+            built.stream("1.fa", "2.fa", "both.fa", pair=True)
+    with pytest.raises(OptionError, match="pair: needs one file of pairs, or two files"):
+        mummergpu.match("ref.fa", ["1.fa", "2.fa", "both.fa"], "x.paf", pair=True)
+
+
+@each(
+    "line, more",
+    [
+        ("--for mgaps -b", {"purpose": "mgaps"}),
+        ("--for mgaps", {"purpose": "mgaps", "strands": "forward"}),
+        ("--for nucmer", {"purpose": "nucmer"}),
+        ("--for nucmer -maxmatch", {"purpose": "nucmer", "mode": "maxmatch"}),
+        ("--for nucmer -r -mum", {"purpose": "nucmer", "strands": "reverse", "mode": "mum"}),
+        ("--for mummerplot", {"purpose": "mummerplot"}),
+    ],
+)
+def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -> None:
+    Path("q.fa").write_text(">q\nTGCTAAGGATCCTGCAACGT\n>p\nACGTTGCAGGATCC\n>o\nGGATCC\n")
+    assert main(["-C", "-q", "-l", "4", "ref.fa", "q.fa", "-o", "x.mums", *line.split()]) == 0
+    mummergpu.match("ref.fa", "q.fa", "y.mums", 4, backend="cpu", **more)
+    assert Path("x.mums").read_bytes() == Path("y.mums").read_bytes()
+
+
+@each(
+    "more, message",
+    [
+        ({"purpose": "nucmr"}, "purpose: 'nucmr' is not one of 'mgaps', 'nucmer', 'mummerplot'"),
+        ({"style": TextStyle(four_columns=True)}, "'nucmer' and four_columns exclude"),
+        ({"strands": "forward"}, "'nucmer' and strands='forward' exclude"),
+        ({"output": "x.paf"}, "'nucmer' and output as paf exclude"),
+        ({"reference": "two.fa"}, "--for nucmer: the reference has 2 records"),
+    ],
+)
+def test_a_purpose_refuses_what_makes_no_sense(more: dict[str, str], message: str) -> None:
+    given = {"reference": "ref.fa", "queries": "1.fa", "output": "x.mums", "min_length": 5}
+    with pytest.raises(OptionError) as caught:
+        mummergpu.match(**(given | {"purpose": "nucmer", "backend": "cpu"} | more))
+    assert message in str(caught.value)

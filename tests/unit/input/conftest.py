@@ -1,0 +1,35 @@
+"""Threads that read, and small files that they parse in small pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from helpers.parallel_files import FASTA, FASTQ, PIECE, Kind, Parts
+
+from mummergpu.input import parallel_records, record_borders
+from mummergpu.input.reading_threads import ReadingThreads
+
+
+@pytest.fixture(scope="module")
+def threads() -> Iterator[ReadingThreads]:
+    with ReadingThreads(4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
+    """Small pieces of small files, and where they are."""
+    watched = Parts()
+    monkeypatch.setattr(parallel_records, "LEAST_BYTES", 1)
+    monkeypatch.setattr(parallel_records, "SAMPLE_BYTES", 30)
+    monkeypatch.setattr(parallel_records, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(record_borders, "WINDOWS", (40, 1000))
+    monkeypatch.setattr(parallel_records, "FilePart", watched)
+    return watched
+
+
+@pytest.fixture(params=[FASTQ, FASTA], ids=["fastq", "fasta"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    chosen: Kind = request.param
+    return chosen

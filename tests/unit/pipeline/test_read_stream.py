@@ -1,0 +1,108 @@
+"""Reads are read ahead, the first ones are looked at, and no thread waits for a pipe."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.read_pairs import write_pairs
+
+from mummergpu.errors import OptionError
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.pipeline.first_reads import choose_seed_length, parts_to_measure, sizes_of
+from mummergpu.pipeline.read_stream import ReadStream
+from mummergpu.runtime.stats import Stats
+
+PAIRS = 60
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_pairs(tmp_path, PAIRS)
+    return tmp_path
+
+
+def stream_of(*sources: ReadSource, stats: Stats | None = None) -> ReadStream:
+    return ReadStream(sources, 3000, stats or Stats(), lambda bases, share: None)
+
+
+def mates_of(folder: Path) -> MateFiles:
+    return MateFiles(str(folder / "1.fq"), str(folder / "2.fq"))
+
+
+@pytest.mark.parametrize("count", [1, 7, 15, 16, PAIRS, 10 * PAIRS])
+def test_the_first_pairs_come_again(folder: Path, count: int) -> None:
+    stats = Stats()
+    with stream_of(mates_of(folder), stats=stats) as stream:
+        first = stream.first_pairs(count)
+        blocks = list(stream.blocks())
+    assert sum(block.pair_count for block in first) == min(count, PAIRS)
+    assert [block.index for block in blocks] == list(range(len(blocks)))
+    assert sum(block.pair_count for block in blocks) == PAIRS
+    assert stats.counts["queries"] == 2 * PAIRS
+    assert bytes(first[0].codes) == bytes(blocks[0].codes[: first[0].base_count])
+
+
+def test_single_reads_end_the_first_pairs(folder: Path) -> None:
+    single, both = ReadFile(str(folder / "1.fq")), ReadFile(str(folder / "both.fq"), True)
+    with stream_of(single, both) as stream:
+        (first,) = stream.first_pairs(50)
+        assert not first.paired
+        assert sum(block.query_count for block in stream.blocks()) == 3 * PAIRS
+    with stream_of(both, single) as stream:
+        assert sum(block.pair_count for block in stream.first_pairs(10 * PAIRS)) == PAIRS
+
+
+def test_no_thread_reads_a_pipe_before_the_blocks_are_asked_for(folder: Path) -> None:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    text = (folder / "both.fq").read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=(text,))
+    before = threading.active_count()
+    with stream_of(ReadFile(str(pipe), interleaved=True)) as stream:
+        assert threading.active_count() == before
+        writer.start()
+        assert sum(block.pair_count for block in stream.first_pairs(20)) == 20
+        assert not any(thread.name == "read" for thread in threading.enumerate())
+        assert sum(block.pair_count for block in stream.blocks()) == PAIRS
+    writer.join()
+
+
+def test_a_pipe_without_data_does_not_keep_the_stream_from_ending(folder: Path) -> None:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    with stream_of(ReadFile(str(pipe))):
+        pass
+
+
+def block_of(folder: Path) -> ReadBlock:
+    with stream_of(mates_of(folder)) as stream:
+        return stream.first_pairs(PAIRS)[0]
+
+
+def test_the_length_of_seeds_is_that_of_the_user_or_of_the_reads(folder: Path) -> None:
+    told: list[str] = []
+    block = block_of(folder)
+    assert choose_seed_length(None, [block], 1, "x", told.append) == 20
+    assert choose_seed_length(20, [block], 20, "x", told.append) == 20
+    assert choose_seed_length(None, [], 1, "x", told.append) == 16
+    assert not told
+    assert choose_seed_length(None, [block], 40, "x.mgi", told.append) == 40
+    assert len(told) == 1 and "index 'x.mgi' finds matches of 40 bases" in told[0]
+    with pytest.raises(OptionError, match="'mummergpu index -l 20'"):
+        choose_seed_length(20, [block], 21, "x.mgi", told.append)
+
+
+def test_pairs_are_measured_in_parts(folder: Path) -> None:
+    block = block_of(folder)
+    parts = list(parts_to_measure([block] * 3))
+    assert sum(part.query_count for part in parts) == 3 * block.query_count
+    assert all(part.paired for part in parts)
+    sizes = np.arange(280, 321)
+    found = sizes_of([sizes[:20], sizes[20:]])
+    assert found is not None and found.mean == 300
+    assert sizes_of([]) is None and sizes_of([sizes[:20]]) is None
