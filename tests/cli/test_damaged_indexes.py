@@ -9,6 +9,7 @@ import random
 import resource
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,12 @@ def test_no_search_keeps_an_index(made: Path, tmp_path: Path) -> None:
     node = next(d for d in damages(index, 2, 400) if len(d.data) == 4096)
     write_damaged(index.read_bytes(), node, damaged)
     common = ["-C", "-q", "-t", "2", "-l", "20", "-o", str(tmp_path / "out")]
+    before = set(threading.enumerate())
     assert main([*common, str(index), str(made / "q.fa")]) == 0
     assert main([*common, str(damaged), str(made / "q.fa")]) == 1
+    # A failed search does not wait for its threads, nor any search for the one that loads a file.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(SECONDS)
     maps = Path("/proc/self/maps").read_text()
     assert str(index) not in maps
     assert str(damaged) not in maps
