@@ -43,7 +43,7 @@ from mummergpu.mapping.split_reads import split_reads
 from mummergpu.mapping.templates import map_templates, new_tops
 from mummergpu.mapping.windows import matches_of_windows, shortest_sure_match
 from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
-from mummergpu.viterbi.extension import Scratch, new_scratch
+from mummergpu.viterbi.scratch import Scratch, new_scratch
 
 WELL_PLACED = 20
 """The least mapping quality of mates whose template's size counts."""

@@ -17,8 +17,8 @@ from mummergpu.mapping.evidence import UNIT
 from mummergpu.mapping.pairing import LAST_SIZE, UNPAIRED, Pairing, best_partner
 from mummergpu.mapping.refinement import drop_same_paths, refine
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.extension import Scratch
 from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.scratch import Scratch
 
 Template = tuple[int, int]
 """The first read of a template, and how many reads it has: 1 or 2."""

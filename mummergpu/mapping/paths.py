@@ -28,9 +28,10 @@ from mummergpu.mapping.candidates import (
 from mummergpu.mapping.refinement import FIRST_BAND
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
-from mummergpu.viterbi.extension import Scratch, extend_path
+from mummergpu.viterbi.extension import extend_path
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.scratch import Scratch
 
 OperationArray = npt.NDArray[np.uint32]
 

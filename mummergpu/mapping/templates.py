@@ -13,8 +13,8 @@ from mummergpu.mapping.rescue import rescue_template
 from mummergpu.mapping.tie_breaks import Names, hash_of_name
 from mummergpu.mapping.ungapped import Qualities
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.viterbi.extension import Scratch
 from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.scratch import Scratch
 
 Limits = tuple[int, int, int]
 """The seed length, the margin and the least score (`options.MappingOptions`)."""

@@ -19,8 +19,9 @@ from mummergpu.viterbi.cuda_program import (
     TILE,
     VITERBI_PROGRAM,
 )
-from mummergpu.viterbi.extension import CANNOT_REACH, extend_path, new_scratch
+from mummergpu.viterbi.extension import CANNOT_REACH, extend_path
 from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.scratch import new_scratch
 
 WORD_BASES, PADDING = 32, 2
 MOST_OPERATIONS = 40

@@ -30,7 +30,7 @@ from mummergpu.mapping.candidates import (
 )
 from mummergpu.mapping.refinement import refine
 from mummergpu.sequence.codes import decode
-from mummergpu.viterbi.extension import new_scratch
+from mummergpu.viterbi.scratch import new_scratch
 
 LEAST = 8
 

@@ -34,7 +34,7 @@ from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.mapping_quality import DOUBT_OF_SHORT, PAIRED_DOUBT, UNPAIRED_DOUBT
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.templates import map_templates, new_tops
-from mummergpu.viterbi.extension import new_scratch
+from mummergpu.viterbi.scratch import new_scratch
 
 SEED = 14
 LENGTH = 50

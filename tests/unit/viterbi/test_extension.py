@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
-from mummergpu.viterbi.extension import CANNOT_REACH, extend_path, extend_score, new_scratch
+from mummergpu.viterbi.extension import CANNOT_REACH, extend_path, extend_score
 from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.scratch import new_scratch
 
 EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SCRATCH = new_scratch(500, 100)

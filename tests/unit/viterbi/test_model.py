@@ -9,7 +9,6 @@ import pytest
 
 from mummergpu.errors import OptionError
 from mummergpu.viterbi.cuda_source import recurrence_source
-from mummergpu.viterbi.extension import MOST_BASES, new_scratch
 from mummergpu.viterbi.lane_arithmetic import LANES
 from mummergpu.viterbi.lanes import MOST_REGISTERS
 from mummergpu.viterbi.model import (
@@ -24,6 +23,7 @@ from mummergpu.viterbi.model import (
     Transition,
 )
 from mummergpu.viterbi.recurrence import STATE_BITS, bit_count, departures, source_table
+from mummergpu.viterbi.scratch import MOST_BASES, new_scratch
 
 
 class Numbers:
