@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.viterbi.lane_arithmetic import LANES
 from mummergpu.viterbi.lanes import DIRECTION_WORDS, MOST_LANES, RESULTS
-from mummergpu.viterbi.model import MATCH, PAIRWISE, CostTuple, Tile
+from mummergpu.viterbi.model import PAIRWISE, CostTuple, Tile
+from mummergpu.viterbi.operations import OperationArray, append_operation, reverse_operations
 from mummergpu.viterbi.recurrence import STATE_BITS, source_table
 from mummergpu.viterbi.scratch import PAD, Scratch
 from mummergpu.viterbi.tile_copy import (
@@ -23,8 +21,6 @@ from mummergpu.viterbi.tile_copy import (
 )
 from mummergpu.viterbi.tile_matrix import DirectionArray, compute_matrix
 
-OperationArray = npt.NDArray[np.uint32]
-
 STEP_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("step")
 END_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("end")
 """Where the results of each kind begin (`lanes.RESULTS`)."""
@@ -35,7 +31,6 @@ _READ_BASES: Final = sum(state.read_bases << n for n, state in enumerate(PAIRWIS
 _REFERENCE_BASES: Final = sum(state.reference_bases << n for n, state in enumerate(PAIRWISE.states))
 """What each state does, by its number in the model: four bits, or one."""
 
-MATCH_OPERATION: Final = MATCH.operation
 _STATE_MASK: Final = (1 << STATE_BITS) - 1
 
 
@@ -162,22 +157,14 @@ def write_path(
     """
     band = LANES * registers
     state = 0
-    count = 0
+    end = operations_at
     while i > 0 or j > 0:
-        operation = _OPERATIONS >> 4 * state & 15
-        last = operations_at + count - 1
-        if count > 0 and widened(operations[last]) & 15 == operation:
-            operations[last] += np.uint32(16)
-        else:
-            operations[last + 1] = np.uint32(16 | operation)
-            count += 1
+        end = append_operation(operations, operations_at, end, _OPERATIONS >> 4 * state & 15, 1)
         i -= _READ_BASES >> state & 1
         j -= _REFERENCE_BASES >> state & 1
         state = _state_before(state, i, j, band, directions)
-    for k in range(count // 2):
-        first, last = operations_at + k, operations_at + count - 1 - k
-        operations[first], operations[last] = operations[last], operations[first]
-    return count
+    reverse_operations(operations, operations_at, end)
+    return end - operations_at
 
 
 @inline_without_refcounts

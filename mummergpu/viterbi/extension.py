@@ -35,9 +35,7 @@ from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcount
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.band import (
     END_RESULTS,
-    MATCH_OPERATION,
     STEP_RESULTS,
-    OperationArray,
     compute_band,
     lane_of,
     write_path,
@@ -45,6 +43,7 @@ from mummergpu.viterbi.band import (
 from mummergpu.viterbi.lane_arithmetic import LANES, NEVER
 from mummergpu.viterbi.lanes import MOST_LANES
 from mummergpu.viterbi.model import CostTuple, Tile
+from mummergpu.viterbi.operations import MATCH_OPERATION, OperationArray
 from mummergpu.viterbi.scratch import Scratch
 from mummergpu.viterbi.tile_matrix import LaneArray
 from mummergpu.viterbi.ungapped import longest_gaps, try_without_gap

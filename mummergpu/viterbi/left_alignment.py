@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.viterbi.model import DELETION, INSERTION, MATCH
+from mummergpu.viterbi.operations import (
+    DELETION_OPERATION,
+    INSERTION_OPERATION,
+    MATCH_OPERATION,
+    OperationArray,
+    append_operation,
+    kind_of,
+    length_of,
+)
 
-OperationArray = npt.NDArray[np.uint32]
-
-_MATCH: Final = MATCH.operation
-_INSERTION: Final = INSERTION.operation
-_DELETION: Final = DELETION.operation
 _READ_CONSUMERS: Final = 0b110010011
 """A bit for each operation of BAM that consumes bases of the read: M, I, S, = and X."""
 _REFERENCE_CONSUMERS: Final = 0b110001101
@@ -65,23 +67,25 @@ def align_left(
     kept = operations_at
     end = operations_at + count
     for position in range(operations_at, end):
-        kind, length = _kind(operations, position), _length(operations, position)
+        kind, length = kind_of(operations, position), length_of(operations, position)
         if length == 0:
             continue
-        if kind != _INSERTION and kind != _DELETION:
-            kept = _append(operations, operations_at, kept, kind, length)
+        if kind != INSERTION_OPERATION and kind != DELETION_OPERATION:
+            kept = append_operation(operations, operations_at, kept, kind, length)
         else:
-            next_is_match = position + 1 < end and _kind(operations, position + 1) == _MATCH
+            next_is_match = (
+                position + 1 < end and kind_of(operations, position + 1) == MATCH_OPERATION
+            )
             while True:
                 # A neighbour of the same kind becomes part of the gap.
-                if kept > operations_at and _kind(operations, kept - 1) == kind:
+                if kept > operations_at and kind_of(operations, kept - 1) == kind:
                     kept -= 1
-                    before = _length(operations, kept)
+                    before = length_of(operations, kept)
                     length += before
-                    i -= before * (kind == _INSERTION)
-                    j -= before * (kind == _DELETION)
+                    i -= before * (kind == INSERTION_OPERATION)
+                    j -= before * (kind == DELETION_OPERATION)
                 most = _room_before(operations, operations_at, kept, kind) * next_is_match
-                if kind == _INSERTION:
+                if kind == INSERTION_OPERATION:
                     moved = _repeated_before(read, i, length, most)
                 else:
                     moved = _repeated_before(reference, j, length, most)
@@ -91,7 +95,7 @@ def align_left(
                 j -= moved
                 operations[kept - 1] -= np.uint32(moved << 4)
                 operations[position + 1] += np.uint32(moved << 4)
-                kept -= _length(operations, kept - 1) == 0
+                kept -= length_of(operations, kept - 1) == 0
             operations[kept] = np.uint32(length << 4 | kind)
             kept += 1
         i += length * ((_READ_CONSUMERS >> kind) & 1)
@@ -100,34 +104,12 @@ def align_left(
 
 
 @inline_without_refcounts
-def _kind(operations: OperationArray, position: int) -> int:
-    """Return what an operation does, as BAM numbers it."""
-    return np.int64(operations[position]) & 15  # type: ignore[return-value]
-
-
-@inline_without_refcounts
-def _length(operations: OperationArray, position: int) -> int:
-    """Return the length of an operation in bases."""
-    return np.int64(operations[position]) >> 4  # type: ignore[return-value]
-
-
-@inline_without_refcounts
-def _append(operations: OperationArray, first: int, kept: int, kind: int, length: int) -> int:
-    """Write an operation after those that are kept, or make the last one longer."""
-    if kept > first and _kind(operations, kept - 1) == kind:
-        operations[kept - 1] += np.uint32(length << 4)
-        return kept
-    operations[kept] = np.uint32(length << 4 | kind)
-    return kept + 1
-
-
-@inline_without_refcounts
 def _room_before(operations: OperationArray, first: int, kept: int, kind: int) -> int:
     """Return over how many bases a gap may move that follows the operations that are kept."""
-    if kept == first or _kind(operations, kept - 1) != _MATCH:
+    if kept == first or kind_of(operations, kept - 1) != MATCH_OPERATION:
         return 0
-    meets_its_kind = kept - 1 > first and _kind(operations, kept - 2) == kind
-    return _length(operations, kept - 1) - (not meets_its_kind)
+    meets_its_kind = kept - 1 > first and kind_of(operations, kept - 2) == kind
+    return length_of(operations, kept - 1) - (not meets_its_kind)
 
 
 @inline_without_refcounts
