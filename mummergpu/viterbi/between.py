@@ -26,7 +26,7 @@ from mummergpu.viterbi.operations import (
     length_of,
 )
 from mummergpu.viterbi.scratch import MOST_BASES, Scratch
-from mummergpu.viterbi.whole_matrix import MatrixScratch, align_whole, cells_of, pair_score
+from mummergpu.viterbi.whole_matrix import MatrixScratch, align_whole, pair_score
 
 _FIRST_BAND: Final = 8
 """How far from the diagonals of the two corners an alignment probably goes."""
@@ -131,13 +131,6 @@ def align_between(
         operations,
         operations_at,
     )
-
-
-@inline_without_refcounts
-def fits_matrix(length: int, reference_length: int, matrix: MatrixScratch) -> bool:
-    """Return whether the memory is enough for `align_between`, whatever the bases are."""
-    columns, cells = matrix[0].size // 2, matrix[1].size
-    return reference_length < columns and cells_of(length, reference_length) <= cells
 
 
 @inline_without_refcounts

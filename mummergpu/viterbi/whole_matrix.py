@@ -31,11 +31,19 @@ MatrixScratch = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]
 MOST_CELLS: Final = 1 << 24
 """The largest matrix: its directions take so many bytes."""
 
+MOST_COLUMNS: Final = 1 << 14
+"""The most bases of the reference that a matrix may have, and one more."""
+
 _NEVER: Final = -(1 << 60)
 _SOURCES: Final = tuple(source_table(PAIRWISE, state) for state in PAIRWISE.states)
 _STATE_MASK: Final = (1 << STATE_BITS) - 1
 _INSERTION_STATE: Final = PAIRWISE.states.index(INSERTION)
 _DELETION_STATE: Final = PAIRWISE.states.index(DELETION)
+
+
+def new_matrix() -> MatrixScratch:
+    """Return the memory that one thread needs; what is not used takes none."""
+    return np.empty(2 * MOST_COLUMNS, dtype=np.int64), np.empty(MOST_CELLS, dtype=np.uint8)
 
 
 @inline_without_refcounts
@@ -44,12 +52,6 @@ def pair_score(base: int, other: int, costs: CostTuple) -> int:
     if base >= BREAK:
         return -costs[2]
     return costs[0] if base == other else -costs[1]
-
-
-@inline_without_refcounts
-def cells_of(length: int, reference_length: int) -> int:
-    """Return how many cells the matrix of two sequences has."""
-    return (length + 1) * (reference_length + 1)
 
 
 @jit_without_refcounts
@@ -78,7 +80,7 @@ def align_whole(
     costs : tuple of int
         `Costs.as_tuple()`; nothing is scored for an end.
     scratch : tuple of ndarray
-        Room for two numbers for each column, and for a byte for each cell.
+        From `new_matrix`, or room for two numbers for each column and a byte for each cell.
     operations : ndarray, dtype=uint32
         Output: the operations as BAM packs them; at most ``length + reference_length``.
     operations_at : int

@@ -1,0 +1,279 @@
+"""Aligns blocks of queries with a reference: from matches to alignments of genomes."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.contained import not_contained
+from mummergpu.mapping.genomes.finishing import finish_alignments, join_strands
+from mummergpu.mapping.genomes.links import (
+    Bounds,
+    LinkedAnchors,
+    Sequences,
+    Targets,
+    break_operations,
+    find_targets,
+    link_clusters,
+)
+from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, TracedEnds, trace_anchors
+from mummergpu.matching.columns import MemColumns
+from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
+from mummergpu.viterbi.scratch import MOST_BASES, Scratch, new_scratch
+from mummergpu.viterbi.whole_matrix import MatrixScratch, new_matrix
+
+Int64Array = npt.NDArray[np.int64]
+MapFunction = Callable[..., Iterable[Any]]
+
+_ANCHORS_OF_TASK: Final = 4096
+_CLUSTERS_OF_TASK: Final = 256
+"""What a thread does at a time: tasks are many, so that all threads end together."""
+
+_OPERATIONS_OF_ANCHOR: Final = 4
+_LEAST_OPERATIONS: Final = 1 << 14
+"""How many operations there is room for at first."""
+
+
+class GenomeAligner:
+    """Aligns blocks of queries; one thread calls it, and several work.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    options : GenomeOptions
+        How to align.
+    """
+
+    def __init__(self, reference: Reference, options: GenomeOptions) -> None:
+        self._reference = reference
+        self._options = options
+        self._costs = options.costs.as_tuple()
+        self._window = options.window
+        self._scratch: queue.SimpleQueue[tuple[Scratch, MatrixScratch]] = queue.SimpleQueue()
+
+    def align_block(
+        self, block: QueryBlock, mems: Mapping[Strand, MemColumns], map_function: MapFunction = map
+    ) -> GenomeAlignments:
+        """Return the alignments of a block of queries.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries.
+        mems : mapping of Strand to MemColumns
+            The matches that alignments begin with, on each strand that is aligned.
+        map_function : callable
+            Called like `map`, to share the work among threads.
+
+        Returns
+        -------
+        GenomeAlignments
+            Its alignments; none lies inside another one on the same strand.
+        """
+        found = [
+            self._align_strand(block, strand, columns, map_function)
+            for strand, columns in mems.items()
+        ]
+        return join_strands(found)
+
+    def _align_strand(
+        self, block: QueryBlock, strand: Strand, columns: MemColumns, map_function: MapFunction
+    ) -> GenomeAlignments:
+        """Return the alignments of a block on one strand."""
+        queries = block.padded_codes
+        if strand is Strand.REVERSE:
+            queries = padded_reverse_complements(queries, block.offsets)
+        sequences = queries, self._reference.padded_codes
+        keys, group_offsets, matches = self._groups(block, columns)
+        bounds = self._bounds(block, keys)
+        clusters = find_clusters(group_offsets, matches, self._options.clusters)
+        clusters = _without_contained(clusters)
+        targets = Targets.of_count(clusters.count)
+        if self._options.extend:
+            self._find_targets(clusters, bounds, sequences, targets, map_function)
+        linked = link_clusters(clusters, bounds, targets, self._options.break_length)
+        operations, ends = self._trace(linked, sequences, map_function)
+        return finish_alignments(
+            linked.groups,
+            operations,
+            ends,
+            sequences,
+            self._options.costs,
+            (keys, block.offsets, self._reference.record_starts),
+            strand,
+            map_function,
+        )
+
+    def _groups(
+        self, block: QueryBlock, columns: MemColumns
+    ) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array, Int64Array]]:
+        """Return the groups of matches: those of a query with a record of the reference.
+
+        Returns
+        -------
+        keys : ndarray, dtype=int64, shape=(n_groups, 2)
+            The query and the record of each group.
+        offsets : ndarray, dtype=int64, shape=(n_groups + 1,)
+            Where the matches of each begin.
+        matches : tuple of ndarray, dtype=int64
+            Where the matches begin in the codes with margins, and their lengths.
+        """
+        starts = self._reference.record_starts
+        queries = np.repeat(np.arange(block.query_count), np.diff(columns.offsets))
+        records = np.searchsorted(starts, columns.reference_starts, side="right") - 1
+        key = queries * starts.size + records
+        query_starts = columns.query_starts + block.offsets[queries] + MARGIN
+        reference_starts = columns.reference_starts + MARGIN
+        lengths = columns.lengths
+        if starts.size > 1:
+            order = np.argsort(key, kind="stable")
+            key, query_starts = key[order], query_starts[order]
+            reference_starts, lengths = reference_starts[order], lengths[order]
+        begins = np.flatnonzero(np.diff(key, prepend=-1))
+        offsets = np.append(begins, key.size)
+        keys = np.stack((key[begins] // starts.size, key[begins] % starts.size), axis=1)
+        return keys, offsets, (query_starts, reference_starts, lengths)
+
+    def _bounds(self, block: QueryBlock, keys: Int64Array) -> Bounds:
+        """Return where the query and the record of each group begin and end."""
+        queries, records = keys[:, 0], keys[:, 1]
+        starts = self._reference.record_starts[records] + MARGIN
+        return (
+            block.offsets[queries] + MARGIN,
+            block.offsets[queries + 1] + MARGIN,
+            starts,
+            starts + self._reference.record_lengths[records],
+        )
+
+    def _find_targets(
+        self,
+        clusters: Clusters,
+        bounds: Bounds,
+        sequences: Sequences,
+        targets: Targets,
+        map_function: MapFunction,
+    ) -> None:
+        """Find where each cluster may go on."""
+        columns = targets.clusters, targets.anchors, targets.distances, targets.reached
+        break_length = self._options.break_length
+
+        def find(first: int) -> None:
+            scratch = self._take_scratch()
+            operations = np.empty(break_operations(break_length), dtype=np.uint32)
+            find_targets(
+                clusters.groups,
+                clusters.offsets,
+                clusters.anchors,
+                bounds,
+                (sequences, self._costs, break_length, self._window, *scratch, operations),
+                first,
+                min(first + _CLUSTERS_OF_TASK, clusters.count),
+                columns,
+            )
+            self._scratch.put(scratch)
+
+        for _ in map_function(find, range(0, clusters.count, _CLUSTERS_OF_TASK)):
+            pass
+
+    def _trace(
+        self, linked: LinkedAnchors, sequences: Sequences, map_function: MapFunction
+    ) -> tuple[npt.NDArray[np.uint32], TracedEnds]:
+        """Return the operations of all alignments, and where the alignments begin and end."""
+        begins, *others = (np.empty(linked.count, dtype=np.int64) for _ in range(5))
+        ends: TracedEnds = begins, others[0], others[1], others[2], others[3]
+        total = int(linked.offsets[-1])
+
+        def trace(first: int) -> npt.NDArray[np.uint32]:
+            return self._trace_part(
+                linked, sequences, first, min(first + _ANCHORS_OF_TASK, total), ends
+            )
+
+        tasks = range(0, total, _ANCHORS_OF_TASK)
+        parts = list(map_function(trace, tasks))
+        before = np.cumsum([0, *(part.size for part in parts)])
+        # Each alignment begins in the part that has its first anchor.
+        begins += before[linked.offsets[:-1] // _ANCHORS_OF_TASK]
+        operations = np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
+        return operations, ends
+
+    def _trace_part(
+        self, linked: LinkedAnchors, sequences: Sequences, first: int, end: int, ends: TracedEnds
+    ) -> npt.NDArray[np.uint32]:
+        """Return the operations of a range of anchors."""
+        scratch, matrix = self._take_scratch()
+        room = _LEAST_OPERATIONS + _OPERATIONS_OF_ANCHOR * (end - first)
+        operations = np.empty(room, dtype=np.uint32)
+        far_operations = np.empty(FAR_OPERATIONS, dtype=np.uint32)
+        alignment = int(np.searchsorted(linked.offsets, first, side="right")) - 1
+        anchor, filled = first, 0
+        while True:
+            anchor, alignment, filled = trace_anchors(
+                linked.offsets,
+                linked.anchors,
+                linked.bounds,
+                sequences,
+                self._costs,
+                self._window,
+                scratch,
+                matrix,
+                far_operations,
+                alignment,
+                anchor,
+                end,
+                operations,
+                filled,
+                ends,
+            )
+            if anchor == end:
+                break
+            longer = np.empty(2 * operations.size, dtype=np.uint32)
+            longer[:filled] = operations[:filled]
+            operations = longer
+        self._scratch.put((scratch, matrix))
+        return operations[:filled]
+
+    def _take_scratch(self) -> tuple[Scratch, MatrixScratch]:
+        """Return memory to work in, which no other thread has now."""
+        try:
+            return self._scratch.get_nowait()
+        except queue.Empty:
+            costs = self._options.costs
+            return new_scratch(MOST_BASES, costs.most_gap), new_matrix()
+
+
+def _without_contained(clusters: Clusters) -> Clusters:
+    """Return the clusters that do not lie inside another one."""
+    if clusters.count == 0:
+        return clusters
+    query_starts, reference_starts, lengths = clusters.anchors
+    first, last = clusters.offsets[:-1], clusters.offsets[1:] - 1
+    keep = not_contained(
+        clusters.groups,
+        (
+            query_starts[first],
+            query_starts[last] + lengths[last],
+            reference_starts[first],
+            reference_starts[last] + lengths[last],
+        ),
+    )
+    if keep.all():
+        return clusters
+    sizes = np.diff(clusters.offsets)
+    kept_anchors = np.repeat(keep, sizes)
+    return Clusters(
+        clusters.groups[keep],
+        np.concatenate(([0], np.cumsum(sizes[keep]))),
+        query_starts[kept_anchors],
+        reference_starts[kept_anchors],
+        lengths[kept_anchors],
+    )

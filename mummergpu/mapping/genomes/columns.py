@@ -1,0 +1,98 @@
+"""Alignments of genomes as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class GenomeAlignments:
+    """The alignments of a block of queries.
+
+    They ascend by query, record, start in the reference, strand, and start in the query.
+
+    Attributes
+    ----------
+    queries : ndarray, dtype=int64, shape=(n_alignments,)
+        The number of the query in its block, counted from 0.
+    strands : ndarray, dtype=uint8, shape=(n_alignments,)
+        The strand of the query (`sequence.codes.Strand`).
+    records : ndarray, dtype=int64, shape=(n_alignments,)
+        The record of the reference, counted from 0.
+    query_starts, query_ends : ndarray, dtype=int64, shape=(n_alignments,)
+        The first base of the query that is aligned, and the one after the last; 0-based on the
+        strand that is aligned.
+    reference_starts, reference_ends : ndarray, dtype=int64, shape=(n_alignments,)
+        The same in the record, 0-based.
+    cigar_offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
+        Where the operations of each alignment begin in `cigars`, and where the last ones end.
+    cigars : ndarray, dtype=uint32, shape=(n_operations,)
+        The operations as BAM packs them: matches, insertions and deletions. Each alignment begins
+        and ends with a match; gaps are as far to the left as they can be.
+    mismatches, gap_bases, gaps : ndarray, dtype=int64, shape=(n_alignments,)
+        The pairs of different bases, the bases of gaps, and the gaps.
+    scores : ndarray, dtype=int64, shape=(n_alignments,)
+        The scores.
+    """
+
+    queries: npt.NDArray[np.int64]
+    strands: npt.NDArray[np.uint8]
+    records: npt.NDArray[np.int64]
+    query_starts: npt.NDArray[np.int64]
+    query_ends: npt.NDArray[np.int64]
+    reference_starts: npt.NDArray[np.int64]
+    reference_ends: npt.NDArray[np.int64]
+    cigar_offsets: npt.NDArray[np.int64]
+    cigars: npt.NDArray[np.uint32]
+    mismatches: npt.NDArray[np.int64]
+    gap_bases: npt.NDArray[np.int64]
+    gaps: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        """The number of alignments."""
+        return self.queries.size
+
+    @property
+    def errors(self) -> npt.NDArray[np.int64]:
+        """The differences of each alignment: mismatches and the bases of gaps."""
+        return self.mismatches + self.gap_bases
+
+    @property
+    def columns_of_each(self) -> npt.NDArray[np.int64]:
+        """The columns of each alignment: pairs of bases, and bases of gaps."""
+        bases = self.query_ends - self.query_starts + self.reference_ends - self.reference_starts
+        return (bases + self.gap_bases) // 2
+
+    @property
+    def identities(self) -> npt.NDArray[np.float64]:
+        """The share of the columns of each alignment in which the bases are equal."""
+        columns = self.columns_of_each
+        shares: npt.NDArray[np.float64] = (columns - self.errors) / np.maximum(columns, 1)
+        return shares
+
+    def taken(self, rows: npt.NDArray[np.int64]) -> GenomeAlignments:
+        """Return some alignments, in the order of `rows`."""
+        begins = self.cigar_offsets[rows]
+        sizes = self.cigar_offsets[rows + 1] - begins
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        places = np.repeat(begins - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return GenomeAlignments(
+            self.queries[rows],
+            self.strands[rows],
+            self.records[rows],
+            self.query_starts[rows],
+            self.query_ends[rows],
+            self.reference_starts[rows],
+            self.reference_ends[rows],
+            offsets,
+            self.cigars[places],
+            self.mismatches[rows],
+            self.gap_bases[rows],
+            self.gaps[rows],
+            self.scores[rows],
+        )

@@ -1,0 +1,67 @@
+"""Finds the alignments that lie inside another one, in the reference and in the query."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import jit_without_refcounts
+
+Int64Array = npt.NDArray[np.int64]
+Extents = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+"""Where alignments begin and end in the query, and where they begin and end in the reference."""
+
+
+def not_contained(groups: Int64Array, extents: Extents) -> npt.NDArray[np.bool_]:
+    """Return which alignments no other one of their group contains.
+
+    Parameters
+    ----------
+    groups : ndarray, dtype=int64, shape=(n,)
+        Only alignments of one group are compared.
+    extents : tuple of ndarray, dtype=int64
+        The ranges of each.
+
+    Returns
+    -------
+    ndarray, dtype=bool, shape=(n,)
+        Of several with the same ranges, the first one counts as not contained.
+    """
+    _, _, begins, ends = extents
+    order = np.lexsort((np.arange(groups.size), -ends, begins, groups))
+    keep = np.ones(groups.size, dtype=np.bool_)
+    _mark_contained(groups, extents, order, np.empty(groups.size, dtype=np.int64), keep)
+    return keep
+
+
+@jit_without_refcounts
+def _mark_contained(
+    groups: Int64Array,
+    extents: Extents,
+    order: Int64Array,
+    open_rows: Int64Array,
+    keep: npt.NDArray[np.bool_],
+) -> None:
+    """Mark the rows that others contain; `order` ascends by group and by begin."""
+    query_begins, query_ends, begins, ends = extents
+    count = 0
+    for place in range(order.size):
+        row = order[place]
+        # The rows that end before this one begins contain no later one either.
+        still_open = 0
+        for number in range(count):
+            other = open_rows[number]
+            if groups[other] != groups[row] or ends[other] <= begins[row]:
+                continue
+            open_rows[still_open] = other
+            still_open += 1
+            if (
+                ends[other] >= ends[row]
+                and query_begins[other] <= query_begins[row]
+                and query_ends[other] >= query_ends[row]
+            ):
+                keep[row] = False
+        count = still_open
+        if keep[row]:
+            open_rows[count] = row
+            count += 1

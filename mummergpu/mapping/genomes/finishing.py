@@ -1,0 +1,160 @@
+"""Makes columns of traced alignments: gaps go to the left, and differences are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.contained import not_contained
+from mummergpu.mapping.genomes.links import Sequences
+from mummergpu.mapping.genomes.tracing import TracedEnds, count_differences
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.sequence.codes import MARGIN, Strand
+from mummergpu.viterbi.left_alignment import align_left
+from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.operations import OperationArray
+
+Int64Array = npt.NDArray[np.int64]
+
+_ALIGNMENTS_OF_TASK: Final = 64
+
+
+@jit_without_refcounts
+def _align_each_left(
+    operations: OperationArray,
+    begins: Int64Array,
+    counts: Int64Array,
+    query_begins: Int64Array,
+    reference_begins: Int64Array,
+    sequences: Sequences,
+    first: int,
+    end: int,
+) -> None:
+    """Move the gaps of some alignments to the left; `counts` receives their operations."""
+    for row in range(first, end):
+        counts[row] = align_left(
+            operations,
+            begins[row],
+            counts[row],
+            sequences[0],
+            query_begins[row],
+            sequences[1],
+            reference_begins[row],
+        )
+
+
+def finish_alignments(
+    groups: Int64Array,
+    operations: OperationArray,
+    ends: TracedEnds,
+    sequences: Sequences,
+    costs: Costs,
+    places: tuple[Int64Array, Int64Array, Int64Array],
+    strand: Strand,
+    map_function: Callable[..., Iterable[Any]],
+) -> GenomeAlignments:
+    """Return traced alignments as columns.
+
+    Parameters
+    ----------
+    groups : ndarray, dtype=int64, shape=(n_alignments,)
+        The group of each alignment.
+    operations : ndarray, dtype=uint32
+        The operations of all alignments; those of a match may follow each other.
+    ends : tuple of ndarray
+        Where the operations of each alignment begin, and where it begins and ends.
+    sequences : tuple of ndarray, dtype=uint8
+        The codes of the queries and of the reference, with margins.
+    costs : Costs
+        The scores.
+    places : tuple of ndarray, dtype=int64
+        The query and the record of each group, where each query begins, where each record begins.
+    strand : Strand
+        The strand of the queries.
+    map_function : callable
+        Called like `map`, to share the work among threads.
+
+    Returns
+    -------
+    GenomeAlignments
+        The alignments that do not lie inside another one.
+    """
+    begins, query_begins, reference_begins, query_ends, reference_ends = ends
+    keep = np.flatnonzero(
+        not_contained(groups, (query_begins, query_ends, reference_begins, reference_ends))
+    )
+    counts = np.diff(begins, append=operations.size)[keep]
+    groups, begins, query_begins = groups[keep], begins[keep], query_begins[keep]
+    reference_begins, query_ends = reference_begins[keep], query_ends[keep]
+    reference_ends = reference_ends[keep]
+    tasks = range(0, keep.size, _ALIGNMENTS_OF_TASK)
+
+    def align_some(first: int) -> None:
+        end = min(first + _ALIGNMENTS_OF_TASK, keep.size)
+        starts = query_begins, reference_begins
+        _align_each_left(operations, begins, counts, *starts, sequences, first, end)
+
+    for _ in map_function(align_some, tasks):
+        pass
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    cigars = operations[np.repeat(begins - offsets[:-1], counts) + np.arange(offsets[-1])]
+    mismatches, gap_bases, gaps = (np.empty(keep.size, dtype=np.int64) for _ in range(3))
+
+    def count_some(first: int) -> None:
+        end = min(first + _ALIGNMENTS_OF_TASK, keep.size)
+        starts = query_begins, reference_begins
+        found = mismatches, gap_bases, gaps
+        count_differences(cigars, offsets, *starts, sequences, first, end, *found)
+
+    for _ in map_function(count_some, tasks):
+        pass
+    keys, query_starts, record_starts = places
+    queries, records = keys[groups, 0], keys[groups, 1]
+    pairs = (query_ends - query_begins + reference_ends - reference_begins - gap_bases) // 2
+    scores = (pairs - mismatches) * costs.match - mismatches * costs.mismatch
+    scores -= gaps * costs.deletion_open + gap_bases * costs.deletion_extend
+    return GenomeAlignments(
+        queries,
+        np.full(keep.size, strand, dtype=np.uint8),
+        records,
+        query_begins - query_starts[queries] - MARGIN,
+        query_ends - query_starts[queries] - MARGIN,
+        reference_begins - record_starts[records] - MARGIN,
+        reference_ends - record_starts[records] - MARGIN,
+        offsets,
+        cigars,
+        mismatches,
+        gap_bases,
+        gaps,
+        scores,
+    )
+
+
+def join_strands(found: Sequence[GenomeAlignments]) -> GenomeAlignments:
+    """Return alignments on several strands in the order of `GenomeAlignments`.
+
+    Parameters
+    ----------
+    found : sequence of GenomeAlignments
+        Those on each strand, one or more.
+
+    Returns
+    -------
+    GenomeAlignments
+        All of them.
+    """
+    fields = (
+        [getattr(one, name) for one in found]
+        for name in GenomeAlignments.__dataclass_fields__
+        if name != "cigar_offsets"
+    )
+    queries, strands, records, *columns = (np.concatenate(field) for field in fields)
+    sizes = np.concatenate([np.diff(one.cigar_offsets) for one in found])
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    joined = GenomeAlignments(queries, strands, records, *columns[:4], offsets, *columns[4:])
+    order = np.lexsort((joined.query_starts, strands, joined.reference_starts, records, queries))
+    return joined.taken(order)

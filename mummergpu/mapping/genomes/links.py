@@ -1,0 +1,381 @@
+"""Links clusters to those that continue them: an alignment may go through several clusters.
+
+The rule for which cluster may continue another one is that of nucmer. Whether it does is found
+out: the alignment is extended towards it, and must not break before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.genomes.clusters import Anchors, Clusters
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.between import align_between
+from mummergpu.viterbi.break_extension import reach_before_break
+from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.operations import OperationArray
+from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.whole_matrix import MatrixScratch
+
+Int64Array = npt.NDArray[np.int64]
+Bounds = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+"""Where the query of each group begins and ends in the codes, and where the record does."""
+
+Sequences = tuple[CodeArray, CodeArray]
+"""The codes of the queries and of the reference, with margins."""
+
+TargetSearch = tuple[Sequences, CostTuple, int, int, Scratch, MatrixScratch, OperationArray]
+"""What an extension to another cluster needs: the codes; `Costs.as_tuple()`; the bases of both
+sequences that may lie between two extensions that meet; the bases of the query in which an
+extension must get better; and memory to work in, with room for `break_operations` operations."""
+
+MOST_DISTANCE: Final = 10_000
+"""How far from a cluster, in bases of the reference, one that continues it may begin."""
+
+NO_TARGET: Final = -1
+
+
+def break_operations(break_length: int) -> int:
+    """Return how many operations there may be between two extensions that meet."""
+    return break_length + 3
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where each cluster may go on.
+
+    Attributes
+    ----------
+    clusters : ndarray, dtype=int64, shape=(n_clusters,)
+        The cluster that may continue it, `NO_TARGET` for none.
+    anchors : ndarray, dtype=int64, shape=(n_clusters,)
+        The first anchor of that cluster which begins after this one ends.
+    distances : ndarray, dtype=int64, shape=(n_clusters,)
+        How far away it is: twice the longer gap less the shorter one.
+    reached : ndarray, dtype=bool, shape=(n_clusters,)
+        Whether an extension gets there before it breaks.
+    """
+
+    clusters: Int64Array
+    anchors: Int64Array
+    distances: Int64Array
+    reached: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of_count(cls, count: int) -> Targets:
+        """Return targets of so many clusters, to be found."""
+        return cls(
+            np.full(count, NO_TARGET, dtype=np.int64),
+            np.zeros(count, dtype=np.int64),
+            np.zeros(count, dtype=np.int64),
+            np.zeros(count, dtype=np.bool_),
+        )
+
+
+@dataclass(frozen=True)
+class LinkedAnchors:
+    """The anchors of alignments that go through one cluster or more.
+
+    Attributes
+    ----------
+    groups : ndarray, dtype=int64, shape=(n_alignments,)
+        The group of each alignment.
+    offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
+        Where the anchors of each alignment begin.
+    anchors : tuple of ndarray, dtype=int64, shape=(n_anchors,)
+        Where the anchors begin in the query and in the reference, and their lengths.
+    bounds : tuple of ndarray, dtype=int64, shape=(n_alignments,)
+        How far each alignment may extend: its first base in the query, the one after its last, and
+        the same in the reference.
+    """
+
+    groups: Int64Array
+    offsets: Int64Array
+    anchors: Anchors
+    bounds: Bounds
+
+    @property
+    def count(self) -> int:
+        """The number of alignments."""
+        return self.groups.size
+
+
+@jit_without_refcounts
+def find_targets(
+    groups: Int64Array,
+    offsets: Int64Array,
+    anchors: Anchors,
+    bounds: Bounds,
+    search: TargetSearch,
+    first: int,
+    end: int,
+    targets: tuple[Int64Array, Int64Array, Int64Array, npt.NDArray[np.bool_]],
+) -> None:
+    """Find where some clusters may go on.
+
+    Parameters
+    ----------
+    groups, offsets, anchors
+        The clusters (`Clusters`); their positions are indexes of codes with margins.
+    bounds : tuple of ndarray, dtype=int64
+        Those of each group.
+    search : tuple
+        What an extension needs (`TargetSearch`).
+    first, end : int
+        The range of clusters.
+    targets : tuple of ndarray
+        Output: the fields of `Targets`.
+    """
+    query_starts, reference_starts, lengths = anchors
+    target_clusters, target_anchors, distances, reached = targets
+    costs, break_length = search[1], search[2]
+    for cluster in range(first, end):
+        last = offsets[cluster + 1] - 1
+        query_end = query_starts[last] + lengths[last]
+        reference_end = reference_starts[last] + lengths[last]
+        group = groups[cluster]
+        distance = min(bounds[1][group] - query_end, bounds[3][group] - reference_end)
+        found, found_anchor = NO_TARGET, 0
+        other = cluster + 1
+        while other < groups.size and groups[other] == group:
+            if reference_starts[offsets[other]] - reference_end > MOST_DISTANCE:
+                break
+            anchor = _first_after(anchors, offsets, other, query_end, reference_end)
+            if anchor != NO_TARGET:
+                gap = query_starts[anchor] - query_end
+                other_gap = reference_starts[anchor] - reference_end
+                longer, shorter = max(gap, other_gap), min(gap, other_gap)
+                pays = shorter * costs[0] >= (longer - shorter) * costs[4]
+                if longer < break_length or pays or 2 * longer - shorter < distance:
+                    found, found_anchor = other, anchor
+                    distance = 2 * longer - shorter
+                if longer < break_length or pays:
+                    break
+            other += 1
+        target_clusters[cluster] = found
+        if found == NO_TARGET:
+            continue
+        target_anchors[cluster] = found_anchor
+        distances[cluster] = distance
+        begin = query_starts[found_anchor], reference_starts[found_anchor]
+        reached[cluster] = _is_reached((query_end, reference_end), begin, search)
+
+
+@inline_without_refcounts
+def _is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearch) -> bool:
+    """Return whether an alignment goes from the end of a cluster to the begin of another one.
+
+    It does so if extensions from both meet or leave no more than a break between them, and if what
+    they leave costs no more than half a break of matches scores: a longer gap is not worth it.
+    """
+    sequences, costs, break_length, window, scratch, matrix, operations = search
+    gap, other_gap = begin[0] - end[0], begin[1] - end[1]
+    used, reference_used = reach_before_break(
+        sequences[0], end[0], gap, sequences[1], end[1], other_gap, 1, costs, window, scratch
+    )
+    gap -= used
+    other_gap -= reference_used
+    first, other_first = end[0] + used, end[1] + reference_used
+    if gap + other_gap > break_length:
+        used, reference_used = reach_before_break(
+            sequences[0],
+            begin[0] - 1,
+            gap,
+            sequences[1],
+            begin[1] - 1,
+            other_gap,
+            -1,
+            costs,
+            window,
+            scratch,
+        )
+        gap -= used
+        other_gap -= reference_used
+    if gap + other_gap > break_length:
+        return False
+    score, _ = align_between(
+        sequences[0],
+        first,
+        gap,
+        sequences[1],
+        other_first,
+        other_gap,
+        costs,
+        scratch,
+        matrix,
+        operations,
+        0,
+    )
+    return 2 * score >= -costs[0] * break_length
+
+
+@inline_without_refcounts
+def _first_after(
+    anchors: Anchors, offsets: Int64Array, cluster: int, query_end: int, reference_end: int
+) -> int:
+    """Return the first anchor of a cluster that begins after an end in both sequences."""
+    query_starts, reference_starts, _ = anchors
+    last = offsets[cluster + 1] - 1
+    if query_starts[last] < query_end or reference_starts[last] < reference_end:
+        return NO_TARGET
+    anchor = offsets[cluster]
+    while query_starts[anchor] < query_end or reference_starts[anchor] < reference_end:
+        anchor += 1
+    return anchor
+
+
+def link_clusters(
+    clusters: Clusters, bounds: Bounds, targets: Targets, break_length: int
+) -> LinkedAnchors:
+    """Join clusters to alignments.
+
+    Parameters
+    ----------
+    clusters : Clusters
+        The clusters.
+    bounds : tuple of ndarray, dtype=int64
+        Those of each group.
+    targets : Targets
+        Where each cluster may go on. If several clusters reach one, the nearest of them is
+        continued by it, and of equally near ones the first.
+    break_length : int
+        As in `find_targets`.
+
+    Returns
+    -------
+    LinkedAnchors
+        The anchors of all alignments, in the order of their first clusters. An alignment extends up
+        to a cluster near its diagonal that it might have gone on with, but not into it.
+    """
+    count = clusters.count
+    sources = np.full(count, NO_TARGET, dtype=np.int64)
+    anchor_count = clusters.lengths.size
+    rows = np.empty(anchor_count, dtype=np.int64)
+    heads, tails = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    near = np.full(count, NO_TARGET, dtype=np.int64)
+    columns = targets.clusters, targets.anchors, targets.distances, targets.reached
+    found = _follow_links(clusters.offsets, columns, sources, near, rows, heads, tails, offsets)
+    heads, tails, offsets = heads[:found], tails[:found], offsets[: found + 1]
+    rows = rows[: offsets[-1]]
+    groups = clusters.groups[heads]
+    query_starts, reference_starts, lengths = clusters.anchors
+    own_bounds = tuple(bound[groups] for bound in bounds)
+    _bound_by_targets(clusters, targets, tails, break_length, own_bounds)
+    _bound_by_sources(clusters, near[heads], heads, break_length, own_bounds)
+    return LinkedAnchors(
+        groups, offsets, (query_starts[rows], reference_starts[rows], lengths[rows]), own_bounds
+    )
+
+
+def _bound_by_targets(
+    clusters: Clusters, targets: Targets, tails: Int64Array, break_length: int, bounds: Bounds
+) -> None:
+    """Let alignments end before the cluster that they might have gone on with."""
+    rows = np.flatnonzero(targets.clusters[tails] != NO_TARGET)
+    anchors = targets.anchors[tails[rows]]
+    is_close = _are_close(clusters, tails[rows], anchors, break_length)
+    rows, anchors = rows[is_close], anchors[is_close]
+    bounds[1][rows], bounds[3][rows] = (
+        clusters.query_starts[anchors],
+        clusters.reference_starts[anchors],
+    )
+
+
+def _bound_by_sources(
+    clusters: Clusters, sources: Int64Array, heads: Int64Array, break_length: int, bounds: Bounds
+) -> None:
+    """Let alignments begin after the cluster that might have gone on with them."""
+    rows = np.flatnonzero(sources != NO_TARGET)
+    anchors = clusters.offsets[heads[rows]]
+    rows = rows[_are_close(clusters, sources[rows], anchors, break_length)]
+    last = clusters.offsets[sources[rows] + 1] - 1
+    lengths = clusters.lengths[last]
+    bounds[0][rows] = clusters.query_starts[last] + lengths
+    bounds[2][rows] = clusters.reference_starts[last] + lengths
+
+
+def _are_close(
+    clusters: Clusters, sources: Int64Array, anchors: Int64Array, break_length: int
+) -> npt.NDArray[np.bool_]:
+    """Return whether the diagonals of clusters' ends and of anchors are so close.
+
+    An extension on one of them might otherwise follow the other alignment all along.
+    """
+    last = clusters.offsets[sources + 1] - 1
+    diagonals = clusters.query_starts - clusters.reference_starts
+    close: npt.NDArray[np.bool_] = np.abs(diagonals[last] - diagonals[anchors]) <= break_length
+    return close
+
+
+@jit_without_refcounts
+def _follow_links(
+    cluster_offsets: Int64Array,
+    targets: tuple[Int64Array, Int64Array, Int64Array, npt.NDArray[np.bool_]],
+    sources: Int64Array,
+    near: Int64Array,
+    rows: Int64Array,
+    heads: Int64Array,
+    tails: Int64Array,
+    offsets: Int64Array,
+) -> int:
+    """Write the anchors of each alignment, its first and its last cluster; return their number.
+
+    Parameters
+    ----------
+    cluster_offsets : ndarray, dtype=int64
+        Where the anchors of each cluster begin.
+    targets : tuple of ndarray
+        The fields of `Targets`.
+    sources : ndarray, dtype=int64, shape=(n_clusters,)
+        Receives the cluster that each one continues; `NO_TARGET` before.
+    near : ndarray, dtype=int64, shape=(n_clusters,)
+        Receives the nearest cluster with it as a target if it continues none; `NO_TARGET` before.
+    rows, heads, tails, offsets : ndarray, dtype=int64
+        Output: the anchors; the first and the last cluster of each alignment; where its anchors
+        begin in `rows`.
+
+    Returns
+    -------
+    int
+        The number of alignments.
+    """
+    target_clusters, target_anchors, distances, reached = targets
+    for cluster in range(sources.size):
+        target = target_clusters[cluster]
+        if target == NO_TARGET:
+            continue
+        other = near[target]
+        # An anchor behind the first one has been passed by: nothing ends there.
+        if target_anchors[cluster] == cluster_offsets[target]:
+            if other == NO_TARGET or distances[cluster] < distances[other]:
+                near[target] = cluster
+        source = sources[target]
+        if reached[cluster]:
+            if source == NO_TARGET or distances[cluster] < distances[source]:
+                sources[target] = cluster
+    count, filled = 0, 0
+    for head in range(sources.size):
+        if sources[head] != NO_TARGET:
+            continue
+        heads[count] = head
+        cluster = head
+        first = cluster_offsets[cluster]
+        while True:
+            for row in range(first, cluster_offsets[cluster + 1]):
+                rows[filled] = row
+                filled += 1
+            target = target_clusters[cluster]
+            if target == NO_TARGET or sources[target] != cluster:
+                break
+            first = target_anchors[cluster]
+            cluster = target
+        tails[count] = cluster
+        count += 1
+        offsets[count] = filled
+    return count

@@ -1,0 +1,95 @@
+"""The options of genome alignment, with nucmer's meaning and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from mummergpu.errors import OptionError
+from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.scratch import MOST_BASES
+
+NUCMER_COSTS: Final = Costs(
+    match=3,
+    mismatch=7,
+    unknown=7,
+    insertion_open=3,
+    insertion_extend=7,
+    deletion_open=3,
+    deletion_extend=7,
+    end_bonus=0,
+)
+"""What nucmer scores: 3 for a match, -7 for a difference and for each base of a gap, and -3 more
+for the first one."""
+
+MOST_BREAK_LENGTH: Final = MOST_BASES * 20 // 11
+"""The longest break: a window of it is a tile."""
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Which matches form a cluster.
+
+    Attributes
+    ----------
+    least_bases : int
+        The fewest bases of all matches of a cluster together.
+    most_gap : int
+        The most bases of the query between two matches of a cluster.
+    diagonal_difference : int
+        How far apart the diagonals of two neighbouring matches may be, in bases.
+    diagonal_factor : float
+        The same as a share of the gap between them; the larger of both counts.
+    """
+
+    least_bases: int = 65
+    most_gap: int = 90
+    diagonal_difference: int = 5
+    diagonal_factor: float = 0.12
+
+    def __post_init__(self) -> None:
+        for option, value in (
+            ("mincluster", self.least_bases),
+            ("maxgap", self.most_gap),
+            ("diagdiff", self.diagonal_difference),
+            ("diagfactor", self.diagonal_factor),
+        ):
+            if not value >= 0:
+                raise OptionError(f"--{option}", f"{value} is less than 0")
+
+
+@dataclass(frozen=True)
+class GenomeOptions:
+    """How genomes are aligned.
+
+    Attributes
+    ----------
+    clusters : ClusterOptions
+        Which matches form a cluster.
+    break_length : int
+        An alignment is extended until it gets no better for so many bases, counted in both
+        sequences together.
+    extend : bool
+        Whether alignments are extended beyond clusters at all.
+    costs : Costs
+        The scores of alignments.
+    """
+
+    clusters: ClusterOptions = field(default_factory=ClusterOptions)
+    break_length: int = 200
+    extend: bool = True
+    costs: Costs = NUCMER_COSTS
+
+    @property
+    def window(self) -> int:
+        """The bases of the query in which an extension must get better, 0 for no extension.
+
+        It is half of the break length, and a tenth more: nucmer goes on where a score is only
+        equalled, and the windows do not.
+        """
+        return self.break_length * 11 // 20 if self.extend else 0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.break_length <= MOST_BREAK_LENGTH:
+            message = f"{self.break_length} is not between 2 and {MOST_BREAK_LENGTH}"
+            raise OptionError("--breaklen", message)

@@ -1,0 +1,320 @@
+"""Traces alignments along their anchors: the tiles between them, and the two ends.
+
+Each tile is independent of the others (Du, Yin and Bader 2010, section IV C), so any range of
+anchors can be traced by any thread; the operations follow each other in the order of the anchors.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.genomes.clusters import Anchors
+from mummergpu.mapping.genomes.links import Bounds, Sequences
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.between import align_between
+from mummergpu.viterbi.break_extension import NO_ROOM, extend_until_break
+from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.operations import (
+    INSERTION_OPERATION,
+    MATCH_OPERATION,
+    OperationArray,
+    append_operation,
+    kind_of,
+    length_of,
+    reverse_operations,
+)
+from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.whole_matrix import MatrixScratch
+
+Int64Array = npt.NDArray[np.int64]
+
+TracedEnds = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
+"""For each alignment: where its operations begin, its first base in the query and in the reference,
+and the bases after its last ones."""
+
+LONG_TILE: Final = 512
+"""Tiles with more bases than these are shortened from both corners before a matrix is computed."""
+
+FAR_OPERATIONS: Final = 1 << 15
+"""The most operations of the part of a tile that is found from its far corner."""
+
+_RIGHT: Final = 1
+_LEFT: Final = -1
+
+
+@jit_without_refcounts
+def trace_anchors(
+    offsets: Int64Array,
+    anchors: Anchors,
+    bounds: Bounds,
+    sequences: Sequences,
+    costs: CostTuple,
+    window: int,
+    scratch: Scratch,
+    matrix: MatrixScratch,
+    far_operations: OperationArray,
+    alignment: int,
+    anchor: int,
+    end_anchor: int,
+    operations: OperationArray,
+    filled: int,
+    ends: TracedEnds,
+) -> tuple[int, int, int]:
+    """Trace a range of anchors, and what lies between each and the next one of its alignment.
+
+    Parameters
+    ----------
+    offsets, anchors, bounds
+        The alignments (`LinkedAnchors`); positions are indexes of codes with margins.
+    sequences : tuple of ndarray, dtype=uint8
+        The codes of the queries and of the reference.
+    costs : tuple of int
+        `Costs.as_tuple()`; nothing is scored for an end.
+    window : int
+        The bases of the query in which an extension must get better; 0 for no extension.
+    scratch, matrix : tuple of ndarray
+        Memory to work in.
+    far_operations : ndarray, dtype=uint32
+        Memory for `FAR_OPERATIONS` operations.
+    alignment : int
+        The alignment that has the first anchor.
+    anchor, end_anchor : int
+        The range of anchors.
+    operations : ndarray, dtype=uint32
+        Output: the operations as BAM packs them. Those of a match may follow each other.
+    filled : int
+        How many operations there are already.
+    ends : tuple of ndarray
+        Output, for the alignments that begin or end in the range.
+
+    Returns
+    -------
+    tuple of int
+        The anchor after the last one that was traced, its alignment, and the number of operations.
+        The range is not finished if `operations` became too short.
+    """
+    query_starts, reference_starts, lengths = anchors
+    begins, first_in_query, first_in_reference, end_in_query, end_in_reference = ends
+    while anchor < end_anchor:
+        begin = filled
+        query_at, reference_at = query_starts[anchor], reference_starts[anchor]
+        is_last = anchor == offsets[alignment + 1] - 1
+        if filled + 2 > operations.size:
+            return anchor, alignment, begin
+        if anchor == offsets[alignment]:
+            used, reference_used, count = 0, 0, 0
+            if window > 0:
+                used, reference_used, count = extend_until_break(
+                    sequences[0],
+                    query_at - 1,
+                    query_at - bounds[0][alignment],
+                    sequences[1],
+                    reference_at - 1,
+                    reference_at - bounds[2][alignment],
+                    _LEFT,
+                    costs,
+                    window,
+                    scratch,
+                    operations,
+                    filled,
+                )
+            if count == NO_ROOM or filled + count + 2 > operations.size:
+                return anchor, alignment, begin
+            reverse_operations(operations, filled, filled + count)
+            begins[alignment] = filled
+            first_in_query[alignment] = query_at - used
+            first_in_reference[alignment] = reference_at - reference_used
+            filled += count
+        filled = append_operation(operations, begin, filled, MATCH_OPERATION, lengths[anchor])
+        query_at += lengths[anchor]
+        reference_at += lengths[anchor]
+        if is_last:
+            used, reference_used, count = 0, 0, 0
+            if window > 0:
+                used, reference_used, count = extend_until_break(
+                    sequences[0],
+                    query_at,
+                    bounds[1][alignment] - query_at,
+                    sequences[1],
+                    reference_at,
+                    bounds[3][alignment] - reference_at,
+                    _RIGHT,
+                    costs,
+                    window,
+                    scratch,
+                    operations,
+                    filled,
+                )
+            if count == NO_ROOM:
+                return anchor, alignment, begin
+            end_in_query[alignment] = query_at + used
+            end_in_reference[alignment] = reference_at + reference_used
+            filled += count
+            alignment += 1
+        else:
+            count = _trace_tile(
+                sequences[0],
+                query_at,
+                query_starts[anchor + 1] - query_at,
+                sequences[1],
+                reference_at,
+                reference_starts[anchor + 1] - reference_at,
+                costs,
+                window,
+                scratch,
+                matrix,
+                far_operations,
+                operations,
+                filled,
+            )
+            if count == NO_ROOM:
+                return anchor, alignment, begin
+            filled += count
+        anchor += 1
+    return anchor, alignment, filled
+
+
+@inline_without_refcounts
+def _trace_tile(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    costs: CostTuple,
+    window: int,
+    scratch: Scratch,
+    matrix: MatrixScratch,
+    far_operations: OperationArray,
+    operations: OperationArray,
+    filled: int,
+) -> int:
+    """Write the operations between two anchors; return how many there are, or `NO_ROOM`.
+
+    A long tile is shortened from both corners, as far as the sequences agree: what is left in the
+    middle is small, and it is all that needs a matrix.
+    """
+    count, far_count = 0, 0
+    if max(length, reference_length) > LONG_TILE:
+        used, reference_used, count = extend_until_break(
+            query,
+            query_at,
+            length,
+            reference,
+            reference_at,
+            reference_length,
+            _RIGHT,
+            costs,
+            window,
+            scratch,
+            operations,
+            filled,
+        )
+        if count == NO_ROOM:
+            return NO_ROOM
+        query_at += used
+        reference_at += reference_used
+        length -= used
+        reference_length -= reference_used
+        used, reference_used, far_count = extend_until_break(
+            query,
+            query_at + length - 1,
+            length,
+            reference,
+            reference_at + reference_length - 1,
+            reference_length,
+            _LEFT,
+            costs,
+            window,
+            scratch,
+            far_operations,
+            0,
+        )
+        if far_count == NO_ROOM:
+            used, reference_used, far_count = 0, 0, 0
+        length -= used
+        reference_length -= reference_used
+    if filled + count + length + reference_length + 3 + far_count > operations.size:
+        return NO_ROOM
+    _, between = align_between(
+        query,
+        query_at,
+        length,
+        reference,
+        reference_at,
+        reference_length,
+        costs,
+        scratch,
+        matrix,
+        operations,
+        filled + count,
+    )
+    count += between
+    for position in range(far_count):
+        operations[filled + count + position] = far_operations[far_count - 1 - position]
+    return count + far_count
+
+
+@jit_without_refcounts
+def count_differences(
+    operations: OperationArray,
+    offsets: Int64Array,
+    query_begins: Int64Array,
+    reference_begins: Int64Array,
+    sequences: Sequences,
+    first: int,
+    end: int,
+    mismatches: Int64Array,
+    gap_bases: Int64Array,
+    gaps: Int64Array,
+) -> None:
+    """Count the differences of some alignments.
+
+    Parameters
+    ----------
+    operations : ndarray, dtype=uint32
+        The operations of all alignments.
+    offsets : ndarray, dtype=int64
+        Where those of each alignment begin.
+    query_begins, reference_begins : ndarray, dtype=int64
+        The first base of each alignment, as indexes of codes with margins.
+    sequences : tuple of ndarray, dtype=uint8
+        The codes.
+    first, end : int
+        The range of alignments.
+    mismatches, gap_bases, gaps : ndarray, dtype=int64
+        Output: the pairs of different bases, the bases of gaps, and the gaps.
+    """
+    query, reference = sequences
+    for row in range(first, end):
+        i, j = query_begins[row], reference_begins[row]
+        different, gap_length, gap_count = 0, 0, 0
+        for position in range(offsets[row], offsets[row + 1]):
+            kind, length = kind_of(operations, position), length_of(operations, position)
+            if kind == MATCH_OPERATION:
+                different += _differences(query, i, reference, j, length)
+                i += length
+                j += length
+                continue
+            gap_count += 1
+            gap_length += length
+            if kind == INSERTION_OPERATION:
+                i += length
+            else:
+                j += length
+        mismatches[row], gap_bases[row], gaps[row] = different, gap_length, gap_count
+
+
+@inline_without_refcounts
+def _differences(query: CodeArray, i: int, reference: CodeArray, j: int, length: int) -> int:
+    """Return how many pairs of bases are not equal; a break equals nothing."""
+    count = 0
+    for k in range(length):
+        base, other = query[np.uint64(i + k)], reference[np.uint64(j + k)]
+        count += (base != other) | (base > 3)
+    return count
