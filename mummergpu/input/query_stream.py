@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from mummergpu.input.files import check_compressions
 from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.runtime.ordered_map import Prefetcher
@@ -60,7 +59,6 @@ class QueryStream:
         rules: QueryRules | None = None,
         threads: ReadingThreads | None = None,
     ) -> None:
-        self._paths = paths
         self._stats = stats
         self._tell = tell
         self._block_size = block_size
@@ -73,7 +71,6 @@ class QueryStream:
         try:
             self._stack.enter_context(self._reader)
             if self._reader.bytes_total is not None:
-                check_compressions(self._paths)
                 self._start()
         except BaseException:
             self._stack.close()
