@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.query_stream import BLOCKS_AHEAD, QueryStream
+from mummergpu.input.block_stream import BLOCKS_AHEAD
+from mummergpu.input.query_stream import QueryStream
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import decode
 
