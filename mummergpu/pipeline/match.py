@@ -24,11 +24,12 @@ from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.open_backend import likely_block_bases, open_backend
+from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.search import BlockSearch
 from mummergpu.output.number_text import TextArray
 from mummergpu.output.open_sink import RunFacts, check_targets, open_sink
 from mummergpu.pipeline.backend_choice import choose_backend
+from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.page_progress import PageProgress
@@ -36,7 +37,7 @@ from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
-from mummergpu.pipeline.reference_source import close_if_opened, open_source
+from mummergpu.pipeline.reference_source import open_source
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
@@ -83,11 +84,7 @@ def run(
         if backend_name != device.backend:
             notice("too little work for a GPU to be faster than the processor: backend cpu")
             device = replace(device, backend=backend_name)
-        # Opening a device takes as long as reading a reference, so both happen at the same time.
-        opening = executor.submit(open_backend, kind, device, stats, notice)
-        stack.callback(close_if_opened, opening)
-        # After a failure, do not wait for the tasks that are still running.
-        stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+        opening = start_to_open(stack, executor, kind, device, stats, notice)
         check_targets(options.outputs, options.picture)
         likely = likely_block_bases(kind, device)
         block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
