@@ -293,7 +293,7 @@ class BlockMapper:
             offsets,
             block.paired,
             sizes.proper,
-            self._options.costs.end_bonus,
+            self._costs,
             choices.numbers,
             extra,
             table.arrays,
