@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from mummergpu.mapping.candidates import (
     GAPPED,
-    LEFT_SHIFT,
     RECORD,
-    RIGHT_SHIFT,
     STRAND,
     Int32Array,
     Int64Array,
@@ -19,6 +17,7 @@ from mummergpu.mapping.candidates import (
 )
 from mummergpu.mapping.choice import CHOSEN, QUALITY, SECOND, reported_score
 from mummergpu.mapping.columns import CigarOperation, SamFlag
+from mummergpu.mapping.pairing import is_proper_pair
 from mummergpu.mapping.paths import PathArrays
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
@@ -100,63 +99,6 @@ def list_rows(
                 is_gapped = numbers[candidate, GAPPED] != 0
                 most += 2 * (offsets[read + 1] - offsets[read]) + 5 if is_gapped else 3
     return most
-
-
-@inline_without_refcounts
-def five_prime_end(table: Table, row: int, length: int) -> int:
-    """Return where the first base of a read lies on its strand, clipped bases included.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-    length : int
-        The bases of the read.
-
-    Returns
-    -------
-    int
-        In the joined reference; after the first base on the reverse strand.
-    """
-    diagonals, numbers = table[2], table[3]
-    if numbers[row, STRAND] == 0:
-        return widened(diagonals[row] + numbers[row, LEFT_SHIFT])
-    return widened(diagonals[row] + numbers[row, RIGHT_SHIFT] + length)
-
-
-@inline_without_refcounts
-def is_proper_pair(
-    table: Table, row: int, length: int, mate: int, mate_length: int, least: int, most: int
-) -> bool:
-    """Return whether two mates are on one record, face each other, and are so far apart.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row, mate : int
-        The candidates of both mates, -1 for one that is not mapped.
-    length, mate_length : int
-        The bases of both mates.
-    least, most : int
-        The sizes of the template.
-
-    Returns
-    -------
-    bool
-        Whether the pair is proper.
-    """
-    numbers = table[3]
-    if row < 0 or mate < 0 or numbers[row, RECORD] != numbers[mate, RECORD]:
-        return False
-    if numbers[row, STRAND] == numbers[mate, STRAND]:
-        return False
-    size = five_prime_end(table, mate, mate_length) - five_prime_end(table, row, length)
-    if numbers[row, STRAND] == 1:
-        size = -size
-    return least <= size <= most
 
 
 @inline_without_refcounts
