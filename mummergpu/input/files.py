@@ -6,7 +6,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import RawIOBase
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -67,30 +67,6 @@ def reading(path: str) -> Iterator[None]:
             raise InputError(_gzip_fault(str(error)), path) from None
         reason = os.strerror(error.errno)
         raise InputError(reason[:1].lower() + reason[1:], path) from None
-
-
-def check_compressions(paths: Sequence[str]) -> None:
-    """Refuse files that cannot be decompressed here, before any of them is read.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        Regular files.
-
-    Raises
-    ------
-    LibraryError
-        If the library for a compression is missing.
-    InputError
-        If a file cannot be read, or this Python was built without a decoder.
-    """
-    for path in paths:
-        with reading(path), open(path, "rb", buffering=0) as file:
-            compression = compression_of(file.read(LONGEST_MAGIC))
-        if compression is not None and compression is not Compression.GZIP:
-            from mummergpu.input.stream_decoders import check_decoder
-
-            check_decoder(compression, path)
 
 
 class EmptyInputError(InputError):
@@ -348,6 +324,31 @@ def open_binary(path: str) -> BinaryIO:
         return sys.stdin.buffer
     with reading(path):
         return open(path, "rb", buffering=0)
+
+
+def check_compression(file: BinaryIO, path: str) -> None:
+    """Refuse a file that cannot be decompressed here.
+
+    Parameters
+    ----------
+    file : file
+        The regular file, open at its beginning; it is left behind its first bytes.
+    path : str
+        The file as the user named it.
+
+    Raises
+    ------
+    LibraryError
+        If the library for the compression is missing.
+    InputError
+        If the file cannot be read, or this Python was built without a decoder.
+    """
+    with reading(path):
+        compression = compression_of(file.read(LONGEST_MAGIC))
+    if compression is not None and compression is not Compression.GZIP:
+        from mummergpu.input.stream_decoders import check_decoder
+
+        check_decoder(compression, path)
 
 
 def file_size(file: BinaryIO) -> int | None:

@@ -42,6 +42,8 @@ class PairedQueryReader(ClosedAtEnd):
 
     Raises
     ------
+    LibraryError
+        If the library for the compression of a file is missing.
     InputError
         If a file is invalid, the names of two mates differ, or a read has no mate.
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.file_records import FileRecords, RecordOptions
-from mummergpu.input.files import STANDARD_INPUT, file_size, open_binary, reading
+from mummergpu.input.files import STANDARD_INPUT, check_compression, file_size, open_binary, reading
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import Limits
 from mummergpu.input.records import CHUNK_SIZE
@@ -175,9 +175,11 @@ class QueryReader(ClosedAtEnd):
 
     Raises
     ------
+    LibraryError
+        If the library for the compression of a file is missing.
     InputError
-        If a file is invalid, at its beginning or anywhere in it. Files that cannot be opened are
-        reported before the first one is read.
+        If a file is invalid, at its beginning or anywhere in it. Files that cannot be opened or
+        decompressed are reported before the first one is read.
 
     Notes
     -----
@@ -241,7 +243,7 @@ class QueryReader(ClosedAtEnd):
 
 
 def bytes_of(paths: Sequence[str]) -> int | None:
-    """Return the total size of the files.
+    """Return the total size of the files, after a check that they can be read here.
 
     Parameters
     ----------
@@ -255,8 +257,10 @@ def bytes_of(paths: Sequence[str]) -> int | None:
 
     Raises
     ------
+    LibraryError
+        If the library for the compression of a regular file is missing.
     InputError
-        If one of them cannot be opened.
+        If one of them cannot be opened, or its compression not be decoded.
     """
     sizes = [_size_of(path) for path in paths]
     known = [size for size in sizes if size is not None]
@@ -264,7 +268,7 @@ def bytes_of(paths: Sequence[str]) -> int | None:
 
 
 def _size_of(path: str) -> int | None:
-    """Return the size of a file, after a check that it can be opened; a pipe is not opened."""
+    """Return the size of a file, after a check that it can be read; a pipe is not opened."""
     if path == STANDARD_INPUT:
         return None
     with reading(path):
@@ -272,4 +276,5 @@ def _size_of(path: str) -> int | None:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         return None
     with reading(path), open_binary(path) as file:
+        check_compression(file, path)
         return file_size(file)

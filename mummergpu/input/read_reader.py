@@ -58,6 +58,8 @@ class ReadReader(ClosedAtEnd):
 
     Raises
     ------
+    LibraryError
+        If the library for the compression of a file is missing.
     InputError
         If a file is invalid, the names of two mates differ, or a read has no mate. Files that
         cannot be opened are reported before the first one is read.

@@ -11,19 +11,15 @@ import numpy.typing as npt
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates import (
-    LEFT_SHIFT,
     NUMBERS,
-    RECORD,
     RESCUE_ROWS,
-    RIGHT_SHIFT,
     SCORE,
-    STRAND,
     Candidates,
     Int32Array,
     Int64Array,
     find_candidates,
 )
-from mummergpu.mapping.choice import CHOICE_NUMBERS, CHOSEN, QUALITY
+from mummergpu.mapping.choice import CHOICE_NUMBERS, CHOSEN
 from mummergpu.mapping.columns import (
     AlignmentColumns,
 )
@@ -40,13 +36,11 @@ from mummergpu.mapping.paths import PathArrays, trace_paths
 from mummergpu.mapping.row_layout import fill_rows, list_rows
 from mummergpu.mapping.second_pass import most_unseen, part_of_reads, replace_reads
 from mummergpu.mapping.split_reads import split_reads
+from mummergpu.mapping.template_sizes import measure_templates
 from mummergpu.mapping.templates import map_templates, new_tops
 from mummergpu.mapping.windows import matches_of_windows, shortest_sure_match
 from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
 from mummergpu.viterbi.scratch import Scratch, new_scratch
-
-WELL_PLACED = 20
-"""The least mapping quality of mates whose template's size counts."""
 
 
 @dataclass(frozen=True)
@@ -135,24 +129,9 @@ class BlockMapper:
             The sizes in bases, in the order of the pairs.
         """
         choices = self._choose(block, mems, self.pair_sizes(None))
-        rows = choices.rows
-        is_good = (rows >= 0) & (choices.numbers[:, QUALITY] >= WELL_PLACED)
-        is_good = is_good[0::2] & is_good[1::2]
-        first, second = rows[0::2][is_good], rows[1::2][is_good]
-        table = choices.candidates
-        faces = table.numbers[first, STRAND] != table.numbers[second, STRAND]
-        faces &= table.numbers[first, RECORD] == table.numbers[second, RECORD]
-        lengths = np.diff(block.offsets)
-        ends = [
-            _five_prime_ends(table, rows_, lengths_)
-            for rows_, lengths_ in (
-                (first, lengths[0::2][is_good]),
-                (second, lengths[1::2][is_good]),
-            )
-        ]
-        sign = np.where(table.numbers[first, STRAND] == 0, 1, -1)
-        sizes = (ends[1] - ends[0]) * sign
-        return np.asarray(sizes[faces & (sizes > 0)])
+        sizes = np.empty(block.query_count // 2, dtype=np.int64)
+        table = choices.candidates.arrays
+        return sizes[: measure_templates(block.offsets, choices.numbers, table, sizes)]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
         """Return the alignments of a block of reads.
@@ -293,7 +272,7 @@ class BlockMapper:
             offsets,
             block.paired,
             sizes.proper,
-            self._options.costs.end_bonus,
+            self._costs,
             choices.numbers,
             extra,
             table.arrays,
@@ -328,14 +307,6 @@ def _rows_of(table: Candidates, rows: Int64Array) -> Int32Array:
     numbers = table.numbers[rows]
     numbers[rows < 0] = 0
     return numbers
-
-
-def _five_prime_ends(table: Candidates, rows: Int64Array, lengths: Int64Array) -> Int64Array:
-    """Return where the first base of each read lies on its strand, clipped bases included."""
-    numbers = _rows_of(table, rows)
-    begins = table.diagonals[rows] + numbers[:, LEFT_SHIFT]
-    ends = table.diagonals[rows] + numbers[:, RIGHT_SHIFT] + lengths
-    return np.where(numbers[:, STRAND] == 0, begins, ends)
 
 
 @dataclass(frozen=True)

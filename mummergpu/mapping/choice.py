@@ -45,10 +45,9 @@ from mummergpu.viterbi.model import CostTuple
 CHOSEN: Final = 0
 QUALITY: Final = 1
 SECOND: Final = 2
-PROPER: Final = 3
-CHOICE_NUMBERS: Final = 4
+CHOICE_NUMBERS: Final = 3
 """The numbers that are chosen for a read: its candidate, or -1; the mapping quality; the best score
-of another candidate; whether the mates form a proper pair."""
+of another candidate."""
 
 LEAST_OF_MATE: Final = 19
 """The least score of a read that forms a proper pair with its mate."""
@@ -282,7 +281,6 @@ def choose_template(
         choices[read + mate, CHOSEN] = -1
         choices[read + mate, QUALITY] = 0
         choices[read + mate, SECOND] = 0
-        choices[read + mate, PROPER] = 0
         length = read_length(reads, read + mate)
         least = lowest if is_proper else least_score
         if chosen >= 0 and reported_score(table, chosen, length, costs) >= least:
@@ -290,4 +288,3 @@ def choose_template(
             choices[read + mate, CHOSEN] = chosen
             choices[read + mate, QUALITY] = quality_of(error, is_proper, length, odds[1])
             choices[read + mate, SECOND] = second_score(table, read + mate, chosen, length, costs)
-            choices[read + mate, PROPER] = 1 if is_proper else 0

@@ -73,6 +73,85 @@ def first_not_before(table: Table, first: int, end: int, strand: int, diagonal: 
 
 
 @inline_without_refcounts
+def are_facing(table: Table, row: int, other: int) -> bool:
+    """Return whether two candidates are on different strands of one record.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row, other : int
+        A candidate of each mate.
+
+    Returns
+    -------
+    bool
+        Whether `template_size` means something.
+    """
+    numbers = table[3]
+    if numbers[row, RECORD] != numbers[other, RECORD]:
+        return False
+    return bool(numbers[row, STRAND] != numbers[other, STRAND])
+
+
+@inline_without_refcounts
+def template_size(table: Table, row: int, length: int, other: int, other_length: int) -> int:
+    """Return the size of the template of two mates, from one 5' end to the other.
+
+    Clipped bases count.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row, other : int
+        A candidate of each mate, on different strands.
+    length, other_length : int
+        The bases of both mates.
+
+    Returns
+    -------
+    int
+        In bases; negative if the 5' end on the reverse strand lies before the other one.
+    """
+    diagonals, numbers = table[2], table[3]
+    if numbers[row, STRAND] == 0:
+        begin = diagonals[row] + numbers[row, LEFT_SHIFT]
+        end = diagonals[other] + numbers[other, RIGHT_SHIFT] + other_length
+    else:
+        begin = diagonals[other] + numbers[other, LEFT_SHIFT]
+        end = diagonals[row] + numbers[row, RIGHT_SHIFT] + length
+    return widened(end - begin)
+
+
+@inline_without_refcounts
+def is_proper_pair(
+    table: Table, row: int, length: int, mate: int, mate_length: int, least: int, most: int
+) -> bool:
+    """Return whether two mates are on one record, face each other, and are so far apart.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row, mate : int
+        The candidates of both mates, -1 for one that is not mapped.
+    length, mate_length : int
+        The bases of both mates.
+    least, most : int
+        The sizes of the template.
+
+    Returns
+    -------
+    bool
+        Whether the pair is proper.
+    """
+    if row < 0 or mate < 0 or not are_facing(table, row, mate):
+        return False
+    return least <= template_size(table, row, length, mate, mate_length) <= most
+
+
+@inline_without_refcounts
 def pair_penalty(
     table: Table, row: int, length: int, other: int, other_length: int, pairing: Pairing
 ) -> int:
@@ -94,16 +173,9 @@ def pair_penalty(
     int
         The penalty, or -1.
     """
-    diagonals, numbers = table[2], table[3]
-    if numbers[row, RECORD] != numbers[other, RECORD]:
+    if table[3][row, RECORD] != table[3][other, RECORD]:
         return -1
-    if numbers[row, STRAND] == 0:
-        begin = diagonals[row] + numbers[row, LEFT_SHIFT]
-        end = diagonals[other] + numbers[other, RIGHT_SHIFT] + other_length
-    else:
-        begin = diagonals[other] + numbers[other, LEFT_SHIFT]
-        end = diagonals[row] + numbers[row, RIGHT_SHIFT] + length
-    size = end - begin
+    size = template_size(table, row, length, other, other_length)
     if size < pairing[FIRST_SIZE] or size > pairing[LAST_SIZE]:
         return -1
     return widened(pairing[PENALTIES][size - pairing[FIRST_SIZE]])

@@ -8,24 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.candidates import (
-    CORE_BEGIN,
-    CORE_LENGTH,
     GAPPED,
-    LEFT_SHIFT,
-    LEFT_TAKEN,
     RECORD,
-    RIGHT_SHIFT,
-    RIGHT_TAKEN,
-    SCORE,
     STRAND,
     Int32Array,
     Int64Array,
     Table,
 )
-from mummergpu.mapping.choice import CHOSEN, QUALITY, SECOND
+from mummergpu.mapping.choice import CHOSEN, QUALITY, SECOND, reported_score
 from mummergpu.mapping.columns import CigarOperation, SamFlag
+from mummergpu.mapping.pairing import is_proper_pair
 from mummergpu.mapping.paths import PathArrays
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.viterbi.model import CostTuple
 
 Extra = tuple[Int64Array, npt.NDArray[np.uint8]]
 """The candidate of each read's supplementary alignment, -1 if it has none; and its quality."""
@@ -107,91 +102,6 @@ def list_rows(
 
 
 @inline_without_refcounts
-def five_prime_end(table: Table, row: int, length: int) -> int:
-    """Return where the first base of a read lies on its strand, clipped bases included.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-    length : int
-        The bases of the read.
-
-    Returns
-    -------
-    int
-        In the joined reference; after the first base on the reverse strand.
-    """
-    diagonals, numbers = table[2], table[3]
-    if numbers[row, STRAND] == 0:
-        return widened(diagonals[row] + numbers[row, LEFT_SHIFT])
-    return widened(diagonals[row] + numbers[row, RIGHT_SHIFT] + length)
-
-
-@inline_without_refcounts
-def is_proper_pair(
-    table: Table, row: int, length: int, mate: int, mate_length: int, least: int, most: int
-) -> bool:
-    """Return whether two mates are on one record, face each other, and are so far apart.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row, mate : int
-        The candidates of both mates, -1 for one that is not mapped.
-    length, mate_length : int
-        The bases of both mates.
-    least, most : int
-        The sizes of the template.
-
-    Returns
-    -------
-    bool
-        Whether the pair is proper.
-    """
-    numbers = table[3]
-    if row < 0 or mate < 0 or numbers[row, RECORD] != numbers[mate, RECORD]:
-        return False
-    if numbers[row, STRAND] == numbers[mate, STRAND]:
-        return False
-    size = five_prime_end(table, mate, mate_length) - five_prime_end(table, row, length)
-    if numbers[row, STRAND] == 1:
-        size = -size
-    return least <= size <= most
-
-
-@inline_without_refcounts
-def score_without_bonus(numbers: Int32Array, row: int, length: int, bonus: int) -> int:
-    """Return the score of an alignment as bwa reports it: without the bonus of the ends.
-
-    Parameters
-    ----------
-    numbers : ndarray, dtype=int32
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-    length : int
-        The bases of the read.
-    bonus : int
-        The bonus of an end that the alignment reaches.
-
-    Returns
-    -------
-    int
-        The score.
-    """
-    score = widened(numbers[row, SCORE])
-    if numbers[row, CORE_BEGIN] == numbers[row, LEFT_TAKEN]:
-        score -= bonus
-    if numbers[row, CORE_BEGIN] + numbers[row, CORE_LENGTH] + numbers[row, RIGHT_TAKEN] == length:
-        score -= bonus
-    return score
-
-
-@inline_without_refcounts
 def harden_clips(cigars: npt.NDArray[np.uint32], first: int, end: int) -> None:
     """Turn the soft clips of a CIGAR into hard ones.
 
@@ -212,7 +122,7 @@ def fill_rows(
     offsets: Int64Array,
     is_paired: bool,
     proper: tuple[int, int],
-    bonus: int,
+    costs: CostTuple,
     choices: Int32Array,
     extra: Extra,
     table: Table,
@@ -232,8 +142,8 @@ def fill_rows(
         Whether reads 2i and 2i + 1 are mates.
     proper : tuple of int
         The least and the largest size of a proper pair's template; zeros if no pair is proper.
-    bonus : int
-        The bonus of an end that an alignment reaches.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
     choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
         What is chosen for each read.
     extra : tuple of ndarray
@@ -266,7 +176,7 @@ def fill_rows(
             record = numbers[candidate, RECORD]
             records[row] = record
             positions[row] = begins[row] - record_starts[record]
-            scores[row] = score_without_bonus(numbers, candidate, length, bonus)
+            scores[row] = reported_score(table, candidate, length, costs)
             flag |= _REVERSE if numbers[candidate, STRAND] == 1 else 0
             if is_extra:
                 qualities[row] = extra[1][read]

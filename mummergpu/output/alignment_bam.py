@@ -14,21 +14,13 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.columns import AlignmentColumns
-from mummergpu.output.alignment_arrays import (
-    ReadsWithQualities,
-    block_arrays,
-    padded_text,
-    record_texts,
-    reference_arrays,
-)
+from mummergpu.output.alignment_arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.alignment_bam_rows import MOST_OPERATIONS, fill_alignments
-from mummergpu.output.alignment_format import AlignmentFormat, AlignmentHead
-from mummergpu.output.alignment_sam_rows import NEEDED_BYTES, NEXT_ROW, STATE_SIZE
+from mummergpu.output.alignment_format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.bam import binary_header
-from mummergpu.output.compression import BGZF_BLOCK_BYTES, Piece
+from mummergpu.output.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.line_format import writable
 from mummergpu.output.number_text import TextArray
-from mummergpu.output.piece_pool import PiecePool
 from mummergpu.output.record_lookup import Int64Array
 from mummergpu.output.sam_header import check_queries, sam_header
 from mummergpu.output.sam_options import SamOptions
@@ -56,7 +48,7 @@ class RecordPiece:
     text: TextArray
 
 
-class AlignmentBamFormat(AlignmentFormat):
+class AlignmentBamFormat(PiecewiseFormat):
     """Turns the alignments of blocks of reads into BAM; several threads may share one.
 
     Parameters
@@ -87,13 +79,9 @@ class AlignmentBamFormat(AlignmentFormat):
         header = sam_header(reference, options, head.command, head.order, head.checksums)
         self._head = binary_header(header, reference)
         self._record_ids = writable(header.record_ids)
-        self._read_path = read_path
-        self._reference = reference_arrays(reference)
         group = head.read_group
         tag = b"" if group is None else b"RGZ%b\0" % group.name.encode()
-        self._texts = record_texts(reference.names, b"\t"), padded_text(tag)
-        self._name_bytes = max(map(len, reference.names))
-        self._pool = PiecePool(piece_bytes)
+        super().__init__(reference, tag, read_path, piece_bytes)
 
     def head(self) -> bytes:
         """Return the header, in text and in binary form."""
@@ -140,10 +128,9 @@ class AlignmentBamFormat(AlignmentFormat):
             raise InputError(message, self._read_path)
         arrays = block_arrays(reads, columns)
         row_ends = np.empty(columns.row_count, dtype=np.int64)
-        state = np.zeros(STATE_SIZE, dtype=np.int64)
-        while (first := int(state[NEXT_ROW])) < columns.row_count:
-            text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
-            filled = fill_alignments(
+
+        def fill(text: TextArray, state: Int64Array) -> int:
+            return fill_alignments(
                 text,
                 state,
                 row_ends,
@@ -155,9 +142,6 @@ class AlignmentBamFormat(AlignmentFormat):
                 self._name_bytes,
                 self._record_ids,
             )
-            if filled:
-                yield RecordPiece(first, row_ends[first : int(state[NEXT_ROW])], text[:filled])
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`AlignmentFormat.take_back`)."""
-        self._pool.take_back(piece)
+        for first, end, text in self._pieces(columns.row_count, fill):
+            yield RecordPiece(first, row_ends[first:end], text)

@@ -9,7 +9,7 @@ that its CIGAR does not clip.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ from mummergpu.output.alignment_sam_rows import NEEDED_BYTES, NEXT_ROW, STATE_SI
 from mummergpu.output.compression import Piece
 from mummergpu.output.number_text import TextArray
 from mummergpu.output.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.record_lookup import Int64Array
 from mummergpu.output.sam_header import UNSORTED, check_queries, sam_header
 from mummergpu.output.sam_options import ReadGroup, SamOptions
 
@@ -84,7 +85,62 @@ class AlignmentFormat(ABC):
         """Receive a piece that nothing will read again, so that its memory can be reused."""
 
 
-class AlignmentSamFormat(AlignmentFormat):
+class PiecewiseFormat(AlignmentFormat):
+    """What the formats share that a compiled loop fills, piece by piece.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    group_tag : bytes
+        The tag of the read group as the format has it; empty if there is none.
+    read_path : str
+        The files of the reads, for errors.
+    piece_bytes : int
+        The most bytes of a piece, unless one row is longer.
+    """
+
+    def __init__(
+        self, reference: Reference, group_tag: bytes, read_path: str, piece_bytes: int
+    ) -> None:
+        self._read_path = read_path
+        self._reference = reference_arrays(reference)
+        self._texts = record_texts(reference.names, b"\t"), padded_text(group_tag)
+        self._name_bytes = max(map(len, reference.names))
+        self._pool = PiecePool(piece_bytes)
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`AlignmentFormat.take_back`)."""
+        self._pool.take_back(piece)
+
+    def _pieces(
+        self, row_count: int, fill: Callable[[TextArray, Int64Array], int]
+    ) -> Iterator[tuple[int, int, TextArray]]:
+        """Yield the rows of a block in pieces.
+
+        Parameters
+        ----------
+        row_count : int
+            The rows of the block.
+        fill : callable
+            Writes rows into a text from a state on (`alignment_sam_rows.STATE_SIZE`), which it
+            updates, and returns the number of bytes.
+
+        Yields
+        ------
+        first_row, end : int
+            The half-open range of the rows of the piece.
+        text : ndarray, dtype=uint8, shape=(n_bytes,)
+            The piece; it stays unchanged until `take_back` gets it.
+        """
+        state = np.zeros(STATE_SIZE, dtype=np.int64)
+        while (first := int(state[NEXT_ROW])) < row_count:
+            text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
+            if filled := fill(text, state):
+                yield first, int(state[NEXT_ROW]), text[:filled]
+
+
+class AlignmentSamFormat(PiecewiseFormat):
     """Turns the alignments of blocks of reads into SAM; several threads may share one.
 
     Parameters
@@ -113,13 +169,9 @@ class AlignmentSamFormat(AlignmentFormat):
     ) -> None:
         options = SamOptions(head.read_group)
         self._header = sam_header(reference, options, head.command, head.order, head.checksums).text
-        self._read_path = read_path
-        self._reference = reference_arrays(reference)
         group = head.read_group
         tag = b"" if group is None else b"\tRG:Z:%b" % group.name.encode()
-        self._texts = record_texts(reference.names, b"\t"), padded_text(tag)
-        self._name_bytes = max(map(len, reference.names))
-        self._pool = PiecePool(piece_bytes)
+        super().__init__(reference, tag, read_path, piece_bytes)
 
     def head(self) -> bytes:
         """Return the header."""
@@ -137,10 +189,9 @@ class AlignmentSamFormat(AlignmentFormat):
         """
         check_queries(reads, self._read_path)
         arrays = block_arrays(reads, columns)
-        state = np.zeros(STATE_SIZE, dtype=np.int64)
-        while state[NEXT_ROW] < columns.row_count:
-            text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
-            filled = fill_lines(
+
+        def fill(text: TextArray, state: Int64Array) -> int:
+            return fill_lines(
                 text,
                 state,
                 arrays.reads,
@@ -150,9 +201,6 @@ class AlignmentSamFormat(AlignmentFormat):
                 self._texts,
                 self._name_bytes,
             )
-            if filled:
-                yield text[:filled]
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`AlignmentFormat.take_back`)."""
-        self._pool.take_back(piece)
+        for _, _, text in self._pieces(columns.row_count, fill):
+            yield text

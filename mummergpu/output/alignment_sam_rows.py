@@ -11,24 +11,13 @@ from mummergpu.output.alignment_arrays import (
     NO_QUALITY,
     REVERSE,
     SECONDARY,
-    UNMAPPED,
     ReadArrays,
     ReferenceArrays,
     RowArrays,
     Texts,
-    rows_of_read,
-    spans_of,
 )
-from mummergpu.output.alignment_tags import (
-    NAME_END,
-    has_other_parts,
-    most_bytes,
-    orient,
-    put_cigar,
-    put_mismatches,
-    put_other_parts,
-    put_signed,
-)
+from mummergpu.output.alignment_row_tags import put_tags
+from mummergpu.output.alignment_tags import measure_row, orient, put_cigar, put_signed
 from mummergpu.output.line_rows import RecordTexts
 from mummergpu.output.number_fields import copy_padded, put_number, put_small, put_tab
 from mummergpu.output.number_text import OVERSHOOT, TextArray, copy_text, digit_words, store
@@ -36,7 +25,7 @@ from mummergpu.output.quality_text import LETTERS_FROM, write_qualities
 from mummergpu.output.record_lookup import Int64Array
 from mummergpu.output.sequence_text import write_bases
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import CodeArray
 
 NEXT_ROW, NEEDED_BYTES = 0, 1
 """The elements of the state between two pieces: the row to go on with, and the bytes that a text
@@ -49,15 +38,6 @@ _LINE_END: Final = np.uint8(ord("\n"))
 _NO_PLACE: Final = np.frombuffer(b"*\t0\t", dtype="<u4")[0]
 _SAME_RECORD: Final = np.frombuffer(b"=\t", dtype="<u2")[0]
 _NO_BASES: Final = np.frombuffer(b"*\t*\t", dtype="<u4")[0]
-_TAG_BYTES: Final = len("\tNM:i:")
-
-
-def _tag(name: str) -> np.uint64:
-    return np.frombuffer(b"\t" + name.encode().ljust(7), dtype="<u8")[0]  # type: ignore[no-any-return]
-
-
-_NM, _MD, _MC, _MQ = _tag("NM:i:"), _tag("MD:Z:"), _tag("MC:Z:"), _tag("MQ:i:")
-_AS, _XS, _SA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:")
 
 
 @inline_without_refcounts
@@ -178,95 +158,6 @@ def _put_sequence(
     )
 
 
-@inline_without_refcounts
-def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int) -> int:
-    """Write a tag with a number; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    tag : uint64
-        The tab, the tag and its type.
-    number : int
-        The number.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
-    store(text, at, tag)
-    return put_signed(text, at + _TAG_BYTES, number)
-
-
-@inline_without_refcounts
-def _put_tags(
-    text: TextArray,
-    at: int,
-    rows: RowArrays,
-    oriented: CodeArray,
-    reference: ReferenceArrays,
-    texts: Texts,
-    row: int,
-    parts: tuple[int, int],
-) -> int:
-    """Write the tags of a row; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    rows : tuple of ndarray
-        The alignments (`alignment_arrays.RowArrays`).
-    oriented : ndarray, dtype=uint8
-        The whole read (`alignment_tags.orient`).
-    reference : tuple of ndarray
-        The reference (`alignment_arrays.ReferenceArrays`).
-    texts : tuple
-        The names of the records with a tab, and the tag of the read group.
-    row : int
-        The row.
-    parts : tuple of int
-        The rows of its read.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
-    (_, flags, records, positions, qualities, offsets, cigars, _, mate_rows, scores, seconds) = (
-        rows[:11]
-    )
-    is_mapped = flags[unsigned(row)] & UNMAPPED == 0
-    if is_mapped:
-        at = _put_number_tag(text, at, _NM, widened(rows[11][unsigned(row)]))
-        store(text, at, _MD)
-        start = MARGIN + reference[1][unsigned(records[unsigned(row)])] + positions[unsigned(row)]
-        begin, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
-        at += _TAG_BYTES
-        at = put_mismatches(text, at, oriented, reference[0], start, cigars, begin, end)
-    mate = mate_rows[unsigned(row)]
-    if mate != NO_ROW and flags[unsigned(mate)] & UNMAPPED == 0:
-        store(text, at, _MC)
-        begin, end = offsets[unsigned(mate)], offsets[unsigned(mate + 1)]
-        at = put_cigar(text, at + _TAG_BYTES, cigars, begin, end, False)
-        at = _put_number_tag(text, at, _MQ, widened(qualities[unsigned(mate)]))
-    if is_mapped:
-        at = _put_number_tag(text, at, _AS, widened(scores[unsigned(row)]))
-        at = _put_number_tag(text, at, _XS, widened(seconds[unsigned(row)]))
-    at = copy_padded(text, at, texts[1], 0, texts[1].size - OVERSHOOT)
-    if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
-        store(text, at, _SA)
-        at += _TAG_BYTES
-        at = put_other_parts(text, at, rows, texts[0], NAME_END, row, parts[0], parts[1])
-    return at
-
-
 @jit_without_refcounts
 def fill_lines(
     text: TextArray,
@@ -315,9 +206,7 @@ def fill_lines(
         read = row_reads[unsigned(row)]
         flag = widened(flags[unsigned(row)])
         cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
-        span, before, after = spans_of(cigars, cigar, cigar_end)
-        parts = rows_of_read(row_reads, row)
-        needed = most_bytes(reads, rows, row, span, parts, name_bytes)
+        needed, _, clips, parts = measure_row(reads, rows, row, name_bytes)
         if at + needed > room:
             state[NEEDED_BYTES] = needed + texts[1].size
             break
@@ -343,8 +232,8 @@ def fill_lines(
             store(text, at, _NO_BASES)
             at += 3
         else:
-            at = _put_sequence(text, at, reads, oriented, read, (before, after), is_reverse)
-        at = _put_tags(text, at, rows, oriented, reference, texts, row, parts)
+            at = _put_sequence(text, at, reads, oriented, read, clips, is_reverse)
+        at = put_tags(text, at, rows, oriented, reference, texts, row, parts, False)
         store(text, at, _LINE_END)
         at += 1
         row += 1

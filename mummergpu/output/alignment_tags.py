@@ -16,6 +16,8 @@ from mummergpu.output.alignment_arrays import (
     TAKES_READ,
     ReadArrays,
     RowArrays,
+    rows_of_read,
+    spans_of,
 )
 from mummergpu.output.line_rows import RecordTexts
 from mummergpu.output.number_fields import copy_padded, put_number, put_small
@@ -296,10 +298,10 @@ def put_other_parts(
 
 
 @inline_without_refcounts
-def most_bytes(
-    reads: ReadArrays, rows: RowArrays, row: int, span: int, parts: tuple[int, int], name_bytes: int
-) -> int:
-    """Return the most bytes of a row in text, without its read group.
+def measure_row(
+    reads: ReadArrays, rows: RowArrays, row: int, name_bytes: int
+) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
+    """Return what a row takes of texts, reference and read, and the rows of the same read.
 
     Parameters
     ----------
@@ -309,25 +311,31 @@ def most_bytes(
         The alignments (`alignment_arrays.RowArrays`).
     row : int
         The row.
-    span : int
-        The bases of the reference that it takes.
-    parts : tuple of int
-        The rows of its read.
     name_bytes : int
         The bytes of the longest name of a record.
 
     Returns
     -------
-    int
-        So many or fewer.
+    needed : int
+        The most bytes of the row in text or in binary, without its read group.
+    span : int
+        The bases of the reference that it takes.
+    clips : tuple of int
+        The bases of the read that are clipped hard, before and after the others.
+    parts : tuple of int
+        The rows of its read (`alignment_arrays.rows_of_read`).
     """
     offsets, _, name_offsets, _, _ = reads
     read, cigar_offsets, mate = rows[0][unsigned(row)], rows[5], rows[8][unsigned(row)]
+    begin, end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
+    span, before, after = spans_of(rows[6], begin, end)
+    parts = rows_of_read(rows[0], row)
     operations = cigar_offsets[unsigned(parts[1])] - cigar_offsets[unsigned(parts[0])]
-    operations += cigar_offsets[unsigned(row + 1)] - cigar_offsets[unsigned(row)]
+    operations += end - begin
     if mate != NO_ROW:
         operations += cigar_offsets[unsigned(mate + 1)] - cigar_offsets[unsigned(mate)]
     bases = offsets[unsigned(read + 1)] - offsets[unsigned(read)]
     name = name_offsets[unsigned(read + 1)] - name_offsets[unsigned(read)]
     needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
-    return needed + (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
+    needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
+    return needed, span, (before, after), parts

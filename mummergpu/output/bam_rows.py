@@ -19,29 +19,27 @@ NumberArray = npt.NDArray[np.uint32]
 RowNumbers = tuple[NumberArray, NumberArray, NumberArray]
 RowPlaces = tuple[Int64Array, Int64Array, Int64Array]
 
+Place = tuple[int, int]
+"""A record, by its number in the header, and a 0-based position in it; -1 for what is not known."""
+
 # The elements of the state between two pieces.
 NEXT_ROW: Final = 0
 
-_NAME: Final = 36
+NAME_AT: Final = 36
 """Where the name begins, counted from the length of the record."""
 
 _MOST_CIGAR_BYTES: Final = 12
 _MOST_TAG_BYTES: Final = 4 * 7
-FIXED_BYTES: Final = _NAME + 2 + _MOST_CIGAR_BYTES + _MOST_TAG_BYTES
+FIXED_BYTES: Final = NAME_AT + 2 + _MOST_CIGAR_BYTES + _MOST_TAG_BYTES
 """The most bytes of a record without its name, its bases and its read group."""
 
 _MAPPED: Final = 0xFF
 """The mapping quality of an alignment: not known."""
 
-_UNPLACED_BIN: Final = 4680
-"""The bin of position -1, which unmapped records have."""
-
 _SOFT_CLIP, _EQUAL = 4, 7
 
 _NO_NAME: Final = np.frombuffer(b"*\0", dtype="<u2")[0]
 _NO_QUALITIES: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-_NO_MATE: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-"""The record and the position of the mate, which is not known, are both -1."""
 
 _NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"NH", b"HI"))
 
@@ -127,8 +125,10 @@ def _write_operation(text: TextArray, at: int, length: int, operation: int) -> i
 
 
 @inline_without_refcounts
-def _write_name(text: TextArray, at: int, queries: QueryColumns, query: int) -> int:
-    """Write a query's name and the zero that ends it; return where that ends.
+def write_name(
+    text: TextArray, at: int, names: TextArray, name_offsets: Int64Array, read: int
+) -> int:
+    """Write a read's name and the zero that ends it; return where that ends.
 
     Parameters
     ----------
@@ -136,24 +136,77 @@ def _write_name(text: TextArray, at: int, queries: QueryColumns, query: int) -> 
         Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
-    queries : tuple of ndarray
-        The queries (`line_rows.QueryColumns`).
-    query : int
-        The number of the query.
+    names : ndarray, dtype=uint8
+        The names, one after the other.
+    name_offsets : ndarray, dtype=int64
+        Where each name begins and the last one ends.
+    read : int
+        The number of the read.
 
     Returns
     -------
     int
         Where the zero ends.
     """
-    _, names, name_offsets = queries
-    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    begin, end = name_offsets[unsigned(read)], name_offsets[unsigned(read + 1)]
     if begin == end:
         store(text, at, _NO_NAME)
         return at + 2
     at = copy_text(text, at, names, begin, end)
     text[unsigned(at)] = 0
     return at + 1
+
+
+@inline_without_refcounts
+def write_fixed_fields(
+    text: TextArray,
+    at: int,
+    place: Place,
+    size: int,
+    name_bytes: int,
+    quality: int,
+    flag: int,
+    operations: int,
+    bases: int,
+    mate_place: Place,
+    template_length: int,
+) -> None:
+    """Write the fields of a record before its name, except for the length of the record.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output.
+    at : int
+        Where in the text the record begins.
+    place : tuple of int
+        Where the alignment begins (`Place`).
+    size : int
+        The bases of the reference that it takes, at least 1.
+    name_bytes : int
+        The bytes of the name, with the zero that ends it.
+    quality : int
+        The mapping quality.
+    flag : int
+        The flags.
+    operations : int
+        The operations of the CIGAR.
+    bases : int
+        The bases that are written.
+    mate_place : tuple of int
+        Where the alignment of the mate begins (`Place`).
+    template_length : int
+        The length of the template.
+    """
+    bin_number = bin_of(place[1], place[1] + size) & 0xFFFF
+    store(text, at + 4, np.uint32(place[0]))
+    store(text, at + 8, np.uint32(place[1]))
+    store(text, at + 12, np.uint32(name_bytes | quality << 8 | bin_number << 16))
+    store(text, at + 16, np.uint32(operations | flag << 16))
+    store(text, at + 20, np.uint32(bases))
+    store(text, at + 24, np.uint32(mate_place[0]))
+    store(text, at + 28, np.uint32(mate_place[1]))
+    store(text, at + 32, np.uint32(template_length))
 
 
 @inline_without_refcounts
@@ -239,7 +292,7 @@ def fill_records(
     """
     row_queries, hit_counts, hit_numbers = numbers
     positions, clips, lengths = places
-    offsets, _, name_offsets = queries
+    offsets, names, name_offsets = queries
     room = text.size - OVERSHOOT
     at = 0
     row = state[NEXT_ROW]
@@ -253,16 +306,14 @@ def fill_records(
         variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
         if at + FIXED_BYTES + variable_bytes > room:
             break
-        name = at + _NAME
-        cigar = _write_name(text, name, queries, query)
+        name = at + NAME_AT
+        cigar = write_name(text, name, names, name_offsets, query)
         end = cigar
         if flag & UNMAPPED:
-            record, position, quality, bin_number = -1, -1, 0, _UNPLACED_BIN
+            place, size, quality = (-1, -1), 1, 0
         else:
-            record = widened(record_ids[records[unsigned(row)]])
-            position, size = positions[unsigned(row)], lengths[unsigned(row)]
-            clip = clips[unsigned(row)]
-            quality, bin_number = _MAPPED, bin_of(position, position + size) & 0xFFFF
+            place = widened(record_ids[records[unsigned(row)]]), positions[unsigned(row)]
+            size, clip, quality = lengths[unsigned(row)], clips[unsigned(row)], _MAPPED
             end = _write_operation(text, end, clip, _SOFT_CLIP)
             end = _write_operation(text, end, size, _EQUAL)
             end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
@@ -276,13 +327,19 @@ def fill_records(
             end = write_tag(text, end, _HI, widened(hit_numbers[unsigned(row)]))
         end = copy_text(text, end, read_group, 0, read_group.size)
         store(text, at, np.uint32(end - at - 4))
-        store(text, at + 4, np.uint32(record))
-        store(text, at + 8, np.uint32(position))
-        store(text, at + 12, np.uint32(cigar - name | quality << 8 | bin_number << 16))
-        store(text, at + 16, np.uint32(operations | flag << 16))
-        store(text, at + 20, np.uint32(bases))
-        store(text, at + 24, _NO_MATE)
-        store(text, at + 32, np.uint32(0))
+        write_fixed_fields(
+            text,
+            at,
+            place,
+            size,
+            cigar - name,
+            quality,
+            flag,
+            operations,
+            bases,
+            (-1, -1),
+            0,
+        )
         at = end
         row += 1
     state[NEXT_ROW] = row

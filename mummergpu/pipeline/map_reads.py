@@ -28,7 +28,7 @@ from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.open_backend import likely_block_bases, open_backend
+from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.search import BlockSearch
 from mummergpu.output.alignment_sink import AlignmentSink
 from mummergpu.output.open_alignments import (
@@ -37,6 +37,7 @@ from mummergpu.output.open_alignments import (
     index_path,
     open_alignment_sink,
 )
+from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.first_reads import (
     PAIRS_OF_ESTIMATE,
     choose_seed_length,
@@ -59,7 +60,7 @@ from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.pipeline.read_stream import ReadStream
-from mummergpu.pipeline.reference_source import close_if_opened, open_source
+from mummergpu.pipeline.reference_source import open_source
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
@@ -102,11 +103,7 @@ def run(
     with stats.stage("end_to_end"), ExitStack() as stack:
         output = stack.enter_context(OutputFile(options.output.path))
         executor = ThreadPoolExecutor(options.threads, thread_name_prefix="map")
-        # Opening a device takes as long as reading a reference, so both happen at the same time.
-        opening = executor.submit(open_backend, KmerOptions(), options.device, stats, notice)
-        stack.callback(close_if_opened, opening)
-        # After a failure, do not wait for the tasks that are still running.
-        stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+        opening = start_to_open(stack, executor, KmerOptions(), options.device, stats, notice)
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = _MapJob(options, executor, stats, progress, notice, warn)
         reads = stack.enter_context(job.read_stream(reading))

@@ -9,7 +9,7 @@ themselves. The main thread writes the text of the blocks in the order in which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -24,11 +24,14 @@ from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.open_backend import likely_block_bases, open_backend
+from mummergpu.matching.open_backend import likely_block_bases
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.search import BlockSearch
 from mummergpu.output.number_text import TextArray
 from mummergpu.output.open_sink import RunFacts, check_targets, open_sink
+from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.backend_choice import choose_backend
+from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.page_progress import PageProgress
@@ -36,7 +39,7 @@ from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
-from mummergpu.pipeline.reference_source import close_if_opened, open_source
+from mummergpu.pipeline.reference_source import open_source
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
@@ -72,75 +75,28 @@ def run(
     MummergpuError
         If the input, the options or the machine are at fault.
     """
-    threads, search = options.threads, options.search
-    kind, device = options.index.kind, options.device
     with stats.stage("end_to_end"), ExitStack() as stack:
         outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
-        executor = ThreadPoolExecutor(threads, thread_name_prefix="match")
-        has_index = is_index(options.reference_path)
-        query_bases = _estimate_searched_bases(options)
-        backend_name = choose_backend(options, has_index, query_bases)
-        if backend_name != device.backend:
-            notice("too little work for a GPU to be faster than the processor: backend cpu")
-            device = replace(device, backend=backend_name)
-        # Opening a device takes as long as reading a reference, so both happen at the same time.
-        opening = executor.submit(open_backend, kind, device, stats, notice)
-        stack.callback(close_if_opened, opening)
-        # After a failure, do not wait for the tasks that are still running.
-        stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+        executor = ThreadPoolExecutor(options.threads, thread_name_prefix="match")
+        job = _MatchJob(options, executor, stats, progress, notice, warn)
+        opening = job.start_to_open(stack)
         check_targets(options.outputs, options.picture)
-        likely = likely_block_bases(kind, device)
-        block_size = choose_block_size(search.block_size, options.query_paths, threads, likely)
-        rules = QueryRules(options.any_letters, options.no_empty, warn, options.paired)
-        reading = stack.enter_context(ReadingThreads(threads))
-        done = QueryProgress(progress.tell, len(search.strands))
-        queries = stack.enter_context(
-            QueryStream(options.query_paths, block_size, stats, done.read, rules, reading)
-        )
+        reading = stack.enter_context(ReadingThreads(options.threads))
+        queries = stack.enter_context(job.query_stream(reading))
         progress.tell(Work(Phase.READING_REFERENCE))
-        with stats.stage("ref_from_disk"):
-            source = open_source(
-                options.reference_path,
-                has_index,
-                options.verify,
-                options.any_letters,
-                executor,
-                reading,
-            )
+        source = job.open_source(reading)
         reference = source.reference if isinstance(source, IndexFile) else source
         tree_files = _open_tree_files(options, reference, stack)
         backend = opening.result()
-        if query_bases is None:
-            query_bases = len(search.strands) * UNKNOWN_QUERY_BASES
-        device_memory = backend.memory_for_pages(reference.codes.size)
-        other_bytes = summary_bytes(options, reference)
-        index = plan_index(source, options.index, threads, device_memory, query_bases, other_bytes)
-        describe_plan(index, search.minimum_length, threads, backend.name, stats, notice)
-        if warning := index.slow_search_warning():
-            warn(warning)
-        loader = PageLoader(index, backend, tree_files, executor, threads, stats, progress)
-        most_rows = backend.sizes.most_rows
-        picture = replace(options.picture, what=search.in_words)
-        facts = RunFacts(
-            *(reference, options.query_paths, options.style, most_rows, threads),
-            *(options.command, options.sam, picture),
-        )
-        sink = open_sink(options.outputs, outputs, facts, stats)
-        stack.callback(sink.close)
+        index = job.plan_index(source, reference, backend)
+        loader = PageLoader(index, backend, tree_files, executor, options.threads, stats, progress)
+        sink = job.open_sink(reference, backend, outputs, stack)
         found = FoundMatches(options, reference, sink, stats)
-        block_search = BlockSearch(
-            backend,
-            reference.codes,
-            search.strands,
-            search.minimum_length,
-            index.search_length,
-            found.row_format(len(index.groups)),
-            done.searched,
-        )
-        results = GroupPasses(block_search, executor, threads, stats, done).results(
+        search = job.block_search(reference, index, backend, found)
+        results = GroupPasses(search, executor, options.threads, stats, job.done).results(
             len(index.groups),
             loader.load_group,
-            queries.blocks(search.block_size or backend.sizes.block_bases),
+            queries.blocks(options.search.block_size or backend.sizes.block_bases),
             found.prepare,
             found.prepare_text,
         )
@@ -151,6 +107,119 @@ def run(
         found.finish()
         # All tasks are done. The threads end before this does, for the sake of programs in Python.
         executor.shutdown()
+
+
+class _MatchJob:
+    """The steps that prepare a run; `run` describes the parameters."""
+
+    def __init__(
+        self,
+        options: MatchOptions,
+        executor: ThreadPoolExecutor,
+        stats: Stats,
+        progress: NullProgress,
+        notice: Callable[[str], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._options = options
+        self._executor = executor
+        self._stats = stats
+        self._notice = notice
+        self._warn = warn
+        self._has_index = is_index(options.reference_path)
+        self._query_bases = _estimate_searched_bases(options)
+        self._device = self._choose_device()
+        self.done = QueryProgress(progress.tell, len(options.search.strands))
+
+    def _choose_device(self) -> DeviceOptions:
+        """Return the options of the backend, with the backend that is probably the fastest."""
+        device = self._options.device
+        name = choose_backend(self._options, self._has_index, self._query_bases)
+        if name == device.backend:
+            return device
+        self._notice("too little work for a GPU to be faster than the processor: backend cpu")
+        return replace(device, backend=name)
+
+    def start_to_open(self, stack: ExitStack) -> Future[Backend[Any]]:
+        """Begin to open the backend; the stack closes it."""
+        kind = self._options.index.kind
+        return start_to_open(stack, self._executor, kind, self._device, self._stats, self._notice)
+
+    def query_stream(self, reading: ReadingThreads) -> QueryStream:
+        """Return what reads the queries; the caller enters it."""
+        options = self._options
+        paths = options.query_paths
+        likely = likely_block_bases(options.index.kind, self._device)
+        block_size = choose_block_size(options.search.block_size, paths, options.threads, likely)
+        rules = QueryRules(options.any_letters, options.no_empty, self._warn, options.paired)
+        return QueryStream(paths, block_size, self._stats, self.done.read, rules, reading)
+
+    def open_source(self, reading: ReadingThreads) -> Reference | IndexFile:
+        """Return the reference or its index file."""
+        options = self._options
+        with self._stats.stage("ref_from_disk"):
+            return open_source(
+                options.reference_path,
+                self._has_index,
+                options.verify,
+                options.any_letters,
+                self._executor,
+                reading,
+            )
+
+    def plan_index(
+        self, source: Reference | IndexFile, reference: Reference, backend: Backend[Any]
+    ) -> ReferenceIndex[Any]:
+        """Return the index to search, with its pages in groups that fit into memory."""
+        options, threads = self._options, self._options.threads
+        query_bases = self._query_bases
+        if query_bases is None:
+            query_bases = len(options.search.strands) * UNKNOWN_QUERY_BASES
+        memory = backend.memory_for_pages(reference.codes.size)
+        other_bytes = summary_bytes(options, reference)
+        index = plan_index(source, options.index, threads, memory, query_bases, other_bytes)
+        minimum_length = options.search.minimum_length
+        describe_plan(index, minimum_length, threads, backend.name, self._stats, self._notice)
+        if warning := index.slow_search_warning():
+            self._warn(warning)
+        return index
+
+    def open_sink(
+        self,
+        reference: Reference,
+        backend: Backend[Any],
+        outputs: list[OutputFile],
+        stack: ExitStack,
+    ) -> MatchSink[Any]:
+        """Return what writes the matches; the stack closes it."""
+        options = self._options
+        picture = replace(options.picture, what=options.search.in_words)
+        facts = RunFacts(
+            *(reference, options.query_paths, options.style, backend.sizes.most_rows),
+            *(options.threads, options.command, options.sam, picture),
+        )
+        sink = open_sink(options.outputs, outputs, facts, self._stats)
+        stack.callback(sink.close)
+        return sink
+
+    def block_search(
+        self,
+        reference: Reference,
+        index: ReferenceIndex[Any],
+        backend: Backend[Any],
+        found: FoundMatches,
+    ) -> BlockSearch:
+        """Return what searches a block of queries."""
+        search = self._options.search
+        return BlockSearch(
+            backend,
+            reference.codes,
+            search.strands,
+            search.minimum_length,
+            index.search_length,
+            found.row_format(len(index.groups)),
+            self.done.searched,
+        )
 
 
 class PageLoader:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, Future
-from typing import Any
+from concurrent.futures import Executor
 
 from mummergpu.index.file import IndexFile
 from mummergpu.index.verification import verify_for_run
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
-from mummergpu.matching.backends.interface import Backend
 
 
 def open_source(
@@ -53,9 +51,3 @@ def open_source(
     if index is not None:
         return index
     return read_reference(path, any_letters=any_letters, threads=reading)
-
-
-def close_if_opened(opening: Future[Backend[Any]]) -> None:
-    """Close a backend that a thread has opened, unless it failed to."""
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.errors import InputError
-from mummergpu.input.query_stream import BLOCKS_AHEAD, QueryStream
+from mummergpu.errors import InputError, LibraryError
+from mummergpu.input.block_stream import BLOCKS_AHEAD
+from mummergpu.input.query_stream import QueryStream
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import decode
 
@@ -86,3 +88,16 @@ def test_what_is_wrong_is_told_to_whoever_asks(tmp_path: Path) -> None:
             list(stream.blocks(40))
     with pytest.raises(InputError, match="no such file"):
         QueryStream([str(tmp_path / "none.fa")], 40, Stats(), nobody)
+
+
+def test_a_missing_library_is_told_before_anything_is_read(
+    reads: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("compression", "compression.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, name, None)
+    packed = tmp_path / "reads.fq.zst"
+    packed.write_bytes(b"\x28\xb5\x2f\xfd and more")
+    stats = Stats()
+    with pytest.raises(LibraryError, match=str(packed)):
+        QueryStream([reads, str(packed)], 40, stats, nobody)
+    assert not stats.counts

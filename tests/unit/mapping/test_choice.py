@@ -25,7 +25,6 @@ from mummergpu.mapping.choice import (
     CHOICE_NUMBERS,
     CHOSEN,
     LEAST_OF_MATE,
-    PROPER,
     QUALITY,
     SECOND,
 )
@@ -107,7 +106,7 @@ class Enumeration:
         if not is_proper and min(map(self.reported, choices[:, CHOSEN].tolist())) < LEAST_SCORE:
             return
         chosen = tuple(choices[:, CHOSEN].tolist())
-        assert choices[:, PROPER].tolist() == [is_proper] * 2
+        assert (proper.get(chosen) == joint) == is_proper
         if is_proper:
             assert proper[chosen] == joint
         else:
