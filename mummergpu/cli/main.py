@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 
 import click
 
+from mummergpu.cli.align import align_command
 from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
 from mummergpu.cli.endings import ENDINGS, PROGRAM
@@ -75,6 +76,7 @@ commands.add_command(workload)
 commands.add_command(doctor)
 commands.add_command(index)
 commands.add_command(map_command)
+commands.add_command(align_command)
 commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)

@@ -40,7 +40,7 @@ class RunReports:
         self._contents: list[tuple[str, str, Content]] = []
         if (path := given["stats"]) is not None:
             self._contents.append(("--stats", path, lambda stats: stats.as_json()))
-        if (path := given["multiqc"]) is not None:
+        if (path := given.get("multiqc")) is not None:
             self._add_multiqc(path, of_mapping)
         self._files: list[tuple[OutputFile, Content]] = []
 

@@ -44,6 +44,10 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
 
+SinkOpener = Callable[[Reference, list[OutputFile], ThreadPoolExecutor], MatchSink[Any]]
+"""A function that returns what receives the matches, from the reference, the open output files and
+the threads of the run."""
+
 TreeText = Callable[[Iterable[TreePage]], Iterator[bytes | TextArray]]
 """A function that yields the text of the trees of some pages."""
 
@@ -54,6 +58,7 @@ def run(
     progress: NullProgress,
     notice: Callable[[str], None],
     warn: Callable[[str], None],
+    open_own_sink: SinkOpener | None = None,
 ) -> None:
     """Find the matches of all queries, and write them.
 
@@ -69,6 +74,8 @@ def run(
         Receives progress messages, shown with -v.
     warn : callable
         Receives warnings; any thread may call it.
+    open_own_sink : callable, optional
+        Opens what receives the matches, in place of what writes them in their own formats.
 
     Raises
     ------
@@ -90,7 +97,11 @@ def run(
         backend = opening.result()
         index = job.plan_index(source, reference, backend)
         loader = PageLoader(index, backend, tree_files, executor, options.threads, stats, progress)
-        sink = job.open_sink(reference, backend, outputs, stack)
+        if open_own_sink is None:
+            sink = job.open_sink(reference, backend, outputs)
+        else:
+            sink = open_own_sink(reference, outputs, executor)
+        stack.callback(sink.close)
         found = FoundMatches(options, reference, sink, stats)
         search = job.block_search(reference, index, backend, found)
         results = GroupPasses(search, executor, options.threads, stats, job.done).results(
@@ -185,22 +196,16 @@ class _MatchJob:
         return index
 
     def open_sink(
-        self,
-        reference: Reference,
-        backend: Backend[Any],
-        outputs: list[OutputFile],
-        stack: ExitStack,
+        self, reference: Reference, backend: Backend[Any], outputs: list[OutputFile]
     ) -> MatchSink[Any]:
-        """Return what writes the matches; the stack closes it."""
+        """Return what writes the matches; the caller closes it."""
         options = self._options
         picture = replace(options.picture, what=options.search.in_words)
         facts = RunFacts(
             *(reference, options.query_paths, options.style, backend.sizes.most_rows),
             *(options.threads, options.command, options.sam, picture),
         )
-        sink = open_sink(options.outputs, outputs, facts, self._stats)
-        stack.callback(sink.close)
-        return sink
+        return open_sink(options.outputs, outputs, facts, self._stats)
 
     def block_search(
         self,

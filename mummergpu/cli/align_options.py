@@ -1,0 +1,185 @@
+"""The options of the command ``align``, and what they mean for the job."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from mummergpu.cli.cache_folders import folder_of_kernels
+from mummergpu.cli.option_rules import Given, device_options
+from mummergpu.cli.option_types import SECTIONS, complete_files
+from mummergpu.runtime.output_file import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from mummergpu.matching.options import SearchOptions
+    from mummergpu.output.targets import OutputTarget
+    from mummergpu.pipeline.align_options import AlignOptions
+
+_OF_THE_MAIN_JOB: Final = {
+    option.name: option for options in SECTIONS.values() for option in options
+}
+
+_SHARED: Final = (
+    *("backend", "cpu", "device", "gpu_memory", "device_library", "threads", "max_memory"),
+    *("any_letters", "no_empty", "verify", "stats"),
+)
+
+_MESSAGES: Final = ("verbose", "quiet", "no_progress")
+
+_FORMATS: Final = ["delta", "paf"]
+
+
+def _number(names: str, default: int, least: int, text: str) -> click.Option:
+    return click.Option(
+        names.split(), type=click.IntRange(least), default=default, show_default=True, help=text
+    )
+
+
+def _flag(names: str, text: str) -> click.Option:
+    return click.Option(names.split(), is_flag=True, help=text)
+
+
+def _share(names: str, text: str, default: float = 0.0) -> click.Option:
+    kind = click.FloatRange(0)
+    return click.Option(names.split(), type=kind, default=default, show_default=True, help=text)
+
+
+ALIGN_OPTIONS: Final[list[click.Parameter]] = [
+    click.Argument(["reference"], shell_complete=complete_files),
+    click.Argument(["query"], nargs=-1, required=True, shell_complete=complete_files),
+    click.Option(
+        ["-o", "--output"],
+        metavar="FILE",
+        default=STANDARD_OUTPUT,
+        shell_complete=complete_files,
+        help="Write the alignments to FILE: .delta or .paf (also .paf.gz) by its name.  "
+        "[default: .delta on standard output]",
+    ),
+    click.Option(
+        ["--format", "format_name"],
+        type=click.Choice(_FORMATS),
+        help="Write this format, whatever the name of the file.",
+    ),
+    _flag("-mum --mum mum", "Begin with matches that are unique in the reference and the query."),
+    _flag(
+        "-mumreference --mumreference mumreference",
+        "Begin with matches that are unique in the reference.  [default]",
+    ),
+    _flag("-maxmatch --maxmatch maxmatch", "Begin with all matches."),
+    _number("-l --minmatch min_length", 20, 1, "Begin with matches of at least N bases."),
+    _number("-c --mincluster least_bases", 65, 0, "The fewest matching bases of a cluster."),
+    _number("-g --maxgap most_gap", 90, 0, "The most bases between two matches of a cluster."),
+    _number(
+        "-D --diagdiff diagonal_difference",
+        5,
+        0,
+        "How far apart the diagonals of two neighbouring matches of a cluster may be.",
+    ),
+    _share("-d --diagfactor diagonal_factor", "The same as a share of the gap between them.", 0.12),
+    _number(
+        "-b --breaklen break_length",
+        200,
+        2,
+        "Extend an alignment until it gets no better for N bases of both sequences together.",
+    ),
+    _flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
+    _flag("-f --forward forward", "Align only the forward strand of the queries."),
+    _flag("-r --reverse reverse", "Align only the reverse complement of the queries."),
+    _flag(
+        "--one-to-one",
+        "Keep only alignments that map each base to its best place, in the reference and in the "
+        "query, as 'delta-filter -1' does.",
+    ),
+    click.Option(
+        ["--min-identity"],
+        type=click.FloatRange(0, 100),
+        default=0.0,
+        show_default=True,
+        help="Keep only alignments with at least so many percent of equal columns.",
+    ),
+    _number("--min-length least_length", 0, 0, "Keep only alignments of at least N bases."),
+    *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
+    *(_OF_THE_MAIN_JOB[name] for name in _MESSAGES),
+    click.Option(["--block-size"], callback=_OF_THE_MAIN_JOB["max_memory"].callback, hidden=True),
+]
+"""The arguments and options, in the order of the help."""
+
+
+def align_options(given: Given, command: str) -> AlignOptions:
+    """Return the options of the job.
+
+    Parameters
+    ----------
+    given : mapping
+        The options by their parameter names.
+    command : str
+        The command line.
+
+    Raises
+    ------
+    click.UsageError
+        If options exclude each other.
+    MummergpuError
+        If an option makes no sense.
+    """
+    from mummergpu.index.options import IndexOptions, KmerOptions
+    from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
+    from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
+    from mummergpu.pipeline.options import MatchOptions
+
+    kernel_folder = folder_of_kernels(os.environ)
+    target = _target(given)
+    anchors = MatchOptions(
+        reference_path=given["reference"],
+        query_paths=given["query"],
+        any_letters=given["any_letters"],
+        no_empty=given["no_empty"],
+        outputs=(target,),
+        command=command,
+        threads=given["threads"],
+        index=IndexOptions(given["min_length"], KmerOptions(), given["max_memory"]),
+        search=_search(given),
+        device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
+        verify=given["verify"],
+    )
+    clusters = ClusterOptions(
+        *(given["least_bases"], given["most_gap"]),
+        *(given["diagonal_difference"], given["diagonal_factor"]),
+    )
+    genomes = GenomeOptions(clusters, given["break_length"], not given["no_extend"])
+    least_identity = given["min_identity"] / 100
+    kept = AlignmentFilter(given["one_to_one"], least_identity, given["least_length"])
+    return AlignOptions(anchors, target, genomes, kept)
+
+
+def _target(given: Given) -> OutputTarget:
+    """Return where the alignments go: .delta, unless the option or the name says otherwise."""
+    from mummergpu.output.targets import DEFAULT_FORMAT, target_of
+
+    target = target_of(given["output"], given["format_name"])
+    if target.format == DEFAULT_FORMAT:
+        return target_of(given["output"], "delta")
+    if target.format not in _FORMATS:
+        raise click.UsageError(
+            f"genome alignments are written as {' or '.join(_FORMATS)}, and not as {target.format}"
+        )
+    return target
+
+
+def _search(given: Given) -> SearchOptions:
+    """Return which matches alignments begin with."""
+    from mummergpu.matching.options import SearchOptions, Uniqueness
+    from mummergpu.sequence.codes import Strand
+
+    modes = [name for name in ("mum", "mumreference", "maxmatch") if given[name]]
+    if len(modes) > 1:
+        raise click.UsageError(f"-{modes[0]} and -{modes[1]} exclude each other")
+    if given["forward"] and given["reverse"]:
+        raise click.UsageError("-f and -r exclude each other")
+    strands: tuple[Strand, ...] = (Strand.FORWARD, Strand.REVERSE)
+    if given["forward"] or given["reverse"]:
+        strands = (Strand.REVERSE if given["reverse"] else Strand.FORWARD,)
+    uniqueness = Uniqueness(modes[0] if modes else "mumreference")
+    return SearchOptions(given["min_length"], strands, uniqueness, given["block_size"])

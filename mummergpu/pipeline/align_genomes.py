@@ -1,0 +1,102 @@
+"""The job that aligns genomes: the main job finds the matches, and alignments are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from mummergpu.errors import OptionError
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.output.compression import compressor_of
+from mummergpu.output.genome_delta import GenomeDelta
+from mummergpu.output.genome_format import GenomeFormat
+from mummergpu.output.genome_paf import GenomePaf
+from mummergpu.output.sink import MatchSink
+from mummergpu.pipeline import match
+from mummergpu.pipeline.align_options import AlignOptions
+from mummergpu.pipeline.genome_sink import GenomeSink
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+
+GENOME_FORMATS = ("delta", "paf")
+"""The formats of genome alignments."""
+
+
+def run(
+    options: AlignOptions,
+    stats: Stats,
+    progress: NullProgress,
+    notice: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Align all queries with the reference, and write the alignments.
+
+    Parameters
+    ----------
+    options : AlignOptions
+        The files and options of the run.
+    stats : Stats
+        Collects counts, bytes and times.
+    progress : Progress or NullProgress
+        Shows how many pages and queries are done.
+    notice : callable
+        Receives progress messages, shown with -v.
+    warn : callable
+        Receives warnings; any thread may call it.
+
+    Raises
+    ------
+    MummergpuError
+        If the input, the options or the machine are at fault.
+    """
+
+    def open_sink(
+        reference: Reference, files: list[OutputFile], executor: ThreadPoolExecutor
+    ) -> MatchSink[Any]:
+        compression = options.output.compression
+        return GenomeSink(
+            GenomeAligner(reference, options.genomes),
+            options.kept,
+            genome_format(options.output.format, reference, options.anchors.query_paths),
+            files[0],
+            stats,
+            executor.map,
+            None if compression is None else compressor_of(compression),
+            options.anchors.threads,
+        )
+
+    match.run(options.anchors, stats, progress, notice, warn, open_sink)
+
+
+def genome_format(name: str, reference: Reference, query_paths: tuple[str, ...]) -> GenomeFormat:
+    """Return what makes the bytes of a format of genome alignments.
+
+    Parameters
+    ----------
+    name : str
+        One of `GENOME_FORMATS`.
+    reference : Reference
+        The reference.
+    query_paths : tuple of str
+        The files of the queries.
+
+    Returns
+    -------
+    GenomeFormat
+        The format.
+
+    Raises
+    ------
+    MummergpuError
+        If there is no such format, or it cannot be made of these files.
+    """
+    if name == "paf":
+        return GenomePaf(reference)
+    if name != "delta":
+        raise OptionError("--format", f"genome alignments are written as delta or paf, not {name}")
+    if len(query_paths) > 1:
+        raise OptionError("--format", "a .delta is of one file of queries: write PAF, or join them")
+    return GenomeDelta(reference, query_paths[0])

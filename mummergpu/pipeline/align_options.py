@@ -1,0 +1,51 @@
+"""The options of the job that aligns genomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.output.targets import OutputTarget
+from mummergpu.pipeline.options import MatchOptions
+
+
+@dataclass(frozen=True)
+class AlignmentFilter:
+    """Which genome alignments are written.
+
+    Attributes
+    ----------
+    one_to_one : bool
+        Only those that map each base to its best place, in the reference and in the query.
+    least_identity : float
+        The least share of equal columns, between 0 and 1.
+    least_length : int
+        The fewest bases of the reference and of the query.
+    """
+
+    one_to_one: bool = False
+    least_identity: float = 0.0
+    least_length: int = 0
+
+
+@dataclass(frozen=True)
+class AlignOptions:
+    """The options of a run that aligns genomes.
+
+    Attributes
+    ----------
+    anchors : MatchOptions
+        The files, the matches that alignments begin with, and where the search runs; its outputs
+        are not written.
+    output : OutputTarget
+        The file for the alignments: ``delta`` or ``paf``.
+    genomes : GenomeOptions
+        How genomes are aligned.
+    kept : AlignmentFilter
+        Which alignments are written.
+    """
+
+    anchors: MatchOptions
+    output: OutputTarget
+    genomes: GenomeOptions = field(default_factory=GenomeOptions)
+    kept: AlignmentFilter = field(default_factory=AlignmentFilter)

@@ -1,0 +1,173 @@
+"""Turns the matches of blocks of queries into alignments of genomes, and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.one_to_one import map_one_to_one
+from mummergpu.matching.search import BlockMems
+from mummergpu.output.compressed_stream import CompressedStream
+from mummergpu.output.compression import Compressor
+from mummergpu.output.genome_format import AlignedQueries, GenomeFormat
+from mummergpu.output.sink import MatchSink
+from mummergpu.pipeline.align_options import AlignmentFilter
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+
+Prepared = tuple[QueryBlock, BlockMems]
+
+
+class GenomeSink(MatchSink[Prepared]):
+    """Receives the matches that alignments begin with, and writes the alignments.
+
+    All threads work on one block after the other, so that one pair of chromosomes keeps them as
+    busy as many contigs.
+
+    Parameters
+    ----------
+    aligner : GenomeAligner
+        Makes the alignments.
+    kept : AlignmentFilter
+        Which alignments are written.
+    made : GenomeFormat
+        Makes their bytes.
+    output : OutputFile
+        Receives the bytes.
+    stats : Stats
+        Collects counts and times.
+    map_function : callable
+        Called like `map`, to share the work among threads.
+    compressor : Compressor or None
+        Compresses the bytes; None to write them as they are.
+    threads : int
+        The number of threads that compress.
+    """
+
+    def __init__(
+        self,
+        aligner: GenomeAligner,
+        kept: AlignmentFilter,
+        made: GenomeFormat,
+        output: OutputFile,
+        stats: Stats,
+        map_function: Callable[..., Iterable[Any]],
+        compressor: Compressor | None = None,
+        threads: int = 1,
+    ) -> None:
+        self._aligner = aligner
+        self._kept = kept
+        self._format = made
+        self._output = output
+        self._stats = stats
+        self._map = map_function
+        self._waiting: list[AlignedQueries] = []
+        self._stream: CompressedStream | None = None
+        if compressor is not None:
+            self._stream = CompressedStream(compressor, threads, self._emit)
+        self._write_bytes([made.head()])
+
+    def prepare(self, block: QueryBlock, mems: BlockMems) -> Prepared:
+        """Return the matches as they are: all threads align a block together."""
+        return block, mems
+
+    def write(self, prepared: Prepared) -> None:
+        """Align a block, and write its alignments, unless all must be known before."""
+        block, mems = prepared
+        with self._stats.stage("mapping"):
+            found = self._aligner.align_block(block, mems, self._map)
+            found = _long_and_alike(found, self._kept)
+        queries = AlignedQueries.of_block(block, found)
+        if self._kept.one_to_one:
+            self._waiting.append(queries)
+        else:
+            self._write_queries(queries)
+
+    def finish(self) -> None:
+        """Write the alignments that have waited for the last ones."""
+        if self._waiting:
+            for queries in chosen_one_to_one(self._waiting):
+                self._write_queries(queries)
+        if self._stream is not None:
+            self._stream.finish()
+
+    def close(self) -> None:
+        """End the threads that compress."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _write_queries(self, queries: AlignedQueries) -> None:
+        found = queries.alignments
+        self._stats.add(
+            alignments=found.count,
+            aligned_reference_bases=int((found.reference_ends - found.reference_starts).sum()),
+            aligned_query_bases=int((found.query_ends - found.query_starts).sum()),
+            alignment_columns=int(found.columns_of_each.sum()),
+            alignment_errors=int(found.errors.sum()),
+        )
+        with self._stats.stage("format"):
+            text = b"".join(self._format.format_queries(queries))
+        self._write_bytes([text])
+
+    def _write_bytes(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            if self._stream is None:
+                self._emit(piece)
+            else:
+                self._stream.add(piece)
+
+    def _emit(self, piece: bytes) -> None:
+        with self._stats.stage("results_to_disk"):
+            self._output.write(piece)
+        self._stats.add_bytes(output=len(piece))
+
+
+def _long_and_alike(found: GenomeAlignments, kept: AlignmentFilter) -> GenomeAlignments:
+    """Return the alignments that are long enough, and equal in enough of their columns."""
+    keep = found.query_ends - found.query_starts >= kept.least_length
+    keep &= found.reference_ends - found.reference_starts >= kept.least_length
+    keep &= found.identities >= kept.least_identity
+    return found if keep.all() else found.taken(np.flatnonzero(keep))
+
+
+def chosen_one_to_one(blocks: Sequence[AlignedQueries]) -> Iterator[AlignedQueries]:
+    """Yield the queries with those of their alignments that map bases one to one.
+
+    Parameters
+    ----------
+    blocks : sequence of AlignedQueries
+        All queries, in several blocks.
+
+    Yields
+    ------
+    AlignedQueries
+        The queries of one block.
+    """
+    columns = [queries.alignments for queries in blocks]
+    firsts = np.cumsum([0, *(len(queries.names) for queries in blocks)])
+    numbers = [one.queries + first for one, first in zip(columns, firsts[:-1], strict=True)]
+    ends = [queries.forward_ends() for queries in blocks]
+    taken = map_one_to_one(
+        (
+            np.concatenate([one.records for one in columns]),
+            np.concatenate([one.reference_starts for one in columns]),
+            np.concatenate([one.reference_ends for one in columns]),
+        ),
+        (
+            np.concatenate(numbers),
+            np.concatenate([begins for begins, _ in ends]),
+            np.concatenate([last for _, last in ends]),
+        ),
+        np.concatenate([one.identities for one in columns]),
+    )
+    place = 0
+    for queries in blocks:
+        found = queries.alignments
+        rows = np.flatnonzero(taken[place : place + found.count])
+        place += found.count
+        yield AlignedQueries(queries.names, queries.lengths, found.taken(rows))
