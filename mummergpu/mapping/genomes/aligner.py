@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from mummergpu.mapping.genomes.links import (
 )
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, TracedEnds, trace_anchors
-from mummergpu.matching.columns import MemColumns
+from mummergpu.mapping.matches import BlockMems, Matches
 from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
 from mummergpu.viterbi.scratch import MOST_BASES, Scratch, new_scratch
 from mummergpu.viterbi.whole_matrix import MatrixScratch, new_matrix
@@ -62,7 +62,7 @@ class GenomeAligner:
         self._scratch: queue.SimpleQueue[tuple[Scratch, MatrixScratch]] = queue.SimpleQueue()
 
     def align_block(
-        self, block: QueryBlock, mems: Mapping[Strand, MemColumns], map_function: MapFunction = map
+        self, block: QueryBlock, mems: BlockMems, map_function: MapFunction = map
     ) -> GenomeAlignments:
         """Return the alignments of a block of queries.
 
@@ -70,7 +70,7 @@ class GenomeAligner:
         ----------
         block : QueryBlock
             The queries.
-        mems : mapping of Strand to MemColumns
+        mems : mapping of Strand to Matches
             The matches that alignments begin with, on each strand that is aligned.
         map_function : callable
             Called like `map`, to share the work among threads.
@@ -87,7 +87,7 @@ class GenomeAligner:
         return join_strands(found)
 
     def _align_strand(
-        self, block: QueryBlock, strand: Strand, columns: MemColumns, map_function: MapFunction
+        self, block: QueryBlock, strand: Strand, columns: Matches, map_function: MapFunction
     ) -> GenomeAlignments:
         """Return the alignments of a block on one strand."""
         queries = block.padded_codes
@@ -115,7 +115,7 @@ class GenomeAligner:
         )
 
     def _groups(
-        self, block: QueryBlock, columns: MemColumns
+        self, block: QueryBlock, columns: Matches
     ) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array, Int64Array]]:
         """Return the groups of matches: those of a query with a record of the reference.
 

@@ -147,14 +147,33 @@ def join_strands(found: Sequence[GenomeAlignments]) -> GenomeAlignments:
     GenomeAlignments
         All of them.
     """
-    fields = (
-        [getattr(one, name) for one in found]
-        for name in GenomeAlignments.__dataclass_fields__
-        if name != "cigar_offsets"
-    )
-    queries, strands, records, *columns = (np.concatenate(field) for field in fields)
     sizes = np.concatenate([np.diff(one.cigar_offsets) for one in found])
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    joined = GenomeAlignments(queries, strands, records, *columns[:4], offsets, *columns[4:])
-    order = np.lexsort((joined.query_starts, strands, joined.reference_starts, records, queries))
+
+    def column(name: str) -> npt.NDArray[Any]:
+        return np.concatenate([getattr(one, name) for one in found])
+
+    joined = GenomeAlignments(
+        column("queries"),
+        column("strands"),
+        column("records"),
+        column("query_starts"),
+        column("query_ends"),
+        column("reference_starts"),
+        column("reference_ends"),
+        np.concatenate(([0], np.cumsum(sizes))),
+        column("cigars"),
+        column("mismatches"),
+        column("gap_bases"),
+        column("gaps"),
+        column("scores"),
+    )
+    order = np.lexsort(
+        (
+            joined.query_starts,
+            joined.strands,
+            joined.reference_starts,
+            joined.records,
+            joined.queries,
+        )
+    )
     return joined.taken(order)

@@ -223,7 +223,7 @@ def _first_after(
     last = offsets[cluster + 1] - 1
     if query_starts[last] < query_end or reference_starts[last] < reference_end:
         return NO_TARGET
-    anchor = offsets[cluster]
+    anchor: int = offsets[cluster]
     while query_starts[anchor] < query_end or reference_starts[anchor] < reference_end:
         anchor += 1
     return anchor
@@ -265,7 +265,7 @@ def link_clusters(
     rows = rows[: offsets[-1]]
     groups = clusters.groups[heads]
     query_starts, reference_starts, lengths = clusters.anchors
-    own_bounds = tuple(bound[groups] for bound in bounds)
+    own_bounds = bounds[0][groups], bounds[1][groups], bounds[2][groups], bounds[3][groups]
     _bound_by_targets(clusters, targets, tails, break_length, own_bounds)
     _bound_by_sources(clusters, near[heads], heads, break_length, own_bounds)
     return LinkedAnchors(
