@@ -7,6 +7,7 @@ an overlap only once. What is taken for the reference and for the query is mappe
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -67,7 +68,7 @@ def best_cover(
     firsts = np.flatnonzero(np.diff(sequences[order], prepend=-1))
     taken = np.zeros(count, dtype=np.bool_)
     room = np.zeros(count), np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    for first, end in zip(firsts, [*firsts[1:], count], strict=True):
+    for first, end in pairwise([*firsts, count]):
         _cover(begins, ends, identities, order[first:end], room, taken)
     return taken
 

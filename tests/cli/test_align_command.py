@@ -1,0 +1,165 @@
+"""The command ``align``, and what MUMmer's programs make of its files."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from helpers.alignment_tools import output_of, program_of
+from helpers.genomes import bases, changed, reversed_complement
+
+from mummergpu.cli.main import main
+
+PAIRS = {
+    "anthracis": ("B_anthracis_Mslice.fasta", "B_anthracis_contigs.fasta"),
+    "pylori": ("H_pylori26695_Eslice.fasta", "H_pyloriJ99_Eslice.fasta"),
+    "mitochondria": ("MT-human.fa", "MT-orang.fa"),
+}
+
+
+def write_fasta(path: Path, *texts: str) -> Path:
+    path.write_text("".join(f">{path.stem}{n} text\n{text}\n" for n, text in enumerate(texts)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def genomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("genomes")
+    some = random.Random(1)
+    first, second = bases(some, 20_000), bases(some, 8000)
+    moved = first[:7000] + reversed_complement(first[7000:12_000]) + first[12_000:]
+    copies = changed(moved, some, 0.02, 0.002), changed(second, some, 0.05, 0.002)
+    repeated = copies[1][1000:3000]
+    return (
+        write_fasta(folder / "a.fa", first, second),
+        write_fasta(folder / "b.fa", *copies, repeated),
+    )
+
+
+def align(capfd: pytest.CaptureFixture[str], *words: object) -> str:
+    assert main(["align", "-C", "-q", *map(str, words)]) == 0
+    return capfd.readouterr().out
+
+
+def coordinates(path: Path, *options: str) -> list[list[str]]:
+    text = output_of(program_of("show-coords"), "-TH", "-r", *options, path).decode()
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_the_bytes_depend_on_the_input_only(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
+) -> None:
+    expected = align(capfd, *genomes, "-t", "1")
+    assert expected.count("\n>") == 3
+    index = tmp_path / "a.mgi"
+    assert main(["index", "-q", "-l", "20", str(genomes[0]), "-o", str(index)]) == 0
+    for options in (["-t", "3"], ["-t", "2", "--block-size", "9000"], ["--max-memory", "1G"]):
+        assert align(capfd, *genomes, *options) == expected
+    body = align(capfd, index, genomes[1]).split("\n", 1)[1]
+    assert body == expected.split("\n", 1)[1]
+
+
+def test_programs_of_mummer_read_the_delta(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.delta"
+    align(capfd, *genomes, "-o", path)
+    rows = coordinates(path, "-l")
+    assert len(rows) == 5
+    assert sum(int(row[4]) for row in rows[:3]) == pytest.approx(20_000, abs=100)
+    snps = output_of(program_of("show-snps"), "-CTH", path).decode().splitlines()
+    assert 500 < len(snps) < 900
+    output_of(program_of("dnadiff"), "-d", path, "-p", tmp_path / "d")
+    assert "AlignedBases" in (tmp_path / "d.report").read_text()
+
+
+def test_one_to_one_keeps_what_delta_filter_keeps(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
+) -> None:
+    whole, own, filtered = (tmp_path / f"{name}.delta" for name in ("whole", "own", "filtered"))
+    align(capfd, *genomes, "-o", whole)
+    align(capfd, *genomes, "-o", own, "--one-to-one", "--block-size", "9000")
+    filtered.write_bytes(output_of(program_of("delta-filter"), "-1", whole))
+    assert coordinates(own) == coordinates(filtered)
+    assert len(coordinates(own)) < len(coordinates(whole))
+
+
+def test_short_and_unlike_alignments_can_be_left_out(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path]
+) -> None:
+    def lines(*options: str) -> list[list[str]]:
+        text = align(capfd, *genomes, "--format", "paf", *options)
+        return [line.split("\t") for line in text.splitlines()]
+
+    every = lines()
+    long = lines("--min-length", "6000")
+    assert long == [row for row in every if int(row[3]) - int(row[2]) >= 6000]
+    alike = lines("--min-identity", "96.5")
+    assert alike == [row for row in every if int(row[9]) / int(row[10]) >= 0.965]
+    assert 0 < len(long) < len(every) > len(alike) > 0
+    forward, reverse = lines("-f"), lines("-r")
+    assert {row[4] for row in forward} == {"+"}
+    assert {row[4] for row in reverse} == {"-"}
+    assert sorted(forward + reverse) == sorted(every)
+
+
+def test_the_report_counts_alignments(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
+) -> None:
+    text = align(capfd, *genomes, "--format", "paf", "--stats", tmp_path / "s.json")
+    rows = [line.split("\t") for line in text.splitlines()]
+    counts = json.loads((tmp_path / "s.json").read_text())["counts"]
+    assert counts["alignments"] == len(rows)
+    assert counts["aligned_query_bases"] == sum(int(row[3]) - int(row[2]) for row in rows)
+    assert counts["aligned_reference_bases"] == sum(int(row[8]) - int(row[7]) for row in rows)
+    assert counts["alignment_columns"] == sum(int(row[10]) for row in rows)
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["-mum", "-maxmatch"], "exclude each other"),
+        (["-f", "-r"], "exclude each other"),
+        (["-o", "x.bed"], "bed"),
+        (["-b", "100000"], "breaklen"),
+        (["-v", "-q"], "exclude each other"),
+    ],
+)
+def test_wrong_options_are_told(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], words: list[str], message: str
+) -> None:
+    assert main(["align", *map(str, genomes), *words]) != 0
+    assert message in capfd.readouterr().err
+
+
+def test_a_delta_is_of_one_file(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path]
+) -> None:
+    words = [str(genomes[0]), str(genomes[1]), str(genomes[1])]
+    assert main(["align", "-C", "-q", *words]) != 0
+    assert "one file of queries" in capfd.readouterr().err
+    alone = align(capfd, *words[:2], "--format", "paf")
+    assert align(capfd, *words, "--format", "paf") == 2 * alone
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_real_genomes_align_as_nucmer_aligns_them(
+    capfd: pytest.CaptureFixture[str], shared_data: Path, tmp_path: Path, name: str
+) -> None:
+    """One to one: as many bases within 3 of 1,000, no less alike than by 1 of 1,000."""
+    files = [shared_data / "references" / file for file in PAIRS[name]]
+    own, theirs = tmp_path / "own.delta", tmp_path / "nucmer.delta"
+    align(capfd, *files, "-o", own)
+    output_of(program_of("nucmer"), "-p", tmp_path / "nucmer", *files)
+    found = []
+    for path in (own, theirs):
+        kept = path.with_suffix(".1")
+        kept.write_bytes(output_of(program_of("delta-filter"), "-1", path))
+        rows = coordinates(kept)
+        total = sum(int(row[4]) for row in rows)
+        found.append((total, sum(int(row[4]) * float(row[6]) for row in rows) / total))
+    (bases_found, identity), (bases_expected, expected) = found
+    assert bases_found >= 0.997 * bases_expected
+    assert identity >= expected - 0.1

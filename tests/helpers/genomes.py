@@ -1,0 +1,114 @@
+"""Small genomes, changed copies of them, and their alignments, for tests."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import mummergpu
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.filter import keep_unique
+from mummergpu.sequence.codes import CodeArray, Strand, encode, with_margins
+
+COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
+
+
+def bases(some: random.Random, count: int) -> str:
+    return "".join(some.choices("ACGT", k=count))
+
+
+def reversed_complement(text: str) -> str:
+    return text[::-1].translate(COMPLEMENT)
+
+
+def changed(text: str, some: random.Random, differences: float, gaps: float = 0.0) -> str:
+    """A copy in which each base may differ, and a gap of a few bases may begin at each."""
+    result: list[str] = []
+    skipped = 0
+    for base in text:
+        if skipped:
+            skipped -= 1
+            continue
+        if some.random() < gaps:
+            if some.random() < 0.5:
+                skipped = some.choice((0, 1, 4))
+                continue
+            result.append(bases(some, some.choice((1, 2, 5))))
+        result.append(some.choice("ACGT") if some.random() < differences else base)
+    return "".join(result)
+
+
+def block_of(texts: Sequence[str]) -> QueryBlock:
+    offsets = np.cumsum([0, *map(len, texts)])
+    names = "".join(f"q{number}" for number in range(len(texts))).encode()
+    name_offsets = np.cumsum([0, *(len(f"q{number}") for number in range(len(texts)))])
+    padded = with_margins(encode("".join(texts).encode()))
+    return QueryBlock(0, padded, offsets, np.frombuffer(names, np.uint8), name_offsets)
+
+
+def reference_of(texts: Sequence[str]) -> Reference:
+    codes = encode("N".join(texts).encode())
+    lengths = np.array([len(text) for text in texts])
+    starts = np.cumsum([0, *(lengths[:-1] + 1)])
+    names = tuple(f"r{number}".encode() for number in range(len(texts)))
+    return Reference("r.fa", codes, starts, lengths, names)
+
+
+def matches_of(
+    reference: Sequence[str], queries: Sequence[str], least: int = 20, in_query: bool = False
+) -> dict[Strand, MemColumns]:
+    """The matches that are unique in the reference, on both strands."""
+    named = [(f"r{number}", text) for number, text in enumerate(reference)]
+    index = mummergpu.Index.build(named, min_length=least)
+    found: dict[Strand, MemColumns] = {}
+    for strand in Strand:
+        texts = [reversed_complement(text) if strand else text for text in queries]
+        sequences = [(f"q{number}", text) for number, text in enumerate(texts)]
+        matches = index.match(sequences, strands="forward", backend="cpu", threads=1)
+        starts = reference_of(reference).record_starts[matches.reference]
+        columns = MemColumns(
+            matches.offsets,
+            matches.query_start.astype(np.int64),
+            matches.reference_start.astype(np.int64) + starts,
+            matches.length.astype(np.int64),
+        )
+        found[strand] = keep_unique(columns, in_query)
+    return found
+
+
+def align(
+    reference: Sequence[str],
+    queries: Sequence[str],
+    options: GenomeOptions | None = None,
+    map_function: Callable[..., Iterable[Any]] = map,
+) -> GenomeAlignments:
+    """Align sequences, beginning with the matches that are unique in the reference."""
+    aligner = GenomeAligner(reference_of(reference), options or GenomeOptions())
+    return aligner.align_block(block_of(queries), matches_of(reference, queries), map_function)
+
+
+def operations_of(found: GenomeAlignments, row: int) -> list[tuple[int, int]]:
+    words = found.cigars[found.cigar_offsets[row] : found.cigar_offsets[row + 1]]
+    return [(int(word) >> 4, int(word) & 15) for word in words]
+
+
+def sides_of(
+    found: GenomeAlignments, row: int, reference: Sequence[str], queries: Sequence[str]
+) -> tuple[CodeArray, CodeArray]:
+    """The codes of the query and of the reference that an alignment uses."""
+    query = queries[found.queries[row]]
+    if found.strands[row]:
+        query = reversed_complement(query)
+    record = reference[found.records[row]]
+    return (
+        encode(query[found.query_starts[row] : found.query_ends[row]].encode()),
+        encode(record[found.reference_starts[row] : found.reference_ends[row]].encode()),
+    )

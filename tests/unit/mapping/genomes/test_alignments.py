@@ -1,0 +1,203 @@
+"""Alignments of small genomes: their scores, their operations, and what they cover."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers.full_matrix import score_of
+from helpers.genomes import (
+    align,
+    bases,
+    changed,
+    operations_of,
+    reversed_complement,
+    sides_of,
+)
+
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.options import NUCMER_COSTS, ClusterOptions, GenomeOptions
+from mummergpu.sequence.codes import MARGIN, with_margins
+from mummergpu.viterbi.whole_matrix import align_whole, new_matrix
+
+
+def check_rows(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
+    """Recompute all that is said of each alignment from the bases."""
+    for row in range(found.count):
+        query, target = sides_of(found, row, reference, queries)
+        operations = operations_of(found, row)
+        assert operations[0][1] == operations[-1][1] == 0
+        assert all(one[1] != two[1] for one, two in pairwise(operations))
+        i = j = mismatches = gap_bases = 0
+        for length, kind in operations:
+            if kind == 0:
+                mismatches += int(np.count_nonzero(query[i : i + length] != target[j : j + length]))
+                i, j = i + length, j + length
+            else:
+                gap_bases += length
+                # No gap can move to the left.
+                codes, at = (query, i) if kind == 1 else (target, j)
+                assert codes[at - 1] != codes[at + length - 1]
+                i, j = i + length * (kind == 1), j + length * (kind == 2)
+        assert (i, j) == (query.size, target.size)
+        assert query[0] == target[0]
+        assert query[-1] == target[-1]
+        assert found.mismatches[row] == mismatches
+        assert found.gap_bases[row] == gap_bases
+        assert found.gaps[row] == sum(kind != 0 for _, kind in operations)
+        assert found.scores[row] == score_of(
+            operations, query.tolist(), target.tolist(), NUCMER_COSTS
+        )
+
+
+def check_whole_matrix(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
+    """No path between the ends of an alignment has a higher score."""
+    operations = np.empty(10_000, dtype=np.uint32)
+    for row in range(found.count):
+        sides = sides_of(found, row, reference, queries)
+        query, target = (with_margins(side) for side in sides)
+        lengths = sides[0].size, sides[1].size
+        score, _ = align_whole(
+            *(query, MARGIN, lengths[0], target, MARGIN, lengths[1]),
+            *(NUCMER_COSTS.as_tuple(), new_matrix(), operations, 0),
+        )
+        assert score == found.scores[row]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_tiles_have_the_score_of_the_whole_matrix(seed: int) -> None:
+    some = random.Random(seed)
+    reference = [bases(some, 1500), bases(some, 2500)]
+    queries = [
+        changed(reference[1], some, 0.03, 0.01),
+        reversed_complement(changed(reference[0], some, 0.06, 0.004)),
+        changed(reference[0][200:900] + reference[1][1200:2000], some, 0.02, 0.002),
+    ]
+    found = align(reference, queries)
+    assert set(found.queries.tolist()) == {0, 1, 2}
+    check_rows(found, reference, queries)
+    check_whole_matrix(found, reference, queries)
+
+
+@pytest.mark.parametrize("differences", [0.01, 0.05, 0.1])
+def test_a_changed_copy_aligns_from_end_to_end(differences: float) -> None:
+    some = random.Random(5)
+    reference = bases(some, 20_000)
+    copy = changed(reference, some, differences, differences / 10)
+    for query, strand in ((copy, 0), (reversed_complement(copy), 1)):
+        found = align([reference], [query])
+        assert found.count == 1
+        assert found.strands[0] == strand
+        assert found.reference_starts[0] < 100
+        assert found.reference_ends[0] > 19_900
+        check_rows(found, [reference], [query])
+
+
+def test_both_strands_mirror_each_other() -> None:
+    some = random.Random(11)
+    reference = bases(some, 30_000)
+    moved = reference[:9000] + reference[15_000:] + reference[9000:15_000]
+    query = changed(moved, some, 0.04, 0.004)
+    forward = align([reference], [query])
+    mirrored = align([reversed_complement(reference)], [query])
+    size = len(reference)
+    begins = size - mirrored.reference_ends
+    assert sorted(forward.reference_starts.tolist()) == sorted(begins.tolist())
+    assert sorted(forward.errors.tolist()) == sorted(mirrored.errors.tolist())
+    assert forward.strands.tolist().count(0) == mirrored.strands.tolist().count(1) == 3
+
+
+def test_an_inversion_is_an_alignment_of_its_own() -> None:
+    some = random.Random(3)
+    reference = bases(some, 9000)
+    query = reference[:3000] + reversed_complement(reference[3000:6000]) + reference[6000:]
+    found = align([reference], [query])
+    rows = sorted(zip(found.reference_starts.tolist(), found.strands.tolist(), strict=True))
+    assert [strand for _, strand in rows] == [0, 1, 0]
+    assert found.errors.sum() <= 3
+
+
+def test_a_long_insertion_parts_an_alignment_and_a_short_one_does_not() -> None:
+    some = random.Random(4)
+    left, right = bases(some, 2000), bases(some, 2000)
+    short = align([left + right], [left + bases(some, 30) + right])
+    assert short.count == 1
+    assert short.gap_bases.tolist() == [30]
+    assert align([left + right], [left + bases(some, 900) + right]).count == 2
+
+
+def test_a_bad_stretch_breaks_an_alignment_at_the_break_length() -> None:
+    some = random.Random(6)
+    left, middle, right = (bases(some, 1000) for _ in range(3))
+    for size, count in ((60, 1), (600, 2)):
+        reference = left + bases(some, size) + right
+        query = left + bases(some, size) + right
+        assert align([reference], [query]).count == count
+    patient = GenomeOptions(break_length=2000)
+    reference, query = left + bases(some, 300) + right, left + bases(some, 300) + right
+    assert align([reference], [query], patient).count == 1
+    assert middle
+
+
+def test_without_extension_alignments_end_with_their_clusters() -> None:
+    some = random.Random(7)
+    reference = bases(some, 3000)
+    query = changed(reference, some, 0.08)
+    plain = align([reference], [query], GenomeOptions(extend=False))
+    assert plain.count > 1
+    check_rows(plain, [reference], [query])
+    whole = align([reference], [query])
+    assert (whole.query_ends - whole.query_starts).sum() > (
+        plain.query_ends - plain.query_starts
+    ).sum()
+
+
+def test_breaks_match_nothing() -> None:
+    some = random.Random(8)
+    left, right = bases(some, 500), bases(some, 500)
+    found = align([left + "N" * 20 + right], [left + "N" * 20 + right])
+    assert found.count == 1
+    assert found.mismatches.tolist() == [20]
+
+
+def test_threads_do_not_change_the_result() -> None:
+    some = random.Random(9)
+    unit = bases(some, 700)
+    parts = [bases(some, 3000) + changed(unit, some, 0.02) for _ in range(4)]
+    reference = ["".join(parts)]
+    queries = [changed("".join(parts[1:] + parts[:1]), some, 0.03, 0.005), bases(some, 50), ""]
+    alone = align(reference, queries)
+    with ThreadPoolExecutor(4) as executor:
+        together = align(reference, queries, map_function=executor.map)
+    for field in fields(GenomeAlignments):
+        assert np.array_equal(getattr(alone, field.name), getattr(together, field.name))
+    check_rows(alone, reference, queries)
+
+
+def test_alignments_inside_others_are_dropped() -> None:
+    some = random.Random(10)
+    unit = bases(some, 400)
+    reference = bases(some, 1000) + unit + changed(unit, some, 0.1) + bases(some, 1000)
+    found = align([reference], [reference])
+    for one in range(found.count):
+        for other in range(found.count):
+            if one != other and found.strands[one] == found.strands[other]:
+                inside = (
+                    found.query_starts[one] >= found.query_starts[other]
+                    and found.query_ends[one] <= found.query_ends[other]
+                    and found.reference_starts[one] >= found.reference_starts[other]
+                    and found.reference_ends[one] <= found.reference_ends[other]
+                )
+                assert not inside
+
+
+def test_nothing_in_common_makes_no_alignment() -> None:
+    some = random.Random(12)
+    assert align([bases(some, 500)], [bases(some, 500)]).count == 0
+    few = GenomeOptions(ClusterOptions(least_bases=1000))
+    text = bases(some, 500)
+    assert align([text], [text], few).count == 0

@@ -1,0 +1,59 @@
+"""The best cover of a sequence against all choices of alignments, in plain Python."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from mummergpu.mapping.genomes.one_to_one import MOST_OVERLAP, best_cover, map_one_to_one
+
+Row = tuple[int, int, float]
+
+
+def score_of(rows: tuple[Row, ...]) -> float:
+    """What a choice of alignments scores, in the order of their begins; -1 if it is not allowed."""
+    score = (rows[0][1] - rows[0][0]) * rows[0][2] ** 2
+    for one, other in pairwise(rows):
+        overlap = max(0, one[1] - other[0])
+        overlap = min(overlap, other[1] - other[0])
+        if overlap > MOST_OVERLAP * min(one[1] - one[0], other[1] - other[0]):
+            return -1.0
+        score += (other[1] - other[0] - overlap) * other[2] ** 2
+    return score
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_choice_covers_more(seed: int) -> None:
+    some = random.Random(seed)
+    rows: list[Row] = []
+    for _ in range(8):
+        begin = some.randrange(300)
+        rows.append((begin, begin + some.randrange(20, 150), some.uniform(0.7, 1.0)))
+    rows.sort()
+    columns = [np.array([row[n] for row in rows]) for n in range(3)]
+    taken = best_cover(np.zeros(8, dtype=np.int64), columns[0], columns[1], columns[2])
+    chosen = tuple(row for row, is_taken in zip(rows, taken, strict=True) if is_taken)
+    best = max(score_of(choice) for size in range(1, 9) for choice in combinations(rows, size))
+    assert score_of(chosen) == pytest.approx(best)
+
+
+def test_sequences_are_covered_apart() -> None:
+    sequences = np.array([1, 0, 1])
+    begins, ends = np.array([0, 0, 0]), np.array([100, 100, 90])
+    taken = best_cover(sequences, begins, ends, np.array([0.9, 0.9, 0.9]))
+    assert taken.tolist() == [True, True, False]
+
+
+def test_both_sides_must_be_best() -> None:
+    one, other = np.array([0, 0]), np.array([0, 1])
+    places = (np.array([0, 0]), np.array([100, 100]))
+    taken = map_one_to_one((one, *places), (other, *places), np.array([0.9, 0.95]))
+    assert taken.tolist() == [False, True]
+
+
+def test_nothing_is_taken_of_nothing() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    assert best_cover(nothing, nothing, nothing, np.zeros(0)).size == 0
