@@ -63,7 +63,7 @@ def made_block(reference: Reference, first: int, count: int) -> tuple[Reads, Ali
     offsets = np.arange(count + 1, dtype=np.int64) * LENGTH
     turned = reverse_complement_each(bases.ravel(), offsets).reshape(count, LENGTH)
     bases[1::2] = turned[1::2]
-    texts = [f"A00123:8:HXXX:1:1101:{first + pair}:{pair % 997}".encode() for pair in range(pairs)]
+    texts = [f"A00123:8:HAAA:1:1101:{first + pair}:{pair % 997}".encode() for pair in range(pairs)]
     names = [text for text in texts for _ in range(2)]
     name_offsets = np.zeros(count + 1, dtype=np.int64)
     np.cumsum([len(name) for name in names], out=name_offsets[1:])

@@ -39,22 +39,26 @@ from mummergpu.mapping.split_reads import split_reads
 from mummergpu.mapping.template_sizes import measure_templates
 from mummergpu.mapping.templates import map_templates, new_tops
 from mummergpu.mapping.windows import matches_of_windows, shortest_sure_match
+from mummergpu.runtime.thread_array import ThreadArray
 from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
 from mummergpu.viterbi.scratch import Scratch, new_scratch
 
 
 @dataclass(frozen=True)
 class _Choices:
-    """What is chosen for each read of a block."""
+    """What is chosen for each read of a block.
+
+    The candidates are valid until the same mapper and thread choose for another block.
+    """
 
     reverse_codes: CodeArray
     candidates: Candidates
     numbers: Int32Array
 
     @property
-    def rows(self) -> Int64Array:
-        """The candidate of each read, -1 if it has none."""
-        return self.numbers[:, CHOSEN].astype(np.int64)
+    def rows(self) -> Int32Array:
+        """The candidate of each read, -1 if it has none: a view."""
+        return self.numbers[:, CHOSEN]
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,7 @@ class BlockMapper:
         self._costs = options.costs.as_tuple()
         self._credits = credits_of_qualities(options.costs, True)
         self._odds = (weights_of_units(), quality_thresholds())
+        self._diagonals, self._numbers = ThreadArray(np.int64), ThreadArray(np.int32)
 
     def pair_sizes(self, sizes: InsertSizes | None) -> PairSizes:
         """Return what `map_block` needs to know about the sizes of templates."""
@@ -166,7 +171,9 @@ class BlockMapper:
         """Return the reads that may have a better place, with their mates."""
         rows = choices.rows
         lengths = np.diff(block.offsets)
-        scores = np.where(rows >= 0, _rows_of(choices.candidates, rows)[:, SCORE], -1)
+        is_placed = rows >= 0
+        scores = np.full(rows.size, -1, dtype=np.int32)
+        scores[is_placed] = choices.candidates.numbers[rows[is_placed], SCORE]
         options = self._options
         is_bad = scores < most_unseen(lengths, options.seed_length, options.costs)
         if block.paired:
@@ -192,8 +199,8 @@ class BlockMapper:
         table = Candidates(
             np.zeros(read_count + 1, dtype=np.int64),
             np.empty(read_count, dtype=np.int64),
-            np.empty(row_count, dtype=np.int64),
-            np.empty((row_count, NUMBERS), dtype=np.int32),
+            self._diagonals.of_size(row_count),
+            self._numbers.of_size(row_count * NUMBERS).reshape(row_count, NUMBERS),
         )
         reverse_codes = padded_reverse_complements(block.padded_codes, block.offsets)
         reads = (block.offsets, block.padded_codes, reverse_codes)
@@ -237,7 +244,7 @@ class BlockMapper:
         read_count = block.query_count
         extra = np.empty(read_count, dtype=np.int64), np.empty(read_count, dtype=np.uint8)
         split_reads(
-            offsets, table.arrays, choices.rows, self._options.least_score, self._odds, extra
+            offsets, table.arrays, choices.numbers, self._options.least_score, self._odds, extra
         )
         count = read_count + int(np.count_nonzero(extra[0] >= 0))
         reads, candidates = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
@@ -298,15 +305,6 @@ class BlockMapper:
             seconds,
             paths.edit_distances,
         )
-
-
-def _rows_of(table: Candidates, rows: Int64Array) -> Int32Array:
-    """Return the numbers of candidates; zeros in place of those that there are not."""
-    if table.numbers.size == 0:
-        return np.zeros((rows.size, NUMBERS), dtype=np.int32)
-    numbers = table.numbers[rows]
-    numbers[rows < 0] = 0
-    return numbers
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ from mummergpu.mapping.candidates import (
     SCORE,
     STATE,
     STRAND,
+    Int32Array,
     Int64Array,
     Table,
 )
+from mummergpu.mapping.choice import CHOSEN
 from mummergpu.mapping.evidence import UNIT
 from mummergpu.mapping.mapping_quality import Float64Array, Odds, quality_of, weight_of
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
@@ -146,7 +148,7 @@ def weight_of_rivals(
 def split_reads(
     offsets: Int64Array,
     table: Table,
-    chosen: Int64Array,
+    choices: Int32Array,
     least_score: int,
     odds: Odds,
     extra: tuple[Int64Array, npt.NDArray[np.uint8]],
@@ -159,8 +161,8 @@ def split_reads(
         Where each read begins.
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
-    chosen : ndarray, dtype=int64, shape=(n_reads,)
-        The candidate of each read's primary alignment, -1 if it has none.
+    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
+        What is chosen for each read.
     least_score : int
         The least score of an alignment that is reported.
     odds : tuple of ndarray
@@ -171,7 +173,7 @@ def split_reads(
     rows, qualities = extra
     for read in range(offsets.size - 1):
         rows[read], qualities[read] = -1, 0
-        primary = chosen[read]
+        primary = widened(choices[read, CHOSEN])
         if primary < 0:
             continue
         length = offsets[read + 1] - offsets[read]
