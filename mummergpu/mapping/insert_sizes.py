@@ -12,6 +12,10 @@ import numpy.typing as npt
 LEAST_PAIRS: Final = 25
 """The fewest pairs from which sizes are estimated."""
 
+MOST_BASES: Final = 10_000
+"""Larger sizes do not count (as bwa mem has it): mates so far apart, as those of chimeras are, say
+nothing about templates, and mates would be looked for in windows as wide."""
+
 OUTLIER_RANGES: Final = 2.0
 """Sizes so many interquartile ranges beyond a quartile do not count for mean and deviation."""
 
@@ -97,8 +101,9 @@ def estimate_insert_sizes(sizes: npt.NDArray[np.int64]) -> InsertSizes | None:
     Returns
     -------
     InsertSizes or None
-        None if there are fewer than `LEAST_PAIRS`.
+        None if there are fewer than `LEAST_PAIRS` of at most `MOST_BASES` bases.
     """
+    sizes = sizes[sizes <= MOST_BASES]
     if sizes.size < LEAST_PAIRS:
         return None
     ordered = np.sort(sizes)

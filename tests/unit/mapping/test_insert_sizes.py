@@ -51,3 +51,11 @@ def test_bounds_of_the_user_are_taken() -> None:
     first, penalties = sizes.penalties(17, 64)
     assert first <= 10
     assert first + penalties.size > 500
+
+
+def test_mates_that_are_far_apart_do_not_count() -> None:
+    random = np.random.default_rng(5)
+    near = random.integers(300, 500, 200)
+    far = random.integers(10_001, 1_000_000, 600)
+    assert estimate_insert_sizes(np.concatenate((near, far))) == estimate_insert_sizes(near)
+    assert estimate_insert_sizes(far) is None
