@@ -171,17 +171,32 @@ class BlockMapper:
         AlignmentColumns
             One row for each read.
         """
-        choices = self._choose(block, mems, sizes)
-        columns = self._columns(block, choices, sizes)
-        if self._second is None:
-            return columns
-        reads = self._badly_placed(block, choices)
-        if reads.size == 0:
+        columns, reads = self.map_once(block, mems, sizes)
+        if self._second is None or reads.size == 0:
             return columns
         part = part_of_reads(block, reads)
-        second = self._second
-        choices = second.mapper._choose(part, second.find_mems(part), sizes)
-        return replace_reads(columns, reads, second.mapper._columns(part, choices, sizes))
+        other, _ = self._second.mapper.map_once(part, self._second.find_mems(part), sizes)
+        return replace_reads(columns, reads, other)
+
+    def map_once(
+        self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
+    ) -> tuple[AlignmentColumns, Int64Array]:
+        """Return the alignments of a block of reads without a second pass.
+
+        Parameters
+        ----------
+        block, mems, sizes
+            As for `map_block`.
+
+        Returns
+        -------
+        columns : AlignmentColumns
+            One row for each read.
+        reads : ndarray, dtype=int64
+            The reads that matches shorter than the seed length may place better, with their mates.
+        """
+        choices = self._choose(block, mems, sizes)
+        return self._columns(block, choices, sizes), self._badly_placed(block, choices)
 
     def _badly_placed(self, block: ReadBlock, choices: _Choices) -> Int64Array:
         """Return the reads that may have a better place, with their mates."""
