@@ -316,7 +316,7 @@ def fill_lines(
         flag = widened(flags[unsigned(row)])
         cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
         span, before, after = spans_of(cigars, cigar, cigar_end)
-        parts = rows_of_read(row_reads, row)
+        parts = rows_of_read(row_reads, flags, row)
         needed = most_bytes(reads, rows, row, span, parts, name_bytes)
         if at + needed > room:
             state[NEEDED_BYTES] = needed + texts[1].size
