@@ -11,7 +11,7 @@ from mummergpu.mapping.candidates import (
     DEAD,
     LEFT_SHIFT,
     LEFT_TAKEN,
-    LISTED,
+    MARK,
     RIGHT_SHIFT,
     RIGHT_TAKEN,
     SCORE,
@@ -89,7 +89,7 @@ def is_place_listed(table: Table, read: int, row: int, reach: int) -> bool:
     Parameters
     ----------
     table : tuple of ndarray
-        The candidates (`candidates.Candidates`), some of which are listed.
+        The candidates (`candidates.Candidates`), of which those that are listed have a mark.
     read, row : int
         The read and its candidate.
     reach : int
@@ -109,7 +109,7 @@ def is_place_listed(table: Table, read: int, row: int, reach: int) -> bool:
                 break
             if abs(diagonals[other] - diagonals[row]) > reach:
                 break
-            if numbers[other, LISTED] != 0 and are_at_one_place(span, reference_span(table, other)):
+            if numbers[other, MARK] != 0 and are_at_one_place(span, reference_span(table, other)):
                 return True
             other += step
     return False
@@ -164,7 +164,7 @@ def list_secondary(
         count = 0
         for row in range(offsets[read], offsets[read] + counts[read]):
             is_chosen = row == chosen[0][read] or row == chosen[1][read]
-            numbers[row, LISTED] = 1 if is_chosen else 0
+            numbers[row, MARK] = 1 if is_chosen else 0
             if is_chosen or numbers[row, STATE] == DEAD or numbers[row, BOUND] < least_score:
                 continue
             if numbers[row, STATE] == UNGAPPED:
@@ -179,7 +179,7 @@ def list_secondary(
             if filled - secondary[0][read] == most:
                 break
             if not is_place_listed(table, read, rows[place], reach):
-                numbers[rows[place], LISTED] = 1
+                numbers[rows[place], MARK] = 1
                 secondary[1][filled] = rows[place]
                 filled += 1
     secondary[0][counts.size] = filled
