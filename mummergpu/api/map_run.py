@@ -13,7 +13,13 @@ from mummergpu.api.mapping_requests import (
     read_sources,
     sort_options,
 )
-from mummergpu.api.requests import PathLike, device_options, positive, thread_count
+from mummergpu.api.requests import (
+    PathLike,
+    count_asked,
+    device_options,
+    positive,
+    thread_count,
+)
 from mummergpu.api.run import RunStats
 from mummergpu.output.targets import target_of
 from mummergpu.pipeline import map_reads as pipeline
@@ -34,6 +40,7 @@ def map(
     read_group: str | None = None,
     insert_size: Sequence[float] | None = None,
     seed_length: int | None = None,
+    max_secondary: int = 0,
     backend: str = "auto",
     threads: int | None = None,
     format: str | None = None,
@@ -67,6 +74,8 @@ def map(
         estimated from the first pairs.
     seed_length : int, optional
         The shortest matches that alignments begin with; by default chosen from the reads.
+    max_secondary : int, default 0
+        The most secondary alignments of a read; the best ones are written.
     backend : str, default "auto"
         ``cpu``, ``cuda``, or the one that is found.
     threads : int, optional
@@ -100,6 +109,7 @@ def map(
         threads=count,
         seed_length=None if seed_length is None else positive("seed_length", seed_length),
         insert_sizes=insert_sizes(insert_size),
+        most_secondary=count_asked("max_secondary", max_secondary),
         memory=max_memory,
         device=device_options(backend, count),
         read_group=read_group_asked(read_group, sources[0].paths),

@@ -115,13 +115,25 @@ def meaning(option: str, word: str, meanings: dict[str, Meaning]) -> Meaning:
 
 def positive(option: str, number: int) -> int:
     """Return a number as a plain integer; refuse one that is not positive."""
-    try:
-        found = number.__index__()
-    except AttributeError:
-        raise OptionError(option, f"{number!r} is not an integer") from None
+    found = _integer(option, number)
     if found < 1:
         raise OptionError(option, f"{number} is not positive")
     return found
+
+
+def count_asked(option: str, number: int) -> int:
+    """Return a number as a plain integer; refuse one that is negative."""
+    found = _integer(option, number)
+    if found < 0:
+        raise OptionError(option, f"{number} is negative")
+    return found
+
+
+def _integer(option: str, number: int) -> int:
+    try:
+        return number.__index__()
+    except AttributeError:
+        raise OptionError(option, f"{number!r} is not an integer") from None
 
 
 def thread_count(asked: int | None) -> int:

@@ -36,6 +36,10 @@ _MESSAGES: Final = ("verbose", "quiet", "no_progress")
 _SIZE: Final = _OF_THE_MAIN_JOB["max_memory"].callback
 
 
+ALL_PLACEMENTS: Final = 1 << 62
+"""More placements than a read can have."""
+
+
 def _number(names: str, default: int, text: str) -> click.Option:
     return click.Option(
         names.split(), type=click.IntRange(0, 100), default=default, show_default=True, help=text
@@ -120,6 +124,18 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
         help="The least score of an alignment that is reported.",
     ),
     click.Option(
+        ["-a", "--all", "all_placements"],
+        is_flag=True,
+        help="Report the other placements of a read too, as secondary alignments.",
+    ),
+    click.Option(
+        ["-N", "--max-secondary", "max_secondary"],
+        type=click.IntRange(0),
+        metavar="N",
+        help="Report at most N secondary alignments of a read, the best ones.  [default: none, or "
+        "all with --all]",
+    ),
+    click.Option(
         ["--sort-memory"],
         metavar="BYTES",
         hidden=True,
@@ -175,6 +191,7 @@ def map_options(given: Given, command: str) -> MapOptions:
         costs=_costs(given),
         least_score=given["min_score"],
         unpaired=given["unpaired"],
+        most_secondary=_most_secondary(given),
         memory=given["max_memory"],
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         read_group=_read_group(given),
@@ -240,6 +257,14 @@ def _insert_sizes(text: str | None) -> InsertSizes | None:
     if len(bounds) == 2 and bounds[0] < bounds[1]:
         raise OptionError("--insert-size", f"the largest size, {bounds[0]}, is below the smallest")
     return InsertSizes.of_user(mean, deviation, *bounds)
+
+
+def _most_secondary(given: Given) -> int:
+    """Return the most secondary alignments of a read that are reported."""
+    asked: int | None = given["max_secondary"]
+    if asked is not None:
+        return asked
+    return ALL_PLACEMENTS if given["all_placements"] else 0
 
 
 def _two_numbers(text: str, option: str) -> tuple[int, int]:

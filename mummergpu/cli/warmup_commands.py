@@ -103,7 +103,7 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
 def _mapping() -> Iterator[list[Word]]:
     """Yield the commands that map reads."""
     start: list[Word] = ["map", "-C", "-q"]
-    yield [*start, _GENOME, *_MATES]
+    yield [*start, _GENOME, *_MATES, "--all"]
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
     for number, options in enumerate(((), ("--sort", "--mark-duplicates"))):

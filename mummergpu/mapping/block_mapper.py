@@ -33,8 +33,9 @@ from mummergpu.mapping.matches import BlockMems, Matches
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.paths import PathArrays, trace_paths
-from mummergpu.mapping.row_layout import fill_rows, list_rows
+from mummergpu.mapping.row_layout import Secondary, fill_rows, list_rows
 from mummergpu.mapping.second_pass import most_unseen, part_of_reads, replace_reads
+from mummergpu.mapping.secondary import list_secondary
 from mummergpu.mapping.split_reads import split_reads
 from mummergpu.mapping.template_sizes import measure_templates
 from mummergpu.mapping.templates import map_templates, new_tops
@@ -155,17 +156,32 @@ class BlockMapper:
         AlignmentColumns
             One row for each read.
         """
-        choices = self._choose(block, mems, sizes)
-        columns = self._columns(block, choices, sizes)
-        if self._second is None:
-            return columns
-        reads = self._badly_placed(block, choices)
-        if reads.size == 0:
+        columns, reads = self.map_once(block, mems, sizes)
+        if self._second is None or reads.size == 0:
             return columns
         part = part_of_reads(block, reads)
-        second = self._second
-        choices = second.mapper._choose(part, second.find_mems(part), sizes)
-        return replace_reads(columns, reads, second.mapper._columns(part, choices, sizes))
+        other, _ = self._second.mapper.map_once(part, self._second.find_mems(part), sizes)
+        return replace_reads(columns, reads, other)
+
+    def map_once(
+        self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
+    ) -> tuple[AlignmentColumns, Int64Array]:
+        """Return the alignments of a block of reads without a second pass.
+
+        Parameters
+        ----------
+        block, mems, sizes
+            As for `map_block`.
+
+        Returns
+        -------
+        columns : AlignmentColumns
+            One row for each read.
+        reads : ndarray, dtype=int64
+            The reads that matches shorter than the seed length may place better, with their mates.
+        """
+        choices = self._choose(block, mems, sizes)
+        return self._columns(block, choices, sizes), self._badly_placed(block, choices)
 
     def _badly_placed(self, block: ReadBlock, choices: _Choices) -> Int64Array:
         """Return the reads that may have a better place, with their mates."""
@@ -238,19 +254,42 @@ class BlockMapper:
         longest = int(np.diff(block.offsets).max(initial=1))
         return new_scratch(longest, self._options.costs.most_gap)
 
+    def _secondary(self, block: ReadBlock, choices: _Choices, extra: Int64Array) -> Secondary:
+        """Return the candidates of which secondary alignments are made, if they are wanted."""
+        table, options = choices.candidates, self._options
+        found = np.zeros(block.query_count + 1, dtype=np.int64), np.empty(0, dtype=np.int64)
+        if options.most_secondary == 0:
+            return found
+        most = int(table.counts.max(initial=1))
+        found = found[0], np.empty(int(table.counts.sum()), dtype=np.int64)
+        list_secondary(
+            (block.offsets, block.padded_codes, choices.reverse_codes),
+            self._target,
+            self._costs,
+            (options.least_score, options.most_secondary),
+            self._scratch(block),
+            (np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)),
+            table.arrays,
+            (choices.rows.astype(np.int64), extra),
+            found,
+        )
+        return found[0], found[1][: found[0][-1]]
+
     def _columns(self, block: ReadBlock, choices: _Choices, sizes: PairSizes) -> AlignmentColumns:
-        """Return the alignments that are chosen: each read's primary one, and a supplementary."""
+        """Return each read's primary alignment, its supplementary and its secondary ones."""
         table, offsets = choices.candidates, block.offsets
         read_count = block.query_count
         extra = np.empty(read_count, dtype=np.int64), np.empty(read_count, dtype=np.uint8)
         split_reads(
             offsets, table.arrays, choices.numbers, self._options.least_score, self._odds, extra
         )
-        count = read_count + int(np.count_nonzero(extra[0] >= 0))
+        secondary = self._secondary(block, choices, extra[0])
+        count = read_count + int(np.count_nonzero(extra[0] >= 0)) + secondary[1].size
         reads, candidates = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
         primaries = np.empty(read_count, dtype=np.int64)
         most_operations = list_rows(
-            offsets, choices.numbers, extra[0], table.arrays, (reads, candidates), primaries
+            *(offsets, choices.numbers, extra[0], secondary, table.arrays),
+            *((reads, candidates), primaries),
         )
         paths = _Paths.of_rows(count, most_operations)
         longest = int(np.diff(offsets).max(initial=1))

@@ -48,6 +48,7 @@ RIGHT_SHIFT: Final = 11
 STATE: Final = 12
 CREDIT: Final = 13
 GAPPED: Final = 14
+MARK: Final = 15
 NUMBERS: Final = 16
 """The numbers of a candidate, columns of `Candidates.numbers`."""
 
@@ -96,7 +97,8 @@ class Candidates:
         its length (the core); the scores of both tails beside it and the bases of the read in the
         tails' best parts; the score of the whole, and the most that it may be with gaps; by how
         many bases the diagonals at both ends lie right of the candidate's; its state; its credit;
-        which tails have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`).
+        which tails have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`); a mark for functions that go
+        through the candidates of a read more than once.
     """
 
     offsets: Int64Array

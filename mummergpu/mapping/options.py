@@ -26,6 +26,8 @@ class MappingOptions:
     by_windows : bool
         Whether only matches count that contain a whole window of their read of `seed_length` bases
         (`windows`): a search need not look for others.
+    most_secondary : int
+        The most secondary alignments of a read.
     """
 
     seed_length: int
@@ -34,3 +36,4 @@ class MappingOptions:
     unpaired: int = 17
     least_score: int = 30
     by_windows: bool = True
+    most_secondary: int = 0

@@ -10,6 +10,7 @@ from mummergpu.mapping.candidates import (
     CORE_BEGIN,
     CORE_LENGTH,
     DEAD,
+    MARK,
     NO_MATCH_KNOWN,
     NUMBERS,
     RECORD,
@@ -42,7 +43,7 @@ LEAST_RESCUED: Final = 20
 """The least score without gaps, with the bonus of the ends, of a candidate that is added."""
 
 MOST_TRIES: Final = 16
-"""The most candidates of a read beside which its mate is looked for."""
+"""The most candidates of a read beside which its mate is looked for: the best ones."""
 
 
 @inline_without_refcounts
@@ -219,6 +220,31 @@ def rescue_mate(
     return added
 
 
+@inline_without_refcounts
+def best_marked(table: Table, read: int) -> int:
+    """Return the first of the candidates of a read that score best among those with a mark.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    read : int
+        The read.
+
+    Returns
+    -------
+    int
+        The candidate, -1 if none has a mark.
+    """
+    offsets, counts, _, numbers = table
+    best, score = widened(-1), widened(0)
+    for row in range(offsets[read], offsets[read] + counts[read]):
+        here = widened(numbers[row, SCORE])
+        if numbers[row, MARK] != 0 and (best < 0 or here > score):
+            best, score = widened(row), here
+    return best
+
+
 @jit_without_refcounts
 def rescue_template(
     template: int,
@@ -231,7 +257,7 @@ def rescue_template(
     table: Table,
     joint: int,
 ) -> int:
-    """Look for mates beside placements that have none.
+    """Look for mates beside placements that have none, beside the best ones first.
 
     Parameters
     ----------
@@ -261,14 +287,18 @@ def rescue_template(
         # A mate that is not found yet has no match of the seed length.
         edits = other_length // seed_length
         most = other_length * costs[MATCH] + 2 * costs[END_BONUS] - edits * loss
-        tries = 0
         for row in range(offsets[read], offsets[read] + counts[read]):
             score = widened(numbers[row, SCORE])
+            numbers[row, MARK] = 0
             if numbers[row, STATE] == DEAD or (score + most) * UNIT < joint - margin * UNIT:
                 continue
             partner = best_partner(table, row, reads, read, other, pairing, costs, SCORE)
-            if partner >= most * UNIT:
-                continue
+            numbers[row, MARK] = 1 if partner < most * UNIT else 0
+        for _ in range(MOST_TRIES):
+            row = best_marked(table, read)
+            if row < 0:
+                break
+            numbers[row, MARK] = 0
             low, high = mate_diagonals(
                 table, row, length, other_length, pairing[LEAST_SIZE], pairing[MOST_SIZE]
             )
@@ -276,7 +306,4 @@ def rescue_template(
                 other, reads, target, costs, qualities, table,
                 1 - numbers[row, STRAND], numbers[row, RECORD], low, high + 1,
             )  # fmt: skip
-            tries += 1
-            if tries == MOST_TRIES:
-                break
     return added

@@ -49,7 +49,12 @@ _REVERSE: Final = int(SamFlag.REVERSE)
 _MATE_REVERSE: Final = int(SamFlag.MATE_REVERSE)
 _FIRST: Final = int(SamFlag.FIRST)
 _LAST: Final = int(SamFlag.LAST)
+_SECONDARY: Final = int(SamFlag.SECONDARY)
 _SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
+
+Secondary = tuple[Int64Array, Int64Array]
+"""Where the candidates of each read's secondary alignments begin, and where those of the last read
+end; and the candidates."""
 
 
 @jit_without_refcounts
@@ -57,11 +62,12 @@ def list_rows(
     offsets: Int64Array,
     choices: Int32Array,
     extra: Int64Array,
+    secondary: Secondary,
     table: Table,
     rows: tuple[Int64Array, Int64Array],
     primaries: Int64Array,
 ) -> int:
-    """List the primary row of each read, and its supplementary one after it.
+    """List the primary row of each read, and its supplementary and secondary ones after it.
 
     Parameters
     ----------
@@ -71,6 +77,8 @@ def list_rows(
         What is chosen for each read.
     extra : ndarray, dtype=int64, shape=(n_reads,)
         The candidate of the supplementary row, or -1.
+    secondary : tuple of ndarray
+        The secondary alignments (`Secondary`).
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
     rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
@@ -88,8 +96,14 @@ def list_rows(
     end, most = 0, 0
     for read in range(offsets.size - 1):
         primaries[read] = end
-        for turn in range(2):
-            candidate = widened(choices[read, CHOSEN]) if turn == 0 else extra[read]
+        others = secondary[0][read + 1] - secondary[0][read]
+        for turn in range(2 + others):
+            if turn == 0:
+                candidate = widened(choices[read, CHOSEN])
+            elif turn == 1:
+                candidate = extra[read]
+            else:
+                candidate = secondary[1][secondary[0][read] + turn - 2]
             if turn == 1 and candidate < 0:
                 continue
             reads[end] = read
@@ -165,8 +179,9 @@ def fill_rows(
     for row in range(reads.size):
         read, candidate = reads[row], candidates[row]
         is_extra = primaries[read] != row
+        is_secondary = is_extra and candidate != extra[0][read]
         length = offsets[read + 1] - offsets[read]
-        flag = _SUPPLEMENTARY if is_extra else 0
+        flag = (_SECONDARY if is_secondary else _SUPPLEMENTARY) if is_extra else 0
         records[row] = positions[row] = -1
         qualities[row] = scores[row] = seconds[row] = sizes[row] = 0
         mate_rows[row] = -1
@@ -178,7 +193,9 @@ def fill_rows(
             positions[row] = begins[row] - record_starts[record]
             scores[row] = reported_score(table, candidate, length, costs)
             flag |= _REVERSE if numbers[candidate, STRAND] == 1 else 0
-            if is_extra:
+            if is_secondary:
+                qualities[row] = 0
+            elif is_extra:
                 qualities[row] = extra[1][read]
                 harden_clips(cigars, cigar_offsets[row], cigar_offsets[row + 1])
             else:
@@ -202,9 +219,10 @@ def fill_rows(
                     far = ends[mate_row] if flag & _MATE_REVERSE else begins[mate_row]
                     sizes[row] = far - own
             mate_length = offsets[mate + 1] - offsets[mate]
-            primary = widened(choices[read, CHOSEN])
+            # The part of a read that is split off belongs to a pair if its primary alignment does.
+            paired = candidate if is_secondary else widened(choices[read, CHOSEN])
             if proper[1] > 0 and is_proper_pair(
-                table, primary, length, other, mate_length, proper[0], proper[1]
+                table, paired, length, other, mate_length, proper[0], proper[1]
             ):
                 flag |= _PROPER_PAIR
         flags[row] = flag

@@ -203,13 +203,17 @@ def spans_of(cigars: npt.NDArray[np.uint32], begin: int, end: int) -> tuple[int,
 
 
 @inline_without_refcounts
-def rows_of_read(reads: Int64Array, row: int) -> tuple[int, int]:
-    """Return the rows of the read of a row, as a half-open range.
+def rows_of_read(reads: Int64Array, flags: npt.NDArray[np.uint16], row: int) -> tuple[int, int]:
+    """Return the rows of the read of a row, as a half-open range; of a secondary row, only itself.
+
+    A read may have thousands of secondary rows, and none of them tells of the others.
 
     Parameters
     ----------
     reads : ndarray, dtype=int64
         The read of each row; those of a read are neighbours.
+    flags : ndarray, dtype=uint16
+        The flags of each row.
     row : int
         A row.
 
@@ -220,6 +224,8 @@ def rows_of_read(reads: Int64Array, row: int) -> tuple[int, int]:
     """
     read = reads[unsigned(row)]
     first, end = row, row + 1
+    if flags[unsigned(row)] & SECONDARY:
+        return first, end
     while first > 0 and reads[unsigned(first - 1)] == read:
         first -= 1
     while end < reads.size and reads[unsigned(end)] == read:

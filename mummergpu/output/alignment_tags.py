@@ -329,7 +329,7 @@ def measure_row(
     read, cigar_offsets, mate = rows[0][unsigned(row)], rows[5], rows[8][unsigned(row)]
     begin, end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
     span, before, after = spans_of(rows[6], begin, end)
-    parts = rows_of_read(rows[0], row)
+    parts = rows_of_read(rows[0], rows[1], row)
     operations = cigar_offsets[unsigned(parts[1])] - cigar_offsets[unsigned(parts[0])]
     operations += end - begin
     if mate != NO_ROW:

@@ -39,6 +39,8 @@ class MapOptions:
         The least score of an alignment that is reported.
     unpaired : int
         The penalty of mates that are not a proper pair.
+    most_secondary : int
+        The most secondary alignments of a read.
     memory : int or None
         The most memory for the reference and its tables; None for half of what is free.
     device : DeviceOptions
@@ -66,6 +68,7 @@ class MapOptions:
     costs: Costs = field(default_factory=Costs)
     least_score: int = 30
     unpaired: int = 17
+    most_secondary: int = 0
     memory: int | None = None
     device: DeviceOptions = field(default_factory=DeviceOptions)
     read_group: ReadGroup | None = None
@@ -97,4 +100,5 @@ class MapOptions:
             unpaired=self.unpaired,
             least_score=self.least_score,
             by_windows=by_windows,
+            most_secondary=self.most_secondary,
         )

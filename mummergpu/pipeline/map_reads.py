@@ -11,25 +11,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
-from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
 from mummergpu.index.options import IndexOptions, KmerOptions
-from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.input.queries import QueryRules, bytes_of
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_checksums import record_checksums
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases
-from mummergpu.matching.search import BlockSearch
 from mummergpu.output.alignment_sink import AlignmentSink
 from mummergpu.output.open_alignments import (
     AlignmentFacts,
@@ -49,13 +42,9 @@ from mummergpu.pipeline.first_reads import (
 )
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.mapped_reads import MappedReads
-from mummergpu.pipeline.mapping_passes import (
-    length_of_second_pass,
-    open_second_pass,
-    pages_of_first_pass,
-)
-from mummergpu.pipeline.page_progress import PageProgress
-from mummergpu.pipeline.passes import GroupPasses
+from mummergpu.pipeline.mapping_groups import MappingWork, ReadMapping, open_mapping
+from mummergpu.pipeline.mapping_passes import length_of_second_pass
+from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
@@ -111,14 +100,15 @@ def run(
         source, checksums = job.open_source(reading)
         backend = opening.result()
         first = reads.first_pairs(PAIRS_OF_ESTIMATE)
-        search, mapper = job.open_search(source, first, backend)
-        reference = source.reference if isinstance(source, IndexFile) else source
-        sizes = job.pair_sizes(first, search, mapper)
-        sink = job.open_sink(reference, checksums.result(), output, stack)
-        mapped = MappedReads(mapper, sizes, sink, stats)
-        results = GroupPasses(search, executor, options.threads, stats, job.done).results(
-            1, lambda number: None, reads.blocks(), mapped.prepare, mapped.refuse_text
+        search = job.open_search(source, first, backend)
+        mapping = open_mapping(
+            MappingWork(search, executor, options.threads, stats, progress.tell, job.done)
         )
+        reference = source.reference if isinstance(source, IndexFile) else source
+        sizes = search.first_mapper().pair_sizes(job.template_sizes(first, mapping))
+        sink = job.open_sink(reference, checksums.result(), output, stack)
+        mapped = MappedReads(sink, stats)
+        results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
             for prepared in results:
                 mapped.write(prepared)
@@ -173,8 +163,8 @@ class _MapJob:
 
     def open_search(
         self, source: Reference | IndexFile, first: Sequence[ReadBlock], backend: Backend[Any]
-    ) -> tuple[BlockSearch, BlockMapper]:
-        """Build or open the index, load it into the backend; return what searches and maps."""
+    ) -> MappingSearch:
+        """Plan or open the index; return what loads and searches it."""
         options = self._options
         shortest = shortest_seed(source) if isinstance(source, IndexFile) else 1
         length = choose_seed_length(
@@ -197,40 +187,32 @@ class _MapJob:
             memory,
             len(BOTH_STRANDS) * (UNKNOWN_READ_BASES if read_bases is None else read_bases),
         )
-        _refuse_several_groups(index, options, memory)
         describe_plan(index, length, options.threads, backend.name, self._stats, self._notice)
         if warning := index.slow_search_warning():
             self._warn(warning)
-        pages = PageProgress(self._progress.tell, index.pages)
-        pages.begin()
-        told = pages.page_is_ready, pages.share_of_next
-        work = BuildWork(self._executor, options.threads, self._stats, *told)
-        loaded = index.load_pages(index.groups[0], work)
-        mapping = options.mapping(length, has_enough_windows(median_length(first), length))
-        backend.load_pages(pages_of_first_pass(loaded, mapping), length)
-        search = BlockSearch(
-            backend, reference.codes, BOTH_STRANDS, length, length, tell=self.done.searched
+        return MappingSearch(
+            index,
+            backend,
+            options.mapping(length, has_enough_windows(median_length(first), length)),
+            second_length,
+            self._executor,
+            options.threads,
+            self._stats,
+            self._progress,
+            self.done.searched,
         )
-        second = open_second_pass(loaded, reference, mapping, second_length, self._stats)
-        return search, BlockMapper(reference, mapping, second)
 
-    def pair_sizes(
-        self, first: Sequence[ReadBlock], search: BlockSearch, mapper: BlockMapper
-    ) -> PairSizes:
+    def template_sizes(
+        self, first: Sequence[ReadBlock], mapping: ReadMapping
+    ) -> InsertSizes | None:
         """Return the sizes of templates: those of the user, or an estimate from first pairs."""
         sizes = self._options.insert_sizes
         parts = list(parts_to_measure(first))
         if sizes is None and parts:
-
-            def measure(block: ReadBlock) -> npt.NDArray[np.int64]:
-                mems = search.find_mems(block)
-                assert mems is not None
-                return mapper.insert_sizes(block, mems)
-
-            sizes = sizes_of(self._executor.map(measure, parts))
+            sizes = sizes_of(mapping.template_sizes(parts))
         if parts:
             describe_sizes(sizes, self._stats, self._notice)
-        return mapper.pair_sizes(sizes)
+        return sizes
 
     def open_sink(
         self,
@@ -255,20 +237,3 @@ class _MapJob:
 def _no_checksums(path: str) -> Sequence[str]:
     """Return no checksums, for a file of which they are not known."""
     return ()
-
-
-def _refuse_several_groups(
-    index: ReferenceIndex[Any], options: MapOptions, device_memory: int | None
-) -> None:
-    """Refuse an index of which only a part fits into memory: a read needs all of its matches."""
-    count = len(index.groups)
-    if count == 1:
-        return
-    if device_memory is not None:
-        advice = "map on the processor with --cpu, or on a GPU with more memory"
-    elif options.memory is not None:
-        advice = "a larger limit would let it fit"
-    else:
-        advice = "allow more with --max-memory if there is more, by default half of it is used"
-    text = f"the index fits into memory only in {count} parts, and reads are mapped to all at once"
-    raise OptionError("--max-memory", f"{text}: {advice}")

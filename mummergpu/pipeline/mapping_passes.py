@@ -64,6 +64,59 @@ def length_of_second_pass(first: int, shortest: int) -> int:
     return min(max(second_seed_length(first), shortest), first)
 
 
+class SecondSearch:
+    """Looks for the matches of the second pass, on the processor.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    length : int
+        The length of the shortest matches of the second pass (`length_of_second_pass`).
+    stats : Stats
+        Collects the time of the search.
+
+    Attributes
+    ----------
+    search : BlockSearch
+        Searches a block on the pages that are loaded.
+    """
+
+    def __init__(self, reference: Reference, length: int, stats: Stats) -> None:
+        self._backend = KmerCpuBackend(stats)
+        self._length = length
+        strands = (Strand.FORWARD, Strand.REVERSE)
+        self.search = BlockSearch(self._backend, reference.codes, strands, length, length)
+
+    def load_pages(self, pages: Sequence[KmerPage]) -> None:
+        """Load the pages to search, in place of earlier ones."""
+        rare = [replace(page, most_occurrences=MOST_OCCURRENCES) for page in pages]
+        self._backend.load_pages(rare, self._length)
+
+    def release_pages(self) -> None:
+        """Release the pages and their memory."""
+        self._backend.release_pages()
+
+    def find_mems(self, block: ReadBlock) -> BlockMems:
+        """Return the matches of a block on the pages that are loaded."""
+        found = self.search.find_mems(block)
+        assert found is not None
+        return found
+
+
+def options_of_second_pass(options: MappingOptions, length: int) -> MappingOptions:
+    """Return how the second pass maps.
+
+    Parameters
+    ----------
+    options : MappingOptions
+        How the first pass maps.
+    length : int
+        The length of the shortest matches of the second pass.
+    """
+    return replace(options, seed_length=length, by_windows=False)
+
+
 def open_second_pass(
     pages: Sequence[KmerPage],
     reference: Reference,
@@ -93,15 +146,7 @@ def open_second_pass(
     """
     if length >= options.seed_length:
         return None
-    backend = KmerCpuBackend(stats)
-    backend.load_pages([replace(page, most_occurrences=MOST_OCCURRENCES) for page in pages], length)
-    strands = (Strand.FORWARD, Strand.REVERSE)
-    search = BlockSearch(backend, reference.codes, strands, length, length)
-
-    def find_mems(block: ReadBlock) -> BlockMems:
-        found = search.find_mems(block)
-        assert found is not None
-        return found
-
-    options = replace(options, seed_length=length, by_windows=False)
-    return SecondPass(BlockMapper(reference, options), find_mems)
+    search = SecondSearch(reference, length, stats)
+    search.load_pages(pages)
+    mapper = BlockMapper(reference, options_of_second_pass(options, length))
+    return SecondPass(mapper, search.find_mems)

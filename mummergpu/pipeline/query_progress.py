@@ -30,6 +30,7 @@ class QueryProgress:
         self._strand_count = strand_count
         self._lock = threading.Lock()
         self._group, self._group_count = 0, 1
+        self._groups_before = self._groups_behind = 0
         self._reads = self._bases = self._read_bases = 0
         # The blocks that are searched in parts, each with its searched bases on all strands.
         self._searched: dict[int, int] = {}
@@ -55,6 +56,11 @@ class QueryProgress:
             else:
                 self._shares.append((bases, share))
 
+    def expect_groups(self, before: int, behind: int) -> None:
+        """Record that queries are searched on so many groups before and after those to come."""
+        with self._lock:
+            self._groups_before, self._groups_behind = before, behind
+
     def begin_group(self, number: int, count: int) -> None:
         """Record that all queries are now searched on a group of pages.
 
@@ -64,7 +70,8 @@ class QueryProgress:
             The number of the group, counted from 0, and of all groups.
         """
         with self._lock:
-            self._group, self._group_count = number, count
+            self._group = self._groups_before + number
+            self._group_count = self._groups_before + count + self._groups_behind
             self._reads = self._bases = 0
             if number > 0:
                 # All queries have been read.

@@ -11,6 +11,7 @@ import errno
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
 from typing import IO, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy.typing as npt
 
 from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.closing import ClosedAtEnd
 
@@ -102,24 +105,67 @@ class SpilledQueries(ArrayFile):
 
     def __init__(self) -> None:
         super().__init__()
-        self._file_numbers: list[int] = []
+        self._kinds: list[_KindOfBlock] = []
 
     @property
     def block_count(self) -> int:
         """The number of blocks that have been written."""
-        return len(self._file_numbers)
+        return len(self._kinds)
 
     def write_block(self, block: QueryBlock) -> None:
         """Append a block; blocks are numbered in the order in which they are written."""
         self.write(block.padded_codes, block.offsets, block.names, block.name_offsets)
-        self._file_numbers.append(block.file_number)
+        paired = None
+        if isinstance(block, ReadBlock):
+            self.write(block.base_qualities)
+            paired = block.paired
+        self._kinds.append(_KindOfBlock(block.file_number, paired))
 
     def read_blocks(self) -> Iterator[QueryBlock]:
-        """Yield all blocks, starting with the first."""
+        """Yield all blocks, starting with the first; blocks of reads with their qualities."""
         self.rewind()
-        for index, file_number in enumerate(self._file_numbers):
-            arrays = self.read(), self.read(), self.read(), self.read()
-            yield QueryBlock(index, *arrays, file_number)
+        for index in range(self.block_count):
+            yield self._read_block(index)
+
+    def _read_block(self, index: int) -> QueryBlock:
+        kind = self._kinds[index]
+        arrays = self.read(), self.read(), self.read(), self.read()
+        if kind.paired is None:
+            return QueryBlock(index, *arrays, kind.file_number)
+        qualities = self.read()
+        return ReadBlock(
+            index, *arrays, kind.file_number, base_qualities=qualities, paired=kind.paired
+        )
+
+
+@dataclass(frozen=True)
+class _KindOfBlock:
+    """What a block has besides arrays: its file; whether its reads are paired, None for queries."""
+
+    file_number: int
+    paired: bool | None
+
+
+class SpilledAlignments(SpilledQueries):
+    """A temporary file with blocks of reads, their alignments, and which reads are mapped again."""
+
+    def write_alignments(
+        self, block: ReadBlock, columns: AlignmentColumns, reads: npt.NDArray[np.int64]
+    ) -> None:
+        """Append a block with its alignments, and the numbers of the reads to be mapped again."""
+        self.write_block(block)
+        self.write(*(getattr(columns, field.name) for field in fields(columns)), reads)
+
+    def read_alignments(
+        self,
+    ) -> Iterator[tuple[ReadBlock, AlignmentColumns, npt.NDArray[np.int64]]]:
+        """Yield what has been written, starting with the first block."""
+        self.rewind()
+        for index in range(self.block_count):
+            block = self._read_block(index)
+            assert isinstance(block, ReadBlock)
+            columns = AlignmentColumns(*(self.read() for _ in fields(AlignmentColumns)))
+            yield block, columns, self.read()
 
 
 class SpilledMems(ArrayFile):

@@ -88,6 +88,21 @@ def test_groups_of_pages_share_the_work(told: list[Work]) -> None:
     assert told[-1] == Work(Phase.READS, (3,), 40, 1.0)
 
 
+def test_other_groups_may_follow_or_have_gone_before(told: list[Work]) -> None:
+    for before, behind in ((0, 2), (2, 0)):
+        done = QueryProgress(told.append, 1)
+        done.expect_groups(before, behind)
+        read_all(done)
+        for group in range(2):
+            done.begin_group(group, 2)
+        for block in BLOCKS:
+            done.done(block)
+    numbers = [work.numbers for work in told if work.phase is Phase.READS_OF_GROUP]
+    assert numbers == [(0, 1, 4), *((reads, 2, 4) for reads in (0, 2, 3, 5)), (0, 3, 4)]
+    assert [work.share for work in told[2:5]] == pytest.approx([0.3125, 0.5, 0.5])
+    assert told[-1] == Work(Phase.READS, (5,), 40, 1.0)
+
+
 def test_the_share_of_a_pipe_is_not_known_before_its_end(told: list[Work]) -> None:
     done = QueryProgress(told.append, 1)
     done.begin_group(0, 2)

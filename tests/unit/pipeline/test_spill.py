@@ -5,14 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.mapped_reads import block_of
 
 from mummergpu.errors import OutputError
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.matching.columns import MemColumns
-from mummergpu.pipeline.spill import ArrayFile, SpilledMems
+from mummergpu.pipeline.spill import ArrayFile, SpilledAlignments, SpilledMems, SpilledQueries
 
 NUMBERS = np.arange(5, dtype=np.int64)
 BYTES = np.arange(7, dtype=np.uint8)
@@ -92,3 +97,39 @@ def test_no_folder_at_all_is_an_error_too(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(tempfile, "gettempdir", refuse)
     with pytest.raises(OutputError, match=r"^TMPDIR: no temporary file can be made: No usable"):
         ArrayFile()
+
+
+def test_reads_come_back_with_their_qualities() -> None:
+    pairs, single = block_of([b"ACGT", b"GG"], paired=True), block_of([b"TTT"])
+    pairs.base_qualities[:] = np.arange(6)
+    query = QueryBlock(0, single.padded_codes, single.offsets, single.names, single.name_offsets, 3)
+    with SpilledQueries() as file:
+        for block in (pairs, query, single):
+            file.write_block(block)
+        back = list(file.read_blocks())
+    assert [type(block) for block in back] == [ReadBlock, QueryBlock, ReadBlock]
+    assert [block.index for block in back] == [0, 1, 2] and back[1].file_number == 3
+    first, _, last = back
+    assert isinstance(first, ReadBlock) and first.paired
+    assert isinstance(last, ReadBlock) and not last.paired
+    np.testing.assert_array_equal(first.base_qualities, np.arange(6))
+    np.testing.assert_array_equal(first.padded_codes, pairs.padded_codes)
+    np.testing.assert_array_equal(first.names, pairs.names)
+
+
+def test_alignments_come_back_with_the_reads_to_map_again() -> None:
+    written = []
+    with SpilledAlignments() as file:
+        for count in (2, 1):
+            block = block_of([b"ACGT"] * count)
+            arrays = [np.full(count, place) for place, _ in enumerate(fields(AlignmentColumns))]
+            columns, reads = AlignmentColumns(*arrays), np.arange(count - 1)
+            file.write_alignments(block, columns, reads)
+            written.append((block, columns, reads))
+        back = list(file.read_alignments())
+    assert len(back) == len(written)
+    for (block, columns, reads), (other, same, numbers) in zip(written, back, strict=True):
+        np.testing.assert_array_equal(block.codes, other.codes)
+        np.testing.assert_array_equal(reads, numbers)
+        for field in fields(AlignmentColumns):
+            np.testing.assert_array_equal(getattr(columns, field.name), getattr(same, field.name))

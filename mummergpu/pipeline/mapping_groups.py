@@ -1,0 +1,333 @@
+"""Maps all reads to an index that is loaded as a whole, or in one group of pages after the other.
+
+A read needs all of its matches before a place is chosen. If the index has several groups, reads are
+searched on each group, and temporary files keep their matches (`passes`): first the pairs from
+which the sizes of templates are estimated, then all reads, then those of the second pass. What
+comes of it is the same as with one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final, NoReturn, Protocol, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.mapping.second_pass import part_of_reads, replace_reads
+from mummergpu.matching.block_text import BlockText
+from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.pipeline.mapping_search import MappingSearch
+from mummergpu.pipeline.passes import TASKS_AHEAD, GroupPasses
+from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.spill import SpilledAlignments, SpilledQueries
+from mummergpu.runtime.ordered_map import ordered_results
+from mummergpu.runtime.progress import Work
+from mummergpu.runtime.stats import Stats
+
+Int64Array = npt.NDArray[np.int64]
+
+Result = TypeVar("Result")
+
+Prepare = Callable[[ReadBlock, AlignmentColumns], Result]
+"""What is made of the alignments of a block; threads of the pool call it."""
+
+_STRANDS: Final = 2
+
+
+@dataclass(frozen=True)
+class MappingWork:
+    """What the mapping of all reads works with.
+
+    Attributes
+    ----------
+    search : MappingSearch
+        Loads the groups of the index, and searches them.
+    executor : concurrent.futures.ThreadPoolExecutor
+        Runs the tasks.
+    threads : int
+        The number of its threads.
+    stats : Stats
+        Collects the times.
+    tell : callable
+        Receives the progress.
+    progress : QueryProgress
+        Learns which blocks are done.
+    """
+
+    search: MappingSearch
+    executor: ThreadPoolExecutor
+    threads: int
+    stats: Stats
+    tell: Callable[[Work], None]
+    progress: QueryProgress
+
+    def passes(self, search: BlockSearch, progress: QueryProgress) -> GroupPasses:
+        """Return what searches blocks on all groups of the index."""
+        return GroupPasses(search, self.executor, self.threads, self.stats, progress)
+
+
+class ReadMapping(Protocol):
+    """Maps the reads of a run."""
+
+    def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
+        """Return the sizes of the templates of pairs (`BlockMapper.insert_sizes`)."""
+
+    def results(
+        self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
+    ) -> Generator[Result]:
+        """Map all reads, and yield what is prepared of their alignments.
+
+        Parameters
+        ----------
+        blocks : iterator of ReadBlock
+            The reads; the iterator is read once.
+        sizes : PairSizes
+            The sizes of the templates of pairs.
+        prepare : callable
+            Receives a block and its alignments; a thread of the pool calls it.
+
+        Yields
+        ------
+        Result
+            What `prepare` returns, in the order of the blocks; a block may come in parts.
+        """
+
+
+def open_mapping(work: MappingWork) -> ReadMapping:
+    """Return what maps reads to an index, whether it has one group of pages or several."""
+    return _MappingToAll(work) if work.search.group_count == 1 else _MappingToGroups(work)
+
+
+class _MappingToAll:
+    """Maps reads to an index all of whose pages are loaded."""
+
+    def __init__(self, work: MappingWork) -> None:
+        self._work = work
+        work.search.load_group(0)
+        self._mapper = work.search.whole_mapper()
+
+    def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
+        """Return the sizes of the templates of pairs (`ReadMapping`)."""
+
+        def measure(block: ReadBlock) -> Int64Array:
+            mems = self._work.search.first.find_mems(block)
+            assert mems is not None
+            return self._mapper.insert_sizes(block, mems)
+
+        return list(self._work.executor.map(measure, parts))
+
+    def results(
+        self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
+    ) -> Generator[Result]:
+        """Map all reads, and yield what is prepared of their alignments (`ReadMapping`)."""
+        work = self._work
+
+        def map_and_prepare(block: QueryBlock, mems: BlockMems) -> Result:
+            reads = cast(ReadBlock, block)
+            with work.stats.stage("mapping"):
+                columns = self._mapper.map_block(reads, mems, sizes)
+            return prepare(reads, columns)
+
+        yield from work.passes(work.search.first, work.progress).results(
+            1, work.search.load_group, blocks, map_and_prepare, _refuse_text
+        )
+
+
+FirstPass = tuple[ReadBlock, AlignmentColumns, Int64Array, ReadBlock | None]
+"""A block, its alignments after the first pass, and the reads to be mapped again: their numbers,
+and the reads themselves if there are any."""
+
+SecondAlignments = tuple[ReadBlock, AlignmentColumns, list[tuple[Int64Array, AlignmentColumns]]]
+"""A block, its alignments after the first pass, and those of the second pass with the numbers of
+their reads."""
+
+
+class _MappingToGroups:
+    """Maps reads to an index of which one group of pages is loaded at a time."""
+
+    def __init__(self, work: MappingWork) -> None:
+        self._work = work
+        self._mapper = work.search.first_mapper()
+        self._begins_at_last = False
+
+    def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
+        """Return the sizes of the templates of pairs (`ReadMapping`)."""
+
+        def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
+            return self._mapper.insert_sizes(cast(ReadBlock, block), mems)
+
+        silent = QueryProgress(_ignore, _STRANDS)
+        return list(self._searched(self._work.search.first, iter(parts), measure, silent))
+
+    def results(
+        self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
+    ) -> Generator[Result]:
+        """Map all reads, and yield what is prepared of their alignments (`ReadMapping`)."""
+        work = self._work
+        if work.search.second is None:
+
+            def map_and_prepare(block: QueryBlock, mems: BlockMems) -> Result:
+                reads = cast(ReadBlock, block)
+                with work.stats.stage("mapping"):
+                    columns, _ = self._mapper.map_once(reads, mems, sizes)
+                return prepare(reads, columns)
+
+            yield from self._searched(work.search.first, blocks, map_and_prepare, work.progress)
+            return
+        work.progress.expect_groups(0, work.search.group_count)
+        with SpilledAlignments() as first, SpilledQueries() as again:
+            bases = self._map_first(blocks, sizes, first, again)
+            second = self._map_second(again, bases, sizes)
+            with closing(second):
+                yield from self._replaced(first, second, prepare)
+
+    def _map_first(
+        self,
+        blocks: Iterator[ReadBlock],
+        sizes: PairSizes,
+        first: SpilledAlignments,
+        again: SpilledQueries,
+    ) -> int:
+        """Map all reads by the matches of the first pass, and write what comes of it to files.
+
+        Parameters
+        ----------
+        blocks, sizes
+            As for `results`.
+        first : SpilledAlignments
+            Receives all blocks with their alignments.
+        again : SpilledQueries
+            Receives the reads that are mapped again.
+
+        Returns
+        -------
+        int
+            The bases of the reads that are mapped again.
+        """
+
+        def map_once(block: QueryBlock, mems: BlockMems) -> FirstPass:
+            reads = cast(ReadBlock, block)
+            with self._work.stats.stage("mapping"):
+                columns, bad = self._mapper.map_once(reads, mems, sizes)
+                part = part_of_reads(reads, bad) if bad.size else None
+            return reads, columns, bad, part
+
+        bases = 0
+        search, progress = self._work.search.first, self._work.progress
+        with closing(self._searched(search, blocks, map_once, progress)) as results:
+            for block, columns, bad, part in results:
+                first.write_alignments(block, columns, bad)
+                if part is not None:
+                    again.write_block(part)
+                    bases += part.base_count
+        return bases
+
+    def _map_second(
+        self, again: SpilledQueries, bases: int, sizes: PairSizes
+    ) -> Generator[AlignmentColumns]:
+        """Yield the alignments of the reads that are mapped again.
+
+        Parameters
+        ----------
+        again : SpilledQueries
+            The reads.
+        bases : int
+            Their bases.
+        sizes : PairSizes
+            The sizes of the templates of pairs.
+
+        Yields
+        ------
+        AlignmentColumns
+            Those of some reads, all of one block; in the order of the reads.
+        """
+        second = self._work.search.second
+        assert second is not None
+        mapper = self._work.search.second_mapper()
+
+        def map_again(block: QueryBlock, mems: BlockMems) -> AlignmentColumns:
+            with self._work.stats.stage("mapping"):
+                columns, _ = mapper.map_once(cast(ReadBlock, block), mems, sizes)
+            return columns
+
+        if again.block_count:
+            progress = QueryProgress(self._work.tell, _STRANDS)
+            progress.expect_groups(self._work.search.group_count, 0)
+            progress.read(bases, 1.0)
+            yield from self._searched(second.search, again.read_blocks(), map_again, progress)
+
+    def _replaced(
+        self,
+        first: SpilledAlignments,
+        second: Iterator[AlignmentColumns],
+        prepare: Prepare[Result],
+    ) -> Generator[Result]:
+        """Yield what is prepared of all blocks, with the alignments of the second pass."""
+
+        def replace_and_prepare(found: SecondAlignments) -> Result:
+            block, columns, others = found
+            with self._work.stats.stage("mapping"):
+                for reads, other in others:
+                    columns = replace_reads(columns, reads, other)
+            return prepare(block, columns)
+
+        window = self._work.threads + TASKS_AHEAD
+        found = _with_second(first, second)
+        yield from ordered_results(self._work.executor, window, found, replace_and_prepare)
+
+    def _searched(
+        self,
+        search: BlockSearch,
+        blocks: Iterator[QueryBlock],
+        prepare: Callable[[QueryBlock, BlockMems], Result],
+        progress: QueryProgress,
+    ) -> Generator[Result]:
+        """Search blocks on all groups; yield what is prepared of each with all of its matches.
+
+        A search begins with the group at which the search before has ended: it is loaded already.
+        """
+        mapping = self._work.search
+        count = mapping.group_count
+        order = range(count)[::-1] if self._begins_at_last else range(count)
+        self._begins_at_last = not self._begins_at_last
+
+        def load(number: int) -> None:
+            mapping.load_group(order[number])
+
+        yield from self._work.passes(search, progress).results(
+            count, load, blocks, prepare, _refuse_text
+        )
+
+
+def _with_second(
+    first: SpilledAlignments, second: Iterator[AlignmentColumns]
+) -> Iterator[SecondAlignments]:
+    """Yield all blocks with the alignments of both passes."""
+    for block, columns, reads in first.read_alignments():
+        others = []
+        begin = 0
+        while begin < reads.size:
+            other = next(second)
+            # Every read has a row, so the last row tells how many reads have come.
+            end = begin + int(other.reads[-1]) + 1
+            others.append((reads[begin:end], other))
+            begin = end
+        yield block, columns, others
+    # Only when it is asked for more does the search record that the last reads are done.
+    assert next(second, None) is None
+
+
+def _refuse_text(block: QueryBlock, text: BlockText) -> NoReturn:
+    raise AssertionError("alignments are not made of text")
+
+
+def _ignore(_work: Work) -> None:
+    """Report no progress."""

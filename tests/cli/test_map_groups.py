@@ -1,0 +1,150 @@
+"""The command ``map`` with an index of which only a part fits into memory at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import tempfile
+from pathlib import Path
+
+import pytest
+from helpers.loops import each
+from helpers.read_pairs import write_pairs
+
+from mummergpu.cli.main import main
+from mummergpu.runtime.progress import NullProgress, Phase, Work
+
+PAIRS = 240
+PAGES = ("--search", "kmer", "--page-size", "2k", "-l", "16")
+MOST_GROUPS = 17
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs whose reads differ more and more from their places, and an index of small pages.
+
+    The last reads have so many differences that the second pass maps them.
+    """
+    made = tmp_path_factory.mktemp("groups")
+    write_pairs(made, PAIRS, read_bases=150)
+    random_bases = random.Random(5)
+    for name in ("1.fq", "2.fq"):
+        lines = (made / name).read_text().splitlines()
+        for row in range(1, len(lines), 4):
+            share = 0.12 * row / len(lines)
+            bases = (
+                random_bases.choice("ACGT") if random_bases.random() < share else base
+                for base in lines[row]
+            )
+            lines[row] = "".join(bases)
+        (made / name).write_text("".join(f"{line}\n" for line in lines))
+    assert main(["index", "-q", *PAGES, str(made / "r.fa"), "-o", str(made / "p.mgi")]) == 0
+    return made
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def alignments(words: str) -> tuple[bytes, int]:
+    """The alignments without the header, and the number of groups of pages."""
+    command = ["map", "-C", "-q", *shlex.split(words), "-o", "x.sam", "--stats", "x.json"]
+    assert main(command) == 0
+    lines = Path("x.sam").read_bytes().splitlines(keepends=True)
+    settings = json.loads(Path("x.json").read_text())["settings"]
+    return b"".join(line for line in lines if line[:1] != b"@"), settings["page_groups"]
+
+
+@each(
+    "words",
+    [
+        "p.mgi 1.fq 2.fq",
+        "p.mgi 1.fq 2.fq --block-size 2500 -t 2",
+        "p.mgi both.fq -p -I 300,25",
+        "p.mgi 1.fq --block-size 2500 -t 2",
+        "p.mgi 1.fq 2.fq --single",
+        # Of reads of which all matches are as short as the index finds, no second pass is made.
+        "p.mgi 1.fq 2.fq -k 16",
+    ],
+)
+def test_alignments_do_not_depend_on_the_groups(words: str) -> None:
+    expected, count = alignments(words)
+    assert count == 1
+    counts = []
+    for memory in ("900k", "400k", "40k"):
+        found, count = alignments(f"{words} --max-memory {memory}")
+        assert found == expected
+        counts.append(count)
+    assert 1 < counts[0] < counts[1] < counts[2] == MOST_GROUPS
+
+
+def test_the_second_pass_has_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reads that differ most are placed by it, on all pages."""
+    words = "p.mgi 1.fq 2.fq --max-memory 40k"
+    both, _ = alignments(words)
+    monkeypatch.setattr("mummergpu.pipeline.mapping_search.SecondSearch", None)
+    monkeypatch.setattr("mummergpu.pipeline.map_reads.length_of_second_pass", lambda *_: 30)
+    first, count = alignments(words)
+    assert count == MOST_GROUPS
+    mapped = [
+        sum(int(row.split(b"\t")[1]) & 4 == 0 for row in rows.splitlines())
+        for rows in (both, first)
+    ]
+    assert mapped[0] > mapped[1] + 10
+
+
+def test_a_reference_file_is_mapped_to_in_groups(tmp_path: Path) -> None:
+    """Its pages are built anew for each pass; no page is smaller than a megabase."""
+    made = random.Random(2)
+    bases = "".join(made.choices("ACGT", k=3_000_000))
+    (tmp_path / "large.fa").write_text(f">large\n{bases}\n")
+    reads = []
+    for number in range(50):
+        begin = made.randrange(len(bases) - 100)
+        reads.append(f">{number}_{begin}\n{bases[begin : begin + 100]}\n")
+    (tmp_path / "reads.fa").write_text("".join(reads))
+    words = f"{tmp_path}/large.fa {tmp_path}/reads.fa"
+    expected, count = alignments(f"{words} --max-memory 1G")
+    found, groups = alignments(f"{words} --max-memory 6M")
+    assert count == 1 and groups > 1
+    assert found == expected
+    for line in found.decode().splitlines():
+        name, flag, _, position, quality = line.split("\t")[:5]
+        assert (flag, int(position) - 1, quality) == ("0", int(name.split("_")[1]), "60")
+
+
+def test_no_reads_and_no_bad_reads() -> None:
+    Path("none.fq").write_text("")
+    bases = Path("r.fa").read_text().splitlines()[1][300:400]
+    Path("exact.fa").write_text(f">one\n{bases}\n")
+    assert alignments("p.mgi none.fq --max-memory 40k") == (b"", MOST_GROUPS)
+    found, _ = alignments("p.mgi exact.fa --max-memory 40k")
+    assert found.split(b"\t")[:6] == [b"one", b"0", b"one", b"301", b"60", b"100M"]
+
+
+def test_progress_ascends_over_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Work] = []
+    monkeypatch.setattr(NullProgress, "tell", lambda _self, work: told.append(work))
+    _, count = alignments("p.mgi 1.fq 2.fq --max-memory 400k -t 2")
+    numbers = [work.numbers for work in told if work.phase is Phase.READS_OF_GROUP]
+    groups = [int(group) for _, group, _ in numbers]
+    assert groups == sorted(groups) and groups[-1] == 2 * count - 1
+    assert {of for _, _, of in numbers} == {2 * count}
+    shares = [work.share for work in told if work.phase in (Phase.READS_OF_GROUP, Phase.READS)]
+    known = [share for share in shares if share is not None]
+    assert known == sorted(known) and known[-1] == 1.0
+
+
+def test_a_full_disk_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    output = tmp_path / "x.bam"
+    words = ["map", "-C", "-q", "p.mgi", "1.fq", "2.fq", "--max-memory", "40k", "-o", str(output)]
+    assert main(words) == 1
+    assert "temporary data cannot be written" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
