@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.row_order import ColumnArray, sort_rows
-from mummergpu.runtime.jit import inline, jit
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
 FlagArray = npt.NDArray[np.bool_]
 
@@ -66,12 +66,14 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
     """
     keep = np.zeros(columns.count, dtype=np.bool_)
     offsets = np.zeros_like(columns.offsets)
+    most = int(np.diff(columns.offsets).max(initial=0))
     mark_unique(
         columns.offsets,
         columns.query_starts,
         columns.reference_starts,
         columns.lengths,
         in_query,
+        (np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)),
         keep,
         offsets,
     )
@@ -107,13 +109,14 @@ def order_by_reference(columns: MemColumns) -> MemColumns:
     )
 
 
-@jit
+@jit_without_refcounts
 def mark_unique(
     offsets: ColumnArray,
     query_starts: ColumnArray,
     reference_starts: ColumnArray,
     lengths: ColumnArray,
     in_query: bool,
+    room: tuple[ColumnArray, ColumnArray],
     keep: FlagArray,
     kept_offsets: ColumnArray,
 ) -> None:
@@ -128,58 +131,66 @@ def mark_unique(
         bases.
     in_query : bool
         Whether a match must be unique in its query as well.
+    room : tuple of ndarray, dtype=int64
+        Room for two numbers for each row of the query with the most rows.
     keep : ndarray, dtype=bool, shape=(n_rows,)
         Output: True for the rows to keep. The caller zeroes it before.
     kept_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Output: `offsets` after the other rows are removed. The caller sets its first element to 0.
     """
+    starts, rows = room
     for query in range(offsets.size - 1):
         begin = offsets[query]
         end = offsets[query + 1]
-        rows = np.arange(begin, end)
-        mark_uncontained(query_starts[begin:end], lengths, rows, keep)
+        for row in range(begin, end):
+            starts[row - begin], rows[row - begin] = query_starts[row], row
+        _mark_uncontained(starts, lengths, rows, end - begin, keep)
         if in_query:
-            rows = rows[keep[begin:end]]
-            starts = reference_starts[rows]
-            sort_rows(starts, rows, 0, rows.size)
-            keep[begin:end] = False
-            mark_uncontained(starts, lengths, rows, keep)
-        kept_offsets[query + 1] = kept_offsets[query] + np.count_nonzero(keep[begin:end])
+            count = 0
+            for row in range(begin, end):
+                if keep[row]:
+                    starts[count], rows[count] = reference_starts[row], row
+                    keep[row] = False
+                    count += 1
+            sort_rows(starts, rows, 0, count)
+            _mark_uncontained(starts, lengths, rows, count, keep)
+        kept = 0
+        for row in range(begin, end):
+            kept += keep[row]
+        kept_offsets[query + 1] = kept_offsets[query] + kept
 
 
-@inline
-def mark_uncontained(
-    starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, keep: FlagArray
+@inline_without_refcounts
+def _mark_uncontained(
+    starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, count: int, keep: FlagArray
 ) -> None:
-    """Mark the rows whose interval no other row's interval contains; `starts` must ascend.
+    """Mark the rows whose interval no other row's interval contains.
 
     Parameters
     ----------
-    starts : ndarray, dtype=int64, shape=(n,)
+    starts : ndarray, dtype=int64
         Where the intervals begin, in ascending order.
     lengths : ndarray, dtype=int64, shape=(n_rows,)
         The length of each row of the block.
-    rows : ndarray, dtype=int64, shape=(n,)
+    rows : ndarray, dtype=int64
         The row of each interval.
+    count : int
+        How many intervals there are.
     keep : ndarray, dtype=bool, shape=(n_rows,)
-        Output: True for the rows to keep, False for rows whose interval occurs twice.
+        Output: True for the rows to keep; an interval that occurs twice is not kept.
     """
     furthest = -1
     first = 0
-    while first < rows.size:
+    while first < count:
         # Of all intervals with this start, keep the longest, unless two are equally long.
-        longest = first
-        twice = False
-        behind = first + 1
-        while behind < rows.size and starts[behind] == starts[first]:
+        longest, twice, behind = first, False, first + 1
+        while behind < count and starts[behind] == starts[first]:
             if lengths[rows[behind]] > lengths[rows[longest]]:
-                longest = behind
-                twice = False
+                longest, twice = behind, False
             elif lengths[rows[behind]] == lengths[rows[longest]]:
                 twice = True
             behind += 1
-        end = starts[first] + lengths[rows[longest]]
-        if end > furthest:
+        if starts[first] + lengths[rows[longest]] > furthest:
             keep[rows[longest]] = not twice
-            furthest = end
+            furthest = starts[first] + lengths[rows[longest]]
         first = behind

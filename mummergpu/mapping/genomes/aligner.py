@@ -25,7 +25,7 @@ from mummergpu.mapping.genomes.links import (
     link_clusters,
 )
 from mummergpu.mapping.genomes.options import GenomeOptions
-from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, TracedEnds, trace_anchors
+from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, FILLED, TracedEnds, trace_anchors
 from mummergpu.mapping.matches import BlockMems, Matches
 from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
 from mummergpu.viterbi.scratch import MOST_BASES, Scratch, new_scratch
@@ -214,33 +214,28 @@ class GenomeAligner:
         room = _LEAST_OPERATIONS + _OPERATIONS_OF_ANCHOR * (end - first)
         operations = np.empty(room, dtype=np.uint32)
         far_operations = np.empty(FAR_OPERATIONS, dtype=np.uint32)
-        alignment = int(np.searchsorted(linked.offsets, first, side="right")) - 1
-        anchor, filled = first, 0
-        while True:
-            anchor, alignment, filled = trace_anchors(
-                linked.offsets,
-                linked.anchors,
-                linked.bounds,
-                sequences,
-                self._costs,
-                self._window,
-                scratch,
-                matrix,
-                far_operations,
-                alignment,
-                anchor,
-                end,
-                operations,
-                filled,
-                ends,
-            )
-            if anchor == end:
-                break
+        alignment = np.searchsorted(linked.offsets, first, side="right") - 1
+        state = np.array([first, alignment, 0], dtype=np.int64)
+        while not trace_anchors(
+            linked.offsets,
+            linked.anchors,
+            linked.bounds,
+            sequences,
+            self._costs,
+            self._window,
+            scratch,
+            matrix,
+            far_operations,
+            end,
+            operations,
+            state,
+            ends,
+        ):
             longer = np.empty(2 * operations.size, dtype=np.uint32)
-            longer[:filled] = operations[:filled]
+            longer[: state[FILLED]] = operations[: state[FILLED]]
             operations = longer
         self._scratch.put((scratch, matrix))
-        return operations[:filled]
+        return operations[: state[FILLED]]
 
     def _take_scratch(self) -> tuple[Scratch, MatrixScratch]:
         """Return memory to work in, which no other thread has now."""

@@ -14,21 +14,27 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.mapping.genomes.chains import NONE, Anchors, Int64Array, best_chain, take_chain
 from mummergpu.mapping.genomes.options import ClusterOptions
-from mummergpu.runtime.jit import inline_without_refcounts, jit, jit_without_refcounts
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
-Int64Array = npt.NDArray[np.int64]
-Anchors = tuple[Int64Array, Int64Array, Int64Array]
-"""Where matches begin in the query and in the reference, and their lengths."""
+Room = tuple[
+    Int64Array,
+    Int64Array,
+    Int64Array,
+    Int64Array,
+    Int64Array,
+    Int64Array,
+    Int64Array,
+    Int64Array,
+    npt.NDArray[np.bool_],
+]
+"""Memory for each match of a group: the matches that are left, their sets, the next of the same
+set, the last of each set, the members of a set, three columns of chains, and what is left."""
 
-_MOST_PREDECESSORS: Final = 4096
-"""The matches before another one that it may follow in a chain, counted back from it."""
 
-MOST_BETWEEN: Final = 4000
-"""The most bases of each sequence between two matches of a cluster: all cells of their matrix fit
-into `whole_matrix.MOST_CELLS`."""
-
-_NONE: Final = -1
+_MILLION: Final = 1_000_000
+"""Shares are counted in millionths: code without numba takes no other numbers than whole ones."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +90,15 @@ def find_clusters(group_offsets: Int64Array, matches: Anchors, options: ClusterO
     groups = np.empty(count, dtype=np.int64)
     offsets = np.zeros(count + 1, dtype=np.int64)
     anchors = tuple(np.empty(count, dtype=np.int64) for _ in range(3))
+    most = int(np.diff(group_offsets).max(initial=0))
     found = _chain_groups(
         group_offsets,
         matches,
         options.least_bases,
         options.most_gap,
         options.diagonal_difference,
-        float(options.diagonal_factor),
+        round(options.diagonal_factor * _MILLION),
+        _new_room(most),
         (groups, offsets),
         (anchors[0], anchors[1], anchors[2]),
     )
@@ -109,30 +117,27 @@ def find_clusters(group_offsets: Int64Array, matches: Anchors, options: ClusterO
     )
 
 
-@jit
+def _new_room(most: int) -> Room:
+    """Return memory for groups of so many matches."""
+    numbers = [np.empty(most, dtype=np.int64) for _ in range(8)]
+    one, two, three, four, five, six, seven, eight = numbers
+    return one, two, three, four, five, six, seven, eight, np.empty(most, dtype=np.bool_)
+
+
+@jit_without_refcounts
 def _chain_groups(
     group_offsets: Int64Array,
     matches: Anchors,
     least_bases: int,
     most_gap: int,
     diagonal_difference: int,
-    diagonal_factor: float,
+    diagonal_millionths: int,
+    room: Room,
     clusters: tuple[Int64Array, Int64Array],
     anchors: Anchors,
 ) -> int:
     """Write the clusters of all groups, and return how many there are."""
-    most = 0
-    for group in range(group_offsets.size - 1):
-        most = max(most, group_offsets[group + 1] - group_offsets[group])
-    alive = np.empty(most, dtype=np.int64)
-    sets = np.empty(most, dtype=np.int64)
-    following = np.empty(most, dtype=np.int64)
-    last_of_set = np.empty(most, dtype=np.int64)
-    members = np.empty(most, dtype=np.int64)
-    scores = np.empty(most, dtype=np.int64)
-    highest = np.empty(most, dtype=np.int64)
-    before = np.empty(most, dtype=np.int64)
-    is_alive = np.empty(most, dtype=np.bool_)
+    alive, sets, following, last_of_set, members, scores, highest, before, is_alive = room
     count = 0
     for group in range(group_offsets.size - 1):
         begin = group_offsets[group]
@@ -153,7 +158,7 @@ def _chain_groups(
                 left,
                 most_gap,
                 diagonal_difference,
-                diagonal_factor,
+                diagonal_millionths,
                 sets,
             )
             _list_sets(alive, left, sets, following, last_of_set)
@@ -163,7 +168,7 @@ def _chain_groups(
                     continue
                 total, size_of_set = 0, 0
                 row = first
-                while row != _NONE:
+                while row != NONE:
                     members[size_of_set] = row
                     size_of_set += 1
                     total += matches[2][begin + row]
@@ -172,8 +177,8 @@ def _chain_groups(
                     for number in range(size_of_set):
                         is_alive[members[number]] = False
                     continue
-                end = _best_chain(matches, begin, members, size_of_set, (scores, highest, before))
-                count = _take_chain(
+                end = best_chain(matches, begin, members, size_of_set, (scores, highest, before))
+                count = take_chain(
                     matches,
                     begin,
                     members,
@@ -211,7 +216,7 @@ def _drop_inner_matches(
         while other < begin + size and query_starts[other] <= end:
             place = other - begin
             if is_alive[place]:
-                overlap = _NONE
+                overlap = NONE
                 if reference_starts[one] == reference_starts[other]:
                     overlap = end - query_starts[other]
                 elif query_starts[one] == query_starts[other]:
@@ -235,7 +240,7 @@ def _join_close_matches(
     count: int,
     most_gap: int,
     diagonal_difference: int,
-    diagonal_factor: float,
+    diagonal_millionths: int,
     sets: Int64Array,
 ) -> None:
     """Give each match the number of its set, which is that of the set's first match."""
@@ -253,7 +258,7 @@ def _join_close_matches(
             if gap > most_gap:
                 break
             difference = abs(query_starts[other] - reference_starts[other] - diagonal)
-            if difference <= max(diagonal_difference, int(diagonal_factor * gap)):
+            if difference <= max(diagonal_difference, diagonal_millionths * gap // _MILLION):
                 first, second = _set_of(sets, row), _set_of(sets, alive[next_place])
                 if first < second:
                     sets[second] = first
@@ -279,120 +284,8 @@ def _list_sets(
     """Write for each match which one of its set follows."""
     for place in range(count):
         row = alive[place]
-        following[row] = _NONE
+        following[row] = NONE
         first = sets[row]
         if first != row:
             following[last_of_set[first]] = row
         last_of_set[first] = row
-
-
-@jit_without_refcounts
-def _best_chain(
-    matches: Anchors,
-    begin: int,
-    members: Int64Array,
-    count: int,
-    columns: tuple[Int64Array, Int64Array, Int64Array],
-) -> int:
-    """Chain the matches of a set; return the number of the last one of the best chain.
-
-    Parameters
-    ----------
-    matches : tuple of ndarray, dtype=int64
-        The matches of all groups.
-    begin : int
-        Where the group begins.
-    members : ndarray, dtype=int64
-        The matches of the set, counted from `begin`, ascending.
-    count : int
-        How many there are.
-    columns : tuple of ndarray, dtype=int64
-        Output, for each match of the set: the score of the best chain that it ends, the highest
-        score up to it, and the number of the match before it in its chain or -1.
-
-    Returns
-    -------
-    int
-        The number of the match in `members`.
-    """
-    query_starts, reference_starts, lengths = matches
-    scores, highest, before = columns
-    best = 0
-    for number in range(count):
-        row = begin + members[number]
-        length = lengths[row]
-        query_start, reference_start = query_starts[row], reference_starts[row]
-        score, source = length, _NONE
-        other = number - 1
-        # No chain before is better than the highest of them, and nothing is added but the length.
-        while (
-            other >= 0 and number - other <= _MOST_PREDECESSORS and highest[other] + length > score
-        ):
-            earlier = begin + members[other]
-            gap = query_start - query_starts[earlier] - lengths[earlier]
-            other_gap = reference_start - reference_starts[earlier] - lengths[earlier]
-            overlap = max(0, -gap, -other_gap)
-            bent = abs(
-                (query_start - reference_start)
-                - (query_starts[earlier] - reference_starts[earlier])
-            )
-            if overlap < length and max(gap, other_gap) <= MOST_BETWEEN - overlap:
-                chained = scores[other] + length - overlap - bent
-                if chained > score:
-                    score, source = chained, other
-            other -= 1
-        scores[number] = score
-        before[number] = source
-        highest[number] = score if number == 0 else max(score, highest[number - 1])
-        if score > scores[best]:
-            best = number
-    return best
-
-
-@jit_without_refcounts
-def _take_chain(
-    matches: Anchors,
-    begin: int,
-    members: Int64Array,
-    before: Int64Array,
-    end: int,
-    least_bases: int,
-    is_alive: npt.NDArray[np.bool_],
-    group: int,
-    count: int,
-    clusters: tuple[Int64Array, Int64Array],
-    anchors: Anchors,
-) -> int:
-    """Take a chain out of its set, and write it if it has enough bases; return the new count."""
-    query_starts, reference_starts, lengths = matches
-    groups, offsets = clusters
-    total, size = 0, 0
-    number = end
-    while number != _NONE:
-        row = members[number]
-        is_alive[row] = False
-        total += lengths[begin + row]
-        size += 1
-        number = before[number]
-    if total < least_bases:
-        return count
-    place = offsets[count] + size
-    groups[count] = group
-    offsets[count + 1] = place
-    number = end
-    while number != _NONE:
-        place -= 1
-        row = begin + members[number]
-        cut = 0
-        if before[number] != _NONE:
-            earlier = begin + members[before[number]]
-            cut = max(
-                0,
-                query_starts[earlier] + lengths[earlier] - query_starts[row],
-                reference_starts[earlier] + lengths[earlier] - reference_starts[row],
-            )
-        anchors[0][place] = query_starts[row] + cut
-        anchors[1][place] = reference_starts[row] + cut
-        anchors[2][place] = lengths[row] - cut
-        number = before[number]
-    return count + 1

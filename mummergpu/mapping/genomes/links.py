@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.genomes.clusters import Anchors, Clusters
+from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.mapping.genomes.clusters import Clusters
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.between import align_between

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.genomes.clusters import Anchors
+from mummergpu.mapping.genomes.chains import Anchors
 from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
@@ -42,6 +42,9 @@ LONG_TILE: Final = 512
 FAR_OPERATIONS: Final = 1 << 15
 """The most operations of the part of a tile that is found from its far corner."""
 
+NEXT_ANCHOR, ALIGNMENT, FILLED = 0, 1, 2
+"""The elements of the state of a range of anchors that is traced."""
+
 _RIGHT: Final = 1
 _LEFT: Final = -1
 
@@ -57,13 +60,11 @@ def trace_anchors(
     scratch: Scratch,
     matrix: MatrixScratch,
     far_operations: OperationArray,
-    alignment: int,
-    anchor: int,
     end_anchor: int,
     operations: OperationArray,
-    filled: int,
+    state: Int64Array,
     ends: TracedEnds,
-) -> tuple[int, int, int]:
+) -> bool:
     """Trace a range of anchors, and what lies between each and the next one of its alignment.
 
     Parameters
@@ -80,31 +81,29 @@ def trace_anchors(
         Memory to work in.
     far_operations : ndarray, dtype=uint32
         Memory for `FAR_OPERATIONS` operations.
-    alignment : int
-        The alignment that has the first anchor.
-    anchor, end_anchor : int
-        The range of anchors.
+    end_anchor : int
+        Where the range of anchors ends.
     operations : ndarray, dtype=uint32
         Output: the operations as BAM packs them. Those of a match may follow each other.
-    filled : int
-        How many operations there are already.
+    state : ndarray, dtype=int64, shape=(3,)
+        The next anchor, its alignment, and how many operations there are; brought up to date.
     ends : tuple of ndarray
         Output, for the alignments that begin or end in the range.
 
     Returns
     -------
-    tuple of int
-        The anchor after the last one that was traced, its alignment, and the number of operations.
-        The range is not finished if `operations` became too short.
+    bool
+        Whether the range is finished; if not, `operations` has become too short.
     """
     query_starts, reference_starts, lengths = anchors
     begins, first_in_query, first_in_reference, end_in_query, end_in_reference = ends
+    anchor, alignment, filled = state[NEXT_ANCHOR], state[ALIGNMENT], state[FILLED]
     while anchor < end_anchor:
         begin = filled
         query_at, reference_at = query_starts[anchor], reference_starts[anchor]
         is_last = anchor == offsets[alignment + 1] - 1
         if filled + 2 > operations.size:
-            return anchor, alignment, begin
+            return False
         if anchor == offsets[alignment]:
             used, reference_used, count = 0, 0, 0
             if window > 0:
@@ -123,7 +122,7 @@ def trace_anchors(
                     filled,
                 )
             if count == NO_ROOM or filled + count + 2 > operations.size:
-                return anchor, alignment, begin
+                return False
             reverse_operations(operations, filled, filled + count)
             begins[alignment] = filled
             first_in_query[alignment] = query_at - used
@@ -150,7 +149,7 @@ def trace_anchors(
                     filled,
                 )
             if count == NO_ROOM:
-                return anchor, alignment, begin
+                return False
             end_in_query[alignment] = query_at + used
             end_in_reference[alignment] = reference_at + reference_used
             filled += count
@@ -172,10 +171,11 @@ def trace_anchors(
                 filled,
             )
             if count == NO_ROOM:
-                return anchor, alignment, begin
+                return False
             filled += count
         anchor += 1
-    return anchor, alignment, filled
+        state[NEXT_ANCHOR], state[ALIGNMENT], state[FILLED] = anchor, alignment, filled
+    return True
 
 
 @inline_without_refcounts
