@@ -51,9 +51,9 @@ def unpacked(path: Path, folder: Path) -> Path:
         return path
     plain = folder / path.stem
     if not plain.exists():
-        plain.write_bytes(
-            subprocess.run(["gzip", "-dc", path], check=True, capture_output=True).stdout
-        )
+        # Not through this process: its own memory counts in that of the programs it starts.
+        with plain.open("wb") as file:
+            subprocess.run(["gzip", "-dc", path], check=True, stdout=file)
     return plain
 
 

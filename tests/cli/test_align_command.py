@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,14 @@ def test_real_genomes_align_as_nucmer_aligns_them(
     (bases_found, identity), (bases_expected, expected) = found
     assert bases_found >= 0.997 * bases_expected
     assert identity >= expected - 0.1
+
+
+def test_a_run_needs_no_numba_once_its_code_is_kept(
+    genomes: tuple[Path, Path], tmp_path: Path
+) -> None:
+    words = ["align", "-C", "-q", *map(str, genomes), "-o", str(tmp_path / "x.paf")]
+    code = f"import sys; from mummergpu.cli.main import main; main({words}); print(*sys.modules)"
+    for _ in range(2):
+        loaded = output_of(sys.executable, "-c", code).decode().split()
+    assert "numba" not in loaded
+    assert (tmp_path / "x.paf").stat().st_size > 0
