@@ -38,7 +38,8 @@ class RunStats:
     Attributes
     ----------
     queries, query_bases, matches : int
-        Counts; matches are 0 for a run that maps reads.
+        Counts; matches are 0 for a run that maps reads, and those that alignments begin with for a
+        run that aligns genomes.
     seconds : float
         The time of the whole run.
     stage_seconds : mapping of str to float
@@ -49,6 +50,8 @@ class RunStats:
         ``cpu`` or ``cuda``.
     mapped, properly_paired : int
         The reads that are mapped, and those in proper pairs; 0 for a run that does not map.
+    alignments : int
+        The alignments that are written; 0 for a run that does not align genomes.
     """
 
     queries: int
@@ -60,6 +63,7 @@ class RunStats:
     backend: str
     mapped: int = 0
     properly_paired: int = 0
+    alignments: int = 0
 
     @classmethod
     def of(cls, stats: Stats) -> RunStats:
@@ -75,6 +79,7 @@ class RunStats:
             str(stats.settings.get("backend", "")),
             stats.counts.get("mapped_reads", 0),
             stats.counts.get("properly_paired_reads", 0),
+            stats.counts.get("alignments", 0),
         )
 
 
@@ -155,16 +160,13 @@ def match(
         purpose, strands, mode, style or TextStyle(), [target.format for target in targets]
     )
     length = positive("min_length", min_length)
-    kind: KmerOptions | TreeOptions = KmerOptions()
-    if is_index(name):
-        kind = kind_of_file(IndexFile(name))
     stats = Stats()
     options = MatchOptions(
         name,
         paths,
         targets,
         threads=count,
-        index=IndexOptions(length, kind, max_memory),
+        index=IndexOptions(length, index_kind(name), max_memory),
         search=search_options(length, strands, mode),
         device=device_options(backend, count),
         style=style,
@@ -175,6 +177,11 @@ def match(
     )
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)
+
+
+def index_kind(path: str) -> KmerOptions | TreeOptions:
+    """Return the kind of an index file; a k-mer index for other files, as it is built."""
+    return kind_of_file(IndexFile(path)) if is_index(path) else KmerOptions()
 
 
 def names_of(paths: PathLike | Iterable[PathLike]) -> tuple[str, ...]:

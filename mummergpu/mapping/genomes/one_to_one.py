@@ -67,7 +67,7 @@ def best_cover(
     firsts = np.flatnonzero(np.diff(sequences[order], prepend=-1))
     taken = np.zeros(count, dtype=np.bool_)
     room = np.zeros(count), np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    for first, end in zip(firsts, [*firsts[1:], count], strict=True):
+    for first, end in zip(firsts, np.append(firsts, count)[1:], strict=True):
         _cover(begins, ends, identities, order[first:end], room, taken)
     return taken
 
