@@ -47,6 +47,7 @@ class AlignsGenomes:
         diagonal_factor: float = 0.12,
         break_length: int = 200,
         extend: bool = True,
+        simplify: bool = True,
         any_letters: bool = False,
     ) -> AlignedGenomes:
         """Align genomes, contigs or long reads, and return the alignments in memory.
@@ -83,6 +84,9 @@ class AlignsGenomes:
             together.
         extend : bool, default True
             Whether alignments are extended beyond clusters at all.
+        simplify : bool, default True
+            Whether alignments that lie inside another one are left out. To find the repeats of a
+            genome, align it with itself without that.
         any_letters : bool, default False
             Accept queries whose letters are mostly not DNA or RNA.
 
@@ -101,7 +105,7 @@ class AlignsGenomes:
         options = search_options(length, strands, mode)
         device = device_options(backend, count)
         clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
-        genomes = genome_options(*clusters, break_length, extend)
+        genomes = genome_options(*clusters, break_length, extend, simplify)
         names = names_of_files(queries)
         rules = query_rules(any_letters, pair=False)
 

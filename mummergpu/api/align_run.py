@@ -41,6 +41,7 @@ def align(
     diagonal_factor: float = 0.12,
     break_length: int = 200,
     extend: bool = True,
+    simplify: bool = True,
     one_to_one: bool = False,
     min_identity: float = 0.0,
     min_aligned: int = 0,
@@ -86,6 +87,9 @@ def align(
         together.
     extend : bool, default True
         Whether alignments are extended beyond clusters at all.
+    simplify : bool, default True
+        Whether alignments that lie inside another one are left out. To find the repeats of a
+        genome, align it with itself without that.
     one_to_one : bool, default False
         Keep only alignments that map each base to its best place, in both genomes.
     min_identity : float, default 0.0
@@ -132,7 +136,7 @@ def align(
     options = AlignOptions(
         anchors,
         target,
-        genome_options(*clusters, break_length, extend),
+        genome_options(*clusters, break_length, extend, simplify),
         alignment_filter(one_to_one, min_identity, min_aligned),
     )
     stats = Stats()

@@ -17,6 +17,7 @@ def genome_options(
     diagonal_factor: float,
     break_length: int,
     extend: bool,
+    simplify: bool,
 ) -> GenomeOptions:
     """Return how genomes are aligned.
 
@@ -28,6 +29,8 @@ def genome_options(
         For how many bases an extension goes on without getting better.
     extend : bool
         Whether alignments are extended beyond clusters at all.
+    simplify : bool
+        Whether alignments that lie inside another one are left out.
 
     Returns
     -------
@@ -45,7 +48,8 @@ def genome_options(
         _count("diagonal_difference", diagonal_difference),
         _share("diagonal_factor", diagonal_factor, None),
     )
-    return GenomeOptions(clusters, _count("break_length", break_length), bool(extend))
+    length = _count("break_length", break_length)
+    return GenomeOptions(clusters, length, bool(extend), bool(simplify))
 
 
 def alignment_filter(one_to_one: bool, min_identity: float, min_aligned: int) -> AlignmentFilter:

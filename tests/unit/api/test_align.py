@@ -166,6 +166,23 @@ def test_options_are_those_of_the_command(index: mummergpu.Index) -> None:
     assert rows_of("run.paf") == rows_of("many.paf")
 
 
+def test_repeats_of_a_genome_are_found_in_itself() -> None:
+    chance = random.Random(2)
+    repeat = "".join(chance.choices("ACGT", k=300))
+    parts = ["".join(chance.choices("ACGT", k=size)) for size in (900, 700, 800)]
+    itself = [("itself", parts[0] + repeat + parts[1] + repeat + parts[2])]
+    index = mummergpu.Index.build(itself)
+    assert [(row.query_start, row.query_end) for row in index.align(itself, mode="all")] == [
+        (0, 3000)
+    ]
+    found = index.align(itself, mode="all", simplify=False)
+    assert sorted((row.query_start, row.reference_start, row.cigar) for row in found) == [
+        (0, 0, "3000M"),
+        (900, 1900, "300M"),
+        (1900, 900, "300M"),
+    ]
+
+
 def test_blocks_are_joined(
     index: mummergpu.Index, found: mummergpu.AlignedGenomes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +212,25 @@ def test_several_files_have_no_delta(index: mummergpu.Index) -> None:
     with pytest.raises(mummergpu.MummergpuError, match="of one file of queries"):
         twice.write("twice.delta")
     assert not Path("twice.delta").exists()
+
+
+def test_what_a_delta_has_no_room_for(
+    index: mummergpu.Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bases = Path("r.fa").read_text().split()[2]
+    named = index.align(bases)
+    named.write("named.delta")
+    of_nameless = mummergpu.Index.build([("", bases)])
+    for aligned in (index.align([("", bases)]), of_nameless.align(bases)):
+        assert len(aligned) == 1
+        aligned.write("nameless.paf")
+        with pytest.raises(mummergpu.MummergpuError, match="delta needs names"):
+            aligned.write("nameless.delta")
+    (tmp_path / "a blank").mkdir()
+    monkeypatch.chdir(tmp_path / "a blank")
+    with pytest.raises(mummergpu.MummergpuError, match="a blank in its path"):
+        named.write("x.delta")
+    assert not list(Path().iterdir())
 
 
 def test_tables(found: mummergpu.AlignedGenomes) -> None:
