@@ -15,8 +15,9 @@ from mummergpu.api.requests import (
     search_options,
     thread_count,
 )
-from mummergpu.api.run import RunStats, index_kind, names_of
+from mummergpu.api.run import RunStats, names_of
 from mummergpu.errors import OptionError
+from mummergpu.index.kind_of_file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
@@ -126,7 +127,7 @@ def align(
         paths,
         (target,),
         threads=count,
-        index=IndexOptions(length, index_kind(name), max_memory),
+        index=IndexOptions(length, kind_for_reference(name), max_memory),
         search=search_options(length, strands, mode),
         device=device_options(backend, count),
         any_letters=any_letters,

@@ -17,10 +17,8 @@ from mummergpu.api.requests import (
     search_options,
 )
 from mummergpu.errors import OptionError
-from mummergpu.index.file import IndexFile
-from mummergpu.index.format import is_index
-from mummergpu.index.kind_of_file import kind_of_file
-from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions, TreeOptions
+from mummergpu.index.kind_of_file import kind_for_reference
+from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.output.mummer import TextStyle
 from mummergpu.output.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import OutputTarget, target_of
@@ -166,7 +164,7 @@ def match(
         paths,
         targets,
         threads=count,
-        index=IndexOptions(length, index_kind(name), max_memory),
+        index=IndexOptions(length, kind_for_reference(name), max_memory),
         search=search_options(length, strands, mode),
         device=device_options(backend, count),
         style=style,
@@ -177,11 +175,6 @@ def match(
     )
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)
-
-
-def index_kind(path: str) -> KmerOptions | TreeOptions:
-    """Return the kind of an index file; a k-mer index for other files, as it is built."""
-    return kind_of_file(IndexFile(path)) if is_index(path) else KmerOptions()
 
 
 def names_of(paths: PathLike | Iterable[PathLike]) -> tuple[str, ...]:

@@ -128,7 +128,8 @@ def align_options(given: Given, command: str) -> AlignOptions:
     MummergpuError
         If an option makes no sense.
     """
-    from mummergpu.index.options import IndexOptions, KmerOptions
+    from mummergpu.index.kind_of_file import kind_for_reference
+    from mummergpu.index.options import IndexOptions
     from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
     from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
     from mummergpu.pipeline.options import MatchOptions
@@ -143,7 +144,9 @@ def align_options(given: Given, command: str) -> AlignOptions:
         outputs=(target,),
         command=command,
         threads=given["threads"],
-        index=IndexOptions(given["min_length"], KmerOptions(), given["max_memory"]),
+        index=IndexOptions(
+            given["min_length"], kind_for_reference(given["reference"]), given["max_memory"]
+        ),
         search=_search(given),
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         verify=given["verify"],

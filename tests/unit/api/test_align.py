@@ -205,6 +205,18 @@ def test_blocks_are_joined(
     assert lines[0] == lines[1]
 
 
+@pytest.mark.parametrize("search", ["kmer", "tree"])
+def test_an_index_file_gives_the_same_alignments(search: str) -> None:
+    assert main(["index", "-q", "r.fa", "--search", search, "-o", "x.mgi"]) == 0
+    assert main(["align", "-C", "-q", "x.mgi", "q.fa", "-maxmatch", "-o", "own.paf"]) == 0
+    assert rows_of("own.paf") == rows_of("x.paf")
+    mummergpu.align("x.mgi", "q.fa", "run.paf", mode="all", backend="cpu")
+    assert rows_of("run.paf") == rows_of("x.paf")
+    with mummergpu.Index.open("x.mgi") as opened:
+        opened.align(Path("q.fa"), mode="all", backend="cpu").write("opened.paf")
+    assert rows_of("opened.paf") == rows_of("x.paf")
+
+
 def test_several_files_have_no_delta(index: mummergpu.Index) -> None:
     twice = index.align([Path("q.fa"), Path("q.fa")])
     assert len(twice) == 2 * len(index.align(Path("q.fa")))
