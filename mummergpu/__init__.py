@@ -17,6 +17,9 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from mummergpu import plot as plot
+    from mummergpu.api.align_run import align as align
+    from mummergpu.api.aligned_genomes import AlignedGenomes as AlignedGenomes
+    from mummergpu.api.aligned_genomes import GenomeAlignment as GenomeAlignment
     from mummergpu.api.alignments import Alignments as Alignments
     from mummergpu.api.device_matches import DeviceMatches as DeviceMatches
     from mummergpu.api.index import Index as Index
@@ -30,14 +33,17 @@ if TYPE_CHECKING:
 
 
 _PLACES = {
+    "AlignedGenomes": "mummergpu.api.aligned_genomes",
     "Alignments": "mummergpu.api.alignments",
     "DeviceArray": "mummergpu.cuda.device_array",
     "DeviceMatches": "mummergpu.api.device_matches",
+    "GenomeAlignment": "mummergpu.api.aligned_genomes",
     "Index": "mummergpu.api.index",
     "Match": "mummergpu.api.matches",
     "Matches": "mummergpu.api.matches",
     "MummergpuError": "mummergpu.errors",
     "RunStats": "mummergpu.api.run",
+    "align": "mummergpu.api.align_run",
     "map": "mummergpu.api.map_run",
     "match": "mummergpu.api.run",
 }

@@ -92,9 +92,10 @@ class OptionError(MummergpuError):
 
 
 class MummerUsageError(MummergpuError):
-    """A command line of MUMmer's ``mummer`` is one that ``mummer`` refuses.
+    """A command line of MUMmer's ``mummer`` or ``nucmer`` is one that the program refuses.
 
-    Its exit code is ``mummer``'s, which has no other for wrong usage.
+    Its exit code is the program's, which has no other for wrong usage. A command line of ``nucmer``
+    is refused, too, if it asks for what cannot be done.
 
     Parameters
     ----------

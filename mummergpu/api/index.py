@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.align_genomes import AlignsGenomes
 from mummergpu.api.device_matches import DeviceMatches
 from mummergpu.api.engine import LOG, Engine
 from mummergpu.api.map_reads import MapsReads
@@ -49,7 +50,7 @@ from mummergpu.runtime.stats import Stats
 PURPOSES = (None, "reads", "genomes", "memory")
 
 
-class Index(ClosedAtEnd, MapsReads):
+class Index(ClosedAtEnd, MapsReads, AlignsGenomes):
     """The index of a reference, from `Index.build` or `Index.open`.
 
     Several threads may search one index at the same time. It is a context manager; without a

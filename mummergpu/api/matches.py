@@ -7,16 +7,21 @@ from contextlib import closing
 from functools import cached_property
 from itertools import pairwise
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.errors import LibraryError
+from mummergpu.api.tables import (
+    NamedColumns,
+    arrow_table,
+    distinct_names,
+    pandas_table,
+    polars_table,
+)
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
-from mummergpu.output.arrow import readable_name
 from mummergpu.output.match_table import MatchTable, match_table
 from mummergpu.output.mummer import TextStyle
 from mummergpu.output.open_sink import RunFacts, open_sink
@@ -80,7 +85,7 @@ class SearchedReference:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the records."""
-        return tuple(_decoded(name) for name in self.reference.names)
+        return tuple(decoded_name(name) for name in self.reference.names)
 
 
 class Matches(Sequence[Match]):
@@ -211,17 +216,7 @@ class Matches(Sequence[Match]):
         LibraryError
             If pyarrow is not installed.
         """
-        pa = _library("pyarrow", "arrow")
-        columns = {
-            **{
-                name: pa.DictionaryArray.from_arrays(
-                    pa.array(numbers.astype(np.int32)), pa.array(names, pa.string())
-                )
-                for name, (numbers, names) in self._named().items()
-            },
-            **{name: pa.array(values) for name, values in self._numbers().items()},
-        }
-        return cast("pyarrow.Table", pa.table(columns))
+        return arrow_table("Matches", self._named(), self._numbers())
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame of pandas, in which names are categories.
@@ -231,15 +226,7 @@ class Matches(Sequence[Match]):
         LibraryError
             If pandas is not installed.
         """
-        pd = _library("pandas", "pandas")
-        columns = {
-            **{
-                name: pd.Categorical.from_codes(numbers.astype(np.int32), names)
-                for name, (numbers, names) in self._named().items()
-            },
-            **self._numbers(),
-        }
-        return cast("pandas.DataFrame", pd.DataFrame(columns))
+        return pandas_table("Matches", self._named(), self._numbers())
 
     def to_polars(self) -> polars.DataFrame:
         """Return a data frame of polars, in which names are categories.
@@ -249,8 +236,7 @@ class Matches(Sequence[Match]):
         LibraryError
             If polars, or pyarrow, by which it is made, is not installed.
         """
-        pl = _library("polars", "polars")
-        return cast("polars.DataFrame", pl.from_arrow(self.to_arrow()))
+        return polars_table("Matches", self.to_arrow)
 
     def write(self, path: str, format: str | None = None) -> None:
         """Write the matches to a file.
@@ -278,10 +264,10 @@ class Matches(Sequence[Match]):
             sink.write(sink.prepare(self._block, self._mems()))
             sink.finish()
 
-    def _named(self) -> dict[str, tuple[npt.NDArray[np.uint32], list[str]]]:
+    def _named(self) -> NamedColumns:
         return {
-            "query": _distinct(self.query, _readable(self.query_names)),
-            "reference": _distinct(self.reference, _readable(self.reference_names)),
+            "query": distinct_names(self.query, self.query_names),
+            "reference": distinct_names(self.reference, self.reference_names),
         }
 
     def _numbers(self) -> dict[str, npt.NDArray[Any]]:
@@ -329,34 +315,9 @@ def names_of_queries(block: QueryBlock) -> list[str]:
     """Return the names of the queries of a block."""
     text = block.names.tobytes()
     bounds = block.name_offsets.tolist()
-    return [_decoded(text[begin:end]) for begin, end in pairwise(bounds)]
+    return [decoded_name(text[begin:end]) for begin, end in pairwise(bounds)]
 
 
-def _decoded(name: bytes) -> str:
+def decoded_name(name: bytes) -> str:
+    """Return a name as text, from which its bytes can be made again."""
     return name.decode("utf-8", "surrogateescape")
-
-
-def _readable(names: list[str]) -> list[str]:
-    """Return names that all libraries take: bytes that are not UTF-8 become escapes."""
-    return [readable_name(name.encode("utf-8", "surrogateescape")) for name in names]
-
-
-def _library(name: str, extra: str) -> Any:
-    """Import a library that only some methods need."""
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise LibraryError(f"Matches.to_{extra}", name, extra, str(error)) from error
-
-
-def _distinct(
-    numbers: npt.NDArray[np.uint32], names: list[str]
-) -> tuple[npt.NDArray[np.uint32], list[str]]:
-    """Return numbers into a list of different names; several queries may have the same name."""
-    places: dict[str, int] = {}
-    place_of_name = [places.setdefault(name, len(places)) for name in names]
-    if len(places) == len(names):
-        return numbers, names
-    return np.array(place_of_name, dtype=np.uint32)[numbers], list(places)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -12,7 +11,13 @@ from mummergpu.api.device_matches import DeviceMatches
 from mummergpu.api.device_search import refuse_several_steps
 from mummergpu.api.engine import Engine
 from mummergpu.api.matches import SearchedReference
-from mummergpu.api.query_blocks import Queries, blocks_of_files, one_block, parts_of_block
+from mummergpu.api.query_blocks import (
+    Queries,
+    blocks_of_files,
+    names_of_files,
+    one_block,
+    parts_of_block,
+)
 from mummergpu.api.requests import PathLike, device_options, refuse_single_mates
 from mummergpu.input.queries import QueryBlock, QueryRules
 from mummergpu.matching.options import DeviceOptions, SearchOptions
@@ -72,7 +77,7 @@ def _blocks(
             kept.append(block)
             yield block
 
-    names = _names(queries)
+    names = names_of_files(queries)
     if names is not None:
         refuse_single_mates(names, rules.paired)
     else:
@@ -85,13 +90,3 @@ def _blocks(
     else:
         with blocks_of_files(names, block_bases, rules, device.threads) as blocks:
             yield keep_each(blocks)
-
-
-def _names(queries: Queries | PathLike | Sequence[PathLike]) -> tuple[str, ...] | None:
-    """Return the names of the files, None if the queries are in memory."""
-    if isinstance(queries, os.PathLike):
-        return (os.fspath(queries),)
-    if isinstance(queries, list | tuple) and queries:
-        if all(isinstance(path, os.PathLike) for path in queries):
-            return tuple(os.fspath(path) for path in queries)
-    return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from mummergpu.api.engine import LOG
+from mummergpu.api.requests import PathLike
 from mummergpu.input.memory import PLACE, NamedSequence, block_in_memory
 from mummergpu.input.paired_queries import pairs_in_memory
 from mummergpu.input.queries import QueryBlock, QueryRules
@@ -92,6 +94,22 @@ def blocks_of_files(
             QueryStream(names, block_bases, Stats(), _ignore, rules, reading)
         )
         yield stream.blocks(block_bases)
+
+
+def names_of_files(queries: Queries | PathLike | Sequence[PathLike]) -> tuple[str, ...] | None:
+    """Return the names of the files of queries, None if the queries are in memory.
+
+    Parameters
+    ----------
+    queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
+        The queries. A plain text is a sequence, and not a file.
+    """
+    if isinstance(queries, os.PathLike):
+        return (os.fspath(queries),)
+    if isinstance(queries, list | tuple) and queries:
+        if all(isinstance(path, os.PathLike) for path in queries):
+            return tuple(os.fspath(path) for path in queries)
+    return None
 
 
 def no_queries() -> QueryBlock:

@@ -17,10 +17,8 @@ from mummergpu.api.requests import (
     search_options,
 )
 from mummergpu.errors import OptionError
-from mummergpu.index.file import IndexFile
-from mummergpu.index.format import is_index
-from mummergpu.index.kind_of_file import kind_of_file
-from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions, TreeOptions
+from mummergpu.index.kind_of_file import kind_for_reference
+from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.output.mummer import TextStyle
 from mummergpu.output.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import OutputTarget, target_of
@@ -38,7 +36,8 @@ class RunStats:
     Attributes
     ----------
     queries, query_bases, matches : int
-        Counts; matches are 0 for a run that maps reads.
+        Counts; matches are 0 for a run that maps reads, and those that alignments begin with for a
+        run that aligns genomes.
     seconds : float
         The time of the whole run.
     stage_seconds : mapping of str to float
@@ -49,6 +48,8 @@ class RunStats:
         ``cpu`` or ``cuda``.
     mapped, properly_paired : int
         The reads that are mapped, and those in proper pairs; 0 for a run that does not map.
+    alignments : int
+        The alignments that are written; 0 for a run that does not align genomes.
     """
 
     queries: int
@@ -60,6 +61,7 @@ class RunStats:
     backend: str
     mapped: int = 0
     properly_paired: int = 0
+    alignments: int = 0
 
     @classmethod
     def of(cls, stats: Stats) -> RunStats:
@@ -75,6 +77,7 @@ class RunStats:
             str(stats.settings.get("backend", "")),
             stats.counts.get("mapped_reads", 0),
             stats.counts.get("properly_paired_reads", 0),
+            stats.counts.get("alignments", 0),
         )
 
 
@@ -155,16 +158,13 @@ def match(
         purpose, strands, mode, style or TextStyle(), [target.format for target in targets]
     )
     length = positive("min_length", min_length)
-    kind: KmerOptions | TreeOptions = KmerOptions()
-    if is_index(name):
-        kind = kind_of_file(IndexFile(name))
     stats = Stats()
     options = MatchOptions(
         name,
         paths,
         targets,
         threads=count,
-        index=IndexOptions(length, kind, max_memory),
+        index=IndexOptions(length, kind_for_reference(name), max_memory),
         search=search_options(length, strands, mode),
         device=device_options(backend, count),
         style=style,

@@ -85,6 +85,10 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         "Extend an alignment until it gets no better for N bases of both sequences together.",
     ),
     _flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
+    _flag(
+        "--nosimplify no_simplify",
+        "Keep alignments that lie inside another one: to find the repeats of a genome in itself.",
+    ),
     _flag("-f --forward forward", "Align only the forward strand of the queries."),
     _flag("-r --reverse reverse", "Align only the reverse complement of the queries."),
     _flag(
@@ -124,7 +128,8 @@ def align_options(given: Given, command: str) -> AlignOptions:
     MummergpuError
         If an option makes no sense.
     """
-    from mummergpu.index.options import IndexOptions, KmerOptions
+    from mummergpu.index.kind_of_file import kind_for_reference
+    from mummergpu.index.options import IndexOptions
     from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
     from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
     from mummergpu.pipeline.options import MatchOptions
@@ -139,7 +144,9 @@ def align_options(given: Given, command: str) -> AlignOptions:
         outputs=(target,),
         command=command,
         threads=given["threads"],
-        index=IndexOptions(given["min_length"], KmerOptions(), given["max_memory"]),
+        index=IndexOptions(
+            given["min_length"], kind_for_reference(given["reference"]), given["max_memory"]
+        ),
         search=_search(given),
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         verify=given["verify"],
@@ -148,7 +155,9 @@ def align_options(given: Given, command: str) -> AlignOptions:
         *(given["least_bases"], given["most_gap"]),
         *(given["diagonal_difference"], given["diagonal_factor"]),
     )
-    genomes = GenomeOptions(clusters, given["break_length"], not given["no_extend"])
+    genomes = GenomeOptions(
+        clusters, given["break_length"], not given["no_extend"], not given["no_simplify"]
+    )
     least_identity = given["min_identity"] / 100
     kept = AlignmentFilter(given["one_to_one"], least_identity, given["least_length"])
     return AlignOptions(anchors, target, genomes, kept)

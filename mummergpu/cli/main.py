@@ -21,6 +21,7 @@ from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
 from mummergpu.cli.endings import ENDINGS, PROGRAM
 from mummergpu.cli.index import index
+from mummergpu.cli.installed_mummer import NAME as MUMMER
 from mummergpu.cli.main_group import (
     MAIN_VERB,
     MATCH_EPILOG,
@@ -31,17 +32,21 @@ from mummergpu.cli.main_group import (
 )
 from mummergpu.cli.map import map_command
 from mummergpu.cli.match import run_match
+from mummergpu.cli.nucmer_shim import NUCMER, NUCMER_VERB, nucmer_shim
 from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
 from mummergpu.cli.plot import plot
 from mummergpu.cli.report import report
 from mummergpu.cli.session import Session
-from mummergpu.cli.shim import SHIM_VERB, called_as_mummer, shim
+from mummergpu.cli.shim import SHIM_VERB, shim
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.sweep import sweep
 from mummergpu.cli.tune import tune
 from mummergpu.cli.warmup import warmup
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
+
+LINKS: Final = {MUMMER: SHIM_VERB, NUCMER: NUCMER_VERB}
+"""The verbs that links to this program stand for, by their names."""
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
@@ -81,6 +86,7 @@ commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)
 commands.add_command(shim)
+commands.add_command(nucmer_shim)
 commands.add_command(sweep)
 commands.add_command(tune)
 commands.add_command(warmup)
@@ -106,9 +112,9 @@ def _occupy_closed_descriptors() -> None:
 
 
 def _own_words() -> list[str]:
-    """Return the words of this process; a link named ``mummer`` stands for the shim's verb."""
-    verb = [SHIM_VERB] if called_as_mummer(sys.argv[0]) else []
-    return [*verb, *sys.argv[1:]]
+    """Return the words of this process; a link with a program's name stands for its shim's verb."""
+    verb = LINKS.get(os.path.basename(sys.argv[0]))
+    return [*([] if verb is None else [verb]), *sys.argv[1:]]
 
 
 def _invoke(session: Session) -> int:

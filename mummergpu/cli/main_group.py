@@ -32,6 +32,7 @@ with -l 1 also reports a match of one base at the first base of the reference.""
 MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
   mummergpu map          map reads to a reference, to SAM, BAM or CRAM
+  mummergpu align        align genomes, to .delta or PAF
   mummergpu index        make an index file to use in place of a reference
   mummergpu workload     make a reference and reads to try mummergpu on
   mummergpu plot         draw the matches of two genomes
@@ -39,6 +40,7 @@ Other commands; each has its own --help:
   mummergpu doctor       show what this machine has for mummergpu
   mummergpu warmup       compile now what later runs need
   mummergpu mummer-shim  take the place of MUMmer 3.23's 'mummer'
+  mummergpu nucmer-shim  take the place of MUMmer's 'nucmer'
   mummergpu completion   print a completion script for bash, zsh or fish
   mummergpu match        the same as mummergpu without a command
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from mummergpu.cli.endings import PROGRAM
-from mummergpu.cli.installed_mummer import CHOSEN, NAME, find_mummer, hand_over
+from mummergpu.cli.installed_mummer import CHOSEN, find_mummer, hand_over
 from mummergpu.cli.main_group import MAIN_VERB, VerbatimCommand
 from mummergpu.cli.option_types import HELP_OPTIONS, complete_files
 from mummergpu.errors import MummergpuError, MummerUsageError
@@ -64,11 +64,6 @@ Options:
   -h, -help      show this text
 
 This is mummergpu in the place of mummer; 'mummergpu mummer-shim --help' tells more."""
-
-
-def called_as_mummer(program: str) -> bool:
-    """Return whether the process was started through a link that is named ``mummer``."""
-    return os.path.basename(program) == NAME
 
 
 def run_shim(words: tuple[str, ...]) -> None:

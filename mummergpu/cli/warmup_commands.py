@@ -26,6 +26,7 @@ _SEARCH: Final = (MAIN_VERB, "-C", "-q")
 _GENOME, _INDEX = Path("genome.fa"), Path("genome.mgi")
 _FASTA, _FASTQ, _BAM = (Path(f"reads.{suffix}") for suffix in ("fa", "fq", "bam"))
 _LONG: Final = Path("long.fa")
+_COPY: Final = Path("copy.fa")
 _MATES: Final = (Path("mates.1.fq"), Path("mates.2.fq"))
 
 _SEED: Final = 20
@@ -37,6 +38,8 @@ _READ_BASES: Final = 100
 _READ_COUNT: Final = 20
 _PAIR_COUNT: Final = 60
 _TEMPLATE_BASES: Final = 250
+_COPY_STEP: Final = 200
+"""How far apart errors are in the copy of the genome, in bases."""
 _COMPLEMENTS: Final = str.maketrans("ACGT", "TGCA")
 _LONG_QUERY_BASES: Final = 300_000
 """So many that the query is searched in pieces."""
@@ -95,6 +98,7 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
         if look_for("pydivsufsort", "pydivsufsort").problem is None:
             yield [*trees, "m", _FASTQ, "--builder", "sa"]
     yield from _mapping()
+    yield from _aligning()
     # Of the workloads, this one has the shortest reads.
     few_reads: list[Word] = ["--scale", "0.0001", "--reference", _GENOME]
     yield ["workload", "HSILL", "-q", *few_reads, "-o", Path("made")]
@@ -108,6 +112,14 @@ def _mapping() -> Iterator[list[Word]]:
         yield [*start, _GENOME, reads]
     for number, options in enumerate(((), ("--sort", "--mark-duplicates"))):
         yield [*start, _INDEX, *_MATES, *options, "-o", Path(f"mapped{number}.bam")]
+
+
+def _aligning() -> Iterator[list[Word]]:
+    """Yield the commands that align genomes."""
+    for reference in (_GENOME, _INDEX):
+        for name in ("delta", "paf"):
+            yield ["align", "-C", "-q", reference, _COPY, "--format", name]
+    yield ["align", "-C", "-q", _GENOME, _COPY, "--one-to-one", "-maxmatch", "--nosimplify"]
 
 
 def _format_names(commands: click.Group) -> Iterator[str]:
@@ -132,6 +144,7 @@ def _write_input(folder: Path) -> None:
         "".join(f"@{name}\n{bases}\n+\n{'I' * len(bases)}\n" for name, bases in named),
     )
     _write_mates(folder, first, chosen)
+    _write_copy(folder, first, second)
     long_query = "".join(chosen.choices("ACGT", k=_LONG_QUERY_BASES)) + second
     _write(folder / _LONG, f">long\n{long_query}\n")
     _write_bam(str(folder / _BAM), named)
@@ -157,6 +170,14 @@ def _write_mates(folder: Path, genome: str, chosen: random.Random) -> None:
             text.append(f"@pair{number}\n{bases}\n+\n{'I' * len(bases)}\n")
     for path, text in zip(_MATES, texts, strict=True):
         _write(folder / path, "".join(text))
+
+
+def _write_copy(folder: Path, first: str, second: str) -> None:
+    """Write genomes like those of the reference, one of them reversed, with errors and gaps."""
+    places = range(_COPY_STEP, _RECORD_BASES, _COPY_STEP)
+    turned = second[::-1].translate(_COMPLEMENTS)
+    copies = [_with_errors(one, places, _RECORD_BASES // 2 + 1) for one in (first, turned)]
+    _write(folder / _COPY, "".join(f">copy{n}\n{bases}\n" for n, bases in enumerate(copies)))
 
 
 def _with_errors(bases: str, places: Sequence[int], left_out: int | None) -> str:

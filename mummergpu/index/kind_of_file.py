@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mummergpu.index.file import IndexFile
+from mummergpu.index.format import is_index
 from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.index.tree.policy import Policy
 
@@ -25,3 +26,24 @@ def kind_of_file(file: IndexFile) -> KmerOptions | TreeOptions:
         return KmerOptions(header.page_size)
     policy = Policy.from_code(header.policy)
     return TreeOptions(header.page_size, header.address_bits, header.builder, policy)
+
+
+def kind_for_reference(path: str) -> KmerOptions | TreeOptions:
+    """Return the kind of index to search a reference with: that of its index file, if it is one.
+
+    Parameters
+    ----------
+    path : str
+        A file of sequences, or an index file.
+
+    Returns
+    -------
+    KmerOptions or TreeOptions
+        The options of the index file; those of a k-mer index for a file of sequences.
+
+    Raises
+    ------
+    InputError
+        If the file is an index of another version, or damaged.
+    """
+    return kind_of_file(IndexFile(path)) if is_index(path) else KmerOptions()

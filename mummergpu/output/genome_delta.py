@@ -41,13 +41,17 @@ class GenomeDelta(GenomeFormat):
     Raises
     ------
     InputError
-        If the name of a file has a blank: the format has no room for it.
+        If the path of a file has a blank, or a record of the reference has no name: the format has
+        no room for them.
     """
 
     def __init__(self, reference: Reference, query_path: str) -> None:
         for path in (reference.path, query_path):
-            if len(path.split()) != 1:
-                raise InputError("a .delta cannot name a file with a blank in its name", path)
+            if len(os.path.abspath(path).split()) != 1:
+                raise InputError("a .delta cannot name a file with a blank in its path", path)
+        if b"" in reference.names:
+            number = reference.names.index(b"") + 1
+            raise InputError(f"a .delta needs names, and record {number} has none", reference.path)
         self._reference = reference
         self._query_path = query_path
         self._lengths = reference.record_lengths.tolist()
@@ -58,10 +62,18 @@ class GenomeDelta(GenomeFormat):
         return " ".join(paths).encode(errors="surrogateescape") + b"\nNUCMER\n"
 
     def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
-        """Yield the alignments of each query (`GenomeFormat.format_queries`)."""
+        """Yield the alignments of each query (`GenomeFormat.format_queries`).
+
+        Raises
+        ------
+        InputError
+            If a query that is aligned has no name.
+        """
         columns = queries.alignments
         if columns.count == 0:
             return
+        if not all(queries.names[query] for query in columns.queries.tolist()):
+            raise InputError("a .delta needs names, and a query has none", self._query_path)
         distances, offsets = distance_texts(columns.cigars, columns.cigar_offsets)
         text, ends = distances.tobytes(), offsets.tolist()
         begins, forward_ends = queries.forward_ends()

@@ -14,7 +14,7 @@ import pytest
 from mummergpu.cli.main import commands, main
 
 VERBS = {"match", "index", "map", "workload", "doctor", "completion", "plot", "report"} | {
-    *("sweep", "tune", "warmup", "mummer-shim"),
+    *("sweep", "tune", "warmup", "mummer-shim", "nucmer-shim", "align"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
@@ -73,6 +73,10 @@ def plain(*names: str) -> set[str]:
         (["genome.fa", "reads.fq", "in"], {"file,in"}),
         (["match", "in"], {"file,in"}),
         (["mummer-shim", "-mum", "in"], {"file,in"}),
+        (["nucmer-shim", "--mum", "in"], {"file,in"}),
+        (["align", "--one"], plain("--one-to-one")),
+        (["align", "-o", "in"], {"file,in"}),
+        (["align", "--format", ""], plain("delta", "paf")),
         (["--", "in"], {"file,in"}),
         (["--search", ""], plain("auto", "tree", "kmer", "sampled")),
         (["--search", "=", "t"], plain("tree")),

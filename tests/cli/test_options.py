@@ -166,7 +166,8 @@ def test_help_tells_the_options_and_how_we_differ(
     assert "[default: 20]" in text
     assert "mummergpu workload" in text
     assert "--block-size" not in text
-    for verb in ("index", "workload", "doctor", "completion", "report", "mummer-shim", "match"):
+    verbs = ("index", "workload", "doctor", "completion", "report", "match", "map", "align")
+    for verb in (*verbs, "mummer-shim", "nucmer-shim"):
         assert f"mummergpu {verb} " in text
     assert "write ./index instead" in text
     assert "2 wrong usage, 130 interrupted, 141 nobody reads the output." in text
@@ -176,7 +177,8 @@ def test_help_tells_the_options_and_how_we_differ(
 
 @pytest.mark.parametrize("width", [40, 80, 100, 200])
 @pytest.mark.parametrize(
-    "verb", ["", "index", "workload", "doctor", "completion", "report", "mummer-shim"]
+    "verb",
+    ["", *"index workload doctor completion report mummer-shim nucmer-shim align".split()],
 )
 def test_help_fits_the_terminal(
     verb: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

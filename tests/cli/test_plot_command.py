@@ -225,6 +225,17 @@ def test_a_file_of_matches_gives_the_picture_of_its_genomes(matches: None, name:
         assert Path(f"{kind}.png").read_bytes().startswith(STARTS["png"])
 
 
+@pytest.mark.parametrize("name", ["x.delta", "x.paf"])
+def test_alignments_without_a_difference_give_the_same_picture(name: str) -> None:
+    assert main(["align", "-C", "-q", "r.fa", "q.fa", "-o", name]) == 0
+    assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "own.html", "--title", "t"]) == 0
+    assert main(["plot", name, "-o", "read.html", "--title", "t", "-q"]) == 0
+    own, read = (Path(one).read_text() for one in ("own.html", "read.html"))
+    assert numbers_of(own) == numbers_of(read) != []
+    assert main(["plot", name, "-o", "x.png", "-q"]) == 0
+    assert Path("x.png").read_bytes().startswith(STARTS["png"])
+
+
 def numbers_of(page: str) -> list[str]:
     """What a page has of matches."""
     return re.findall(r'"columns":"([^"]+)"', page)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from helpers.mummer_comparison import RealData, count_rows, mummer_text, our_text
 
+from mummergpu.cli.main import main
+
 PYLORI_26695 = "H_pylori26695_Eslice.fasta"
 PYLORI_J99 = "H_pyloriJ99_Eslice.fasta"
 SLICE = "B_anthracis_Mslice.fasta"
@@ -125,4 +127,25 @@ def test_mummerplot_plots_the_same(
         script = (tmp_path / "plot.gp").read_bytes()
         plots.append(([sorted(of_strand) for of_strand in lines], script))
     assert min(map(len, plots[0][0])) > 10
+    assert plots[1] == plots[0]
+
+
+def test_mummerplot_plots_alignments_as_those_of_nucmer(
+    real: RealData, mummer_binary: str, tmp_path: Path
+) -> None:
+    files = [real.reference(SLICE), real.reference(CONTIGS)]
+    piped([program("nucmer"), "-p", "theirs", *files], cwd=tmp_path)
+    assert main(["align", "-q", "-C", *files, "-o", str(tmp_path / "ours.delta")]) == 0
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    plots = []
+    for name in ("theirs", "ours"):
+        words = [program("mummerplot"), "-p", name, f"{name}.delta"]
+        piped(words, cwd=tmp_path, env=environment)
+        plots.append(
+            [
+                sorted((tmp_path / f"{name}.{kind}plot").read_bytes().splitlines())
+                for kind in ("f", "r")
+            ]
+        )
+    assert min(map(len, plots[0])) > 20
     assert plots[1] == plots[0]

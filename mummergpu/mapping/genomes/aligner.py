@@ -78,7 +78,8 @@ class GenomeAligner:
         Returns
         -------
         GenomeAlignments
-            Its alignments; none lies inside another one on the same strand.
+            Its alignments; none lies inside another one on the same strand, unless the options say
+            so, and none is there twice.
         """
         found = [
             self._align_strand(block, strand, columns, map_function)
@@ -97,7 +98,8 @@ class GenomeAligner:
         keys, group_offsets, matches = self._groups(block, columns)
         bounds = self._bounds(block, keys)
         clusters = find_clusters(group_offsets, matches, self._options.clusters)
-        clusters = _without_contained(clusters)
+        if self._options.simplify:
+            clusters = _without_contained(clusters)
         targets = Targets.of_count(clusters.count)
         if self._options.extend:
             self._find_targets(clusters, bounds, sequences, targets, map_function)
@@ -108,7 +110,7 @@ class GenomeAligner:
             operations,
             ends,
             sequences,
-            self._options.costs,
+            self._options,
             (keys, block.offsets, self._reference.record_starts),
             strand,
             map_function,

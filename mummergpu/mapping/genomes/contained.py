@@ -1,4 +1,4 @@
-"""Finds the alignments that lie inside another one, in the reference and in the query."""
+"""Finds alignments that lie inside another one, in the reference and in the query, or repeat it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,25 @@ def not_contained(groups: Int64Array, extents: Extents) -> npt.NDArray[np.bool_]
     order = np.lexsort((np.arange(groups.size), -ends, begins, groups))
     keep = np.ones(groups.size, dtype=np.bool_)
     _mark_contained(groups, extents, order, np.empty(groups.size, dtype=np.int64), keep)
+    return keep
+
+
+def not_repeated(groups: Int64Array, extents: Extents) -> npt.NDArray[np.bool_]:
+    """Return which alignments are the first of their group with their ranges.
+
+    Parameters
+    ----------
+    groups, extents
+        As in `not_contained`.
+
+    Returns
+    -------
+    ndarray, dtype=bool, shape=(n,)
+        False for those that have the ranges of an earlier one.
+    """
+    _, firsts = np.unique(np.stack((groups, *extents)), axis=1, return_index=True)
+    keep = np.zeros(groups.size, dtype=np.bool_)
+    keep[firsts] = True
     return keep
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import not_contained
+from mummergpu.mapping.genomes.contained import not_contained, not_repeated
 from mummergpu.mapping.genomes.links import Sequences
+from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import TracedEnds, count_differences
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.viterbi.left_alignment import align_left
-from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.operations import OperationArray
 
 Int64Array = npt.NDArray[np.int64]
@@ -52,7 +52,7 @@ def finish_alignments(
     operations: OperationArray,
     ends: TracedEnds,
     sequences: Sequences,
-    costs: Costs,
+    options: GenomeOptions,
     places: tuple[Int64Array, Int64Array, Int64Array],
     strand: Strand,
     map_function: Callable[..., Iterable[Any]],
@@ -69,8 +69,8 @@ def finish_alignments(
         Where the operations of each alignment begin, and where it begins and ends.
     sequences : tuple of ndarray, dtype=uint8
         The codes of the queries and of the reference, with margins.
-    costs : Costs
-        The scores.
+    options : GenomeOptions
+        The scores, and whether alignments that lie inside another one are left out.
     places : tuple of ndarray, dtype=int64
         The query and the record of each group, where each query begins, where each record begins.
     strand : Strand
@@ -81,12 +81,12 @@ def finish_alignments(
     Returns
     -------
     GenomeAlignments
-        The alignments that do not lie inside another one.
+        The alignments.
     """
     begins, query_begins, reference_begins, query_ends, reference_ends = ends
-    keep = np.flatnonzero(
-        not_contained(groups, (query_begins, query_ends, reference_begins, reference_ends))
-    )
+    extents = query_begins, query_ends, reference_begins, reference_ends
+    choose = not_contained if options.simplify else not_repeated
+    keep = np.flatnonzero(choose(groups, extents))
     counts = np.diff(begins, append=operations.size)[keep]
     groups, begins, query_begins = groups[keep], begins[keep], query_begins[keep]
     reference_begins, query_ends = reference_begins[keep], query_ends[keep]
@@ -113,6 +113,7 @@ def finish_alignments(
     for _ in map_function(count_some, tasks):
         pass
     keys, query_starts, record_starts = places
+    costs = options.costs
     queries, records = keys[groups, 0], keys[groups, 1]
     pairs = (query_ends - query_begins + reference_ends - reference_begins - gap_bases) // 2
     scores = (pairs - mismatches) * costs.match - mismatches * costs.mismatch

@@ -71,6 +71,9 @@ class GenomeOptions:
         sequences together.
     extend : bool
         Whether alignments are extended beyond clusters at all.
+    simplify : bool
+        Whether clusters and alignments that lie inside another one are left out. Repeats of a
+        genome are found if it is aligned with itself without that.
     costs : Costs
         The scores of alignments.
     """
@@ -78,6 +81,7 @@ class GenomeOptions:
     clusters: ClusterOptions = field(default_factory=ClusterOptions)
     break_length: int = 200
     extend: bool = True
+    simplify: bool = True
     costs: Costs = NUCMER_COSTS
 
     @property

@@ -1,0 +1,130 @@
+"""Aligns genomes with an index that stays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import cast
+
+from mummergpu.api.aligned_genomes import AlignedGenomes
+from mummergpu.api.engine import Engine
+from mummergpu.api.genome_requests import genome_options
+from mummergpu.api.matches import SearchedReference
+from mummergpu.api.query_blocks import (
+    Queries,
+    blocks_of_files,
+    names_of_files,
+    one_block,
+    parts_of_block,
+    query_rules,
+)
+from mummergpu.api.requests import PathLike, device_options, search_options, thread_count
+from mummergpu.input.memory import PLACE
+from mummergpu.input.queries import QueryBlock
+from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.output.genome_format import AlignedQueries
+
+
+class AlignsGenomes:
+    """An index that aligns genomes: what `Index` does for them."""
+
+    _engine: Engine
+    _searched: SearchedReference
+
+    def align(
+        self,
+        queries: Queries | PathLike | Sequence[PathLike],
+        min_length: int | None = None,
+        strands: str = "both",
+        mode: str = "mumreference",
+        backend: str = "auto",
+        threads: int | None = None,
+        *,
+        min_cluster: int = 65,
+        max_gap: int = 90,
+        diagonal_difference: int = 5,
+        diagonal_factor: float = 0.12,
+        break_length: int = 200,
+        extend: bool = True,
+        simplify: bool = True,
+        any_letters: bool = False,
+    ) -> AlignedGenomes:
+        """Align genomes, contigs or long reads, and return the alignments in memory.
+
+        `mummergpu.align` takes files and writes a file. The options and their defaults are those of
+        nucmer.
+
+        Parameters
+        ----------
+        queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
+            One sequence, or names and sequences; or the files that hold them.
+        min_length : int, optional
+            The shortest matches that alignments begin with, in bases; by default what the index was
+            made for.
+        strands : str, default "both"
+            ``both``, ``forward`` or ``reverse``: those of the queries.
+        mode : str, default "mumreference"
+            ``mumreference`` to begin with matches whose bases occur once in the reference; ``mum``
+            for those that occur once in the query, too; ``all`` for all.
+        backend : str, default "auto"
+            ``cpu``, ``cuda``, or the one that is found: where matches are searched.
+        threads : int, optional
+            The number of working threads; by default one for each processor.
+        min_cluster : int, default 65
+            The fewest bases of all matches of a cluster together.
+        max_gap : int, default 90
+            The most bases of the query between two matches of a cluster.
+        diagonal_difference : int, default 5
+            How far apart the diagonals of two neighbouring matches of a cluster may be, in bases.
+        diagonal_factor : float, default 0.12
+            The same as a share of the gap between them; the larger of both counts.
+        break_length : int, default 200
+            An alignment is extended until it gets no better for so many bases of both sequences
+            together.
+        extend : bool, default True
+            Whether alignments are extended beyond clusters at all.
+        simplify : bool, default True
+            Whether alignments that lie inside another one are left out. To find the repeats of a
+            genome, align it with itself without that.
+        any_letters : bool, default False
+            Accept queries whose letters are mostly not DNA or RNA.
+
+        Returns
+        -------
+        AlignedGenomes
+            In the order of the command's output.
+
+        Raises
+        ------
+        MummergpuError
+            If a query or an argument is at fault.
+        """
+        count = thread_count(threads)
+        length = self._engine.options.minimum_length if min_length is None else min_length
+        options = search_options(length, strands, mode)
+        device = device_options(backend, count)
+        clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
+        genomes = genome_options(*clusters, break_length, extend, simplify)
+        names = names_of_files(queries)
+        rules = query_rules(any_letters, pair=False)
+
+        @contextmanager
+        def blocks() -> Iterator[Iterator[QueryBlock]]:
+            if names is None:
+                # Wrong queries are told of before a device is opened.
+                whole = one_block(cast("Queries", queries), rules)
+                block_bases = self._engine.block_bases(device, options.minimum_length)
+                yield iter(()) if whole is None else parts_of_block(whole, block_bases)
+                return
+            block_bases = self._engine.block_bases(device, options.minimum_length)
+            with blocks_of_files(names, block_bases, rules, count) as read:
+                yield read
+
+        aligner = GenomeAligner(self._searched.reference, genomes)
+        with blocks() as given, ThreadPoolExecutor(count, "mummergpu-align") as executor:
+            found = [
+                AlignedQueries.of_block(block, aligner.align_block(block, mems, executor.map))
+                for block, mems in self._engine.search(given, options, device, count)
+            ]
+        return AlignedGenomes(found, self._searched, (PLACE,) if names is None else names)

@@ -1,0 +1,145 @@
+"""The command ``align`` from Python: from files to a file, with the same output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from io import StringIO
+
+from mummergpu.api.engine import LOG
+from mummergpu.api.genome_requests import alignment_filter, genome_options, genome_target
+from mummergpu.api.requests import (
+    PathLike,
+    device_options,
+    positive,
+    search_options,
+    thread_count,
+)
+from mummergpu.api.run import RunStats, names_of
+from mummergpu.errors import OptionError
+from mummergpu.index.kind_of_file import kind_for_reference
+from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
+from mummergpu.pipeline import align_genomes as pipeline
+from mummergpu.pipeline.align_options import AlignOptions
+from mummergpu.pipeline.options import MatchOptions
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+
+
+def align(
+    reference: PathLike,
+    queries: PathLike | Iterable[PathLike],
+    output: PathLike,
+    min_length: int = DEFAULT_MINIMUM_LENGTH,
+    strands: str = "both",
+    mode: str = "mumreference",
+    backend: str = "auto",
+    threads: int | None = None,
+    *,
+    min_cluster: int = 65,
+    max_gap: int = 90,
+    diagonal_difference: int = 5,
+    diagonal_factor: float = 0.12,
+    break_length: int = 200,
+    extend: bool = True,
+    simplify: bool = True,
+    one_to_one: bool = False,
+    min_identity: float = 0.0,
+    min_aligned: int = 0,
+    format: str | None = None,
+    max_memory: int | None = None,
+    any_letters: bool = False,
+    no_empty: bool = False,
+) -> RunStats:
+    """Align genomes, contigs or long reads in files, and write the alignments to a file.
+
+    The options and their defaults are those of nucmer.
+
+    Parameters
+    ----------
+    reference : path
+        A FASTA file or an index file.
+    queries : path, or iterable of paths
+        Files of queries, in the order of the output; one for .delta.
+    output : path
+        The file for the alignments; its name decides whether it is .delta or PAF, and whether it is
+        compressed.
+    min_length : int, default 20
+        The shortest matches that alignments begin with, in bases.
+    strands : str, default "both"
+        ``both``, ``forward`` or ``reverse``: those of the queries.
+    mode : str, default "mumreference"
+        ``mumreference`` to begin with matches whose bases occur once in the reference; ``mum`` for
+        those that occur once in the query, too; ``all`` (or ``maxmatch``) for all.
+    backend : str, default "auto"
+        ``cpu``, ``cuda``, or the one that is expected to be faster: where matches are searched.
+    threads : int, optional
+        The number of working threads; by default one for each processor.
+    min_cluster : int, default 65
+        The fewest bases of all matches of a cluster together.
+    max_gap : int, default 90
+        The most bases of the query between two matches of a cluster.
+    diagonal_difference : int, default 5
+        How far apart the diagonals of two neighbouring matches of a cluster may be, in bases.
+    diagonal_factor : float, default 0.12
+        The same as a share of the gap between them; the larger of both counts.
+    break_length : int, default 200
+        An alignment is extended until it gets no better for so many bases of both sequences
+        together.
+    extend : bool, default True
+        Whether alignments are extended beyond clusters at all.
+    simplify : bool, default True
+        Whether alignments that lie inside another one are left out. To find the repeats of a
+        genome, align it with itself without that.
+    one_to_one : bool, default False
+        Keep only alignments that map each base to its best place, in both genomes.
+    min_identity : float, default 0.0
+        Keep only alignments with at least this share of equal columns, between 0 and 1.
+    min_aligned : int, default 0
+        Keep only alignments of at least so many bases, in both genomes.
+    format : str, optional
+        ``delta`` or ``paf``, whatever the name of the output.
+    max_memory : int, optional
+        The most bytes for the reference and its index; by default half of what is free.
+    any_letters : bool, default False
+        Accept records whose letters are mostly not DNA or RNA.
+    no_empty : bool, default False
+        Treat a file without queries as an error.
+
+    Returns
+    -------
+    RunStats
+        Counts and times.
+
+    Raises
+    ------
+    MummergpuError
+        If the input, an argument or the machine is at fault. No file is left then.
+    """
+    count = thread_count(threads)
+    name, paths = os.fspath(reference), names_of(queries)
+    if not paths:
+        raise OptionError("queries", "name at least one file")
+    target = genome_target(os.fspath(output), format, "output")
+    length = positive("min_length", min_length)
+    anchors = MatchOptions(
+        name,
+        paths,
+        (target,),
+        threads=count,
+        index=IndexOptions(length, kind_for_reference(name), max_memory),
+        search=search_options(length, strands, mode),
+        device=device_options(backend, count),
+        any_letters=any_letters,
+        no_empty=no_empty,
+    )
+    clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
+    options = AlignOptions(
+        anchors,
+        target,
+        genome_options(*clusters, break_length, extend, simplify),
+        alignment_filter(one_to_one, min_identity, min_aligned),
+    )
+    stats = Stats()
+    pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
+    return RunStats.of(stats)

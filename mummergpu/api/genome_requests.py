@@ -1,0 +1,125 @@
+"""The words of the Python interface for aligning genomes, and what they mean."""
+
+from __future__ import annotations
+
+from mummergpu.api.requests import meaning
+from mummergpu.errors import OptionError
+from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
+from mummergpu.output.targets import DEFAULT_FORMAT, OutputTarget, target_of
+from mummergpu.pipeline.align_genomes import GENOME_FORMATS
+from mummergpu.pipeline.align_options import AlignmentFilter
+
+
+def genome_options(
+    min_cluster: int,
+    max_gap: int,
+    diagonal_difference: int,
+    diagonal_factor: float,
+    break_length: int,
+    extend: bool,
+    simplify: bool,
+) -> GenomeOptions:
+    """Return how genomes are aligned.
+
+    Parameters
+    ----------
+    min_cluster, max_gap, diagonal_difference, diagonal_factor
+        Which matches form a cluster, as for `mummergpu.align`.
+    break_length : int
+        For how many bases an extension goes on without getting better.
+    extend : bool
+        Whether alignments are extended beyond clusters at all.
+    simplify : bool
+        Whether alignments that lie inside another one are left out.
+
+    Returns
+    -------
+    GenomeOptions
+        The typed options.
+
+    Raises
+    ------
+    OptionError
+        If a number is not one, negative, or too large.
+    """
+    clusters = ClusterOptions(
+        _count("min_cluster", min_cluster),
+        _count("max_gap", max_gap),
+        _count("diagonal_difference", diagonal_difference),
+        _share("diagonal_factor", diagonal_factor, None),
+    )
+    length = _count("break_length", break_length)
+    return GenomeOptions(clusters, length, bool(extend), bool(simplify))
+
+
+def alignment_filter(one_to_one: bool, min_identity: float, min_aligned: int) -> AlignmentFilter:
+    """Return which alignments are written.
+
+    Parameters
+    ----------
+    one_to_one : bool
+        Only those that map each base to its best place.
+    min_identity : float
+        The least share of equal columns, between 0 and 1.
+    min_aligned : int
+        The fewest bases of the reference and of the query.
+
+    Raises
+    ------
+    OptionError
+        If a number is not one, or out of its range.
+    """
+    least_identity = _share("min_identity", min_identity, 1)
+    return AlignmentFilter(bool(one_to_one), least_identity, _count("min_aligned", min_aligned))
+
+
+def genome_target(path: str, format_name: str | None, option: str) -> OutputTarget:
+    """Return where genome alignments go: as .delta, unless the format or the name says otherwise.
+
+    Parameters
+    ----------
+    path : str
+        The file; its name also decides on the compression.
+    format_name : str or None
+        ``delta`` or ``paf``; None for the one of the name.
+    option : str
+        The argument that names the file, for errors.
+
+    Raises
+    ------
+    OptionError
+        If genome alignments are not written in this format.
+    """
+    if format_name is not None:
+        meaning("format", format_name, {name: name for name in GENOME_FORMATS})
+    target = target_of(path, format_name, option)
+    if target.format == DEFAULT_FORMAT:
+        return target_of(path, GENOME_FORMATS[0], option)
+    if target.format not in GENOME_FORMATS:
+        known = " or ".join(GENOME_FORMATS)
+        raise OptionError(
+            option, f"genome alignments are written as {known}, and not as {target.format}"
+        )
+    return target
+
+
+def _count(option: str, number: int) -> int:
+    try:
+        found = number.__index__()
+    except AttributeError:
+        raise OptionError(option, f"{number!r} is not an integer") from None
+    if found < 0:
+        raise OptionError(option, f"{number} is less than 0")
+    return found
+
+
+def _share(option: str, number: float, most: float | None) -> float:
+    try:
+        found = float(number)
+    except (TypeError, ValueError):
+        raise OptionError(option, f"{number!r} is not a number") from None
+    if not found >= 0:
+        raise OptionError(option, f"{number} is not at least 0")
+    if most is not None and found > most:
+        raise OptionError(option, f"{number} is more than {most}: it is a share, and no percentage")
+    return found

@@ -1,0 +1,246 @@
+"""``nucmer-shim``: the command lines of nucmer 3.23 and 4, and what they write."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.loops import each
+from helpers.mummer_scripts import write_launcher
+
+from mummergpu.cli.main import main
+from mummergpu.cli.nucmer_shim import align_words
+from mummergpu.cli.nucmer_words import NucmerCommand, parse_nucmer_words
+from mummergpu.errors import MummerUsageError
+
+Captured = pytest.CaptureFixture[bytes]
+
+
+def command(line: str) -> NucmerCommand:
+    found = parse_nucmer_words(line.split())
+    assert isinstance(found, NucmerCommand)
+    return found
+
+
+@each(
+    "line, fields",
+    [
+        ("r q", {}),
+        ("r q --mumcand", {}),
+        ("-mumreference r --mumref q", {}),
+        ("-maxmatch r q", {"mode": "maxmatch"}),
+        ("r --maxm q", {"mode": "maxmatch"}),
+        ("-mum r q", {"mode": "mum"}),
+        ("-p x r q", {"output": "x.delta"}),
+        ("-px r q", {"output": "x.delta"}),
+        ("-prefix=a/x.y r q", {"output": "a/x.y.delta"}),
+        ("-p x -p y r q", {"output": "y.delta"}),
+        ("--delta r q", {}),
+        ("--delta=x r q", {"output": "x"}),
+        ("--delta x r q", {"output": "x"}),
+        ("r q --delta x", {"output": "x"}),
+        ("-o -p x r q", {"output": "x.delta", "coordinates": "x.coords"}),
+        ("--coords r q", {"coordinates": "out.coords"}),
+        ("-f r q", {"strand": "forward"}),
+        ("--reverse r q", {"strand": "reverse"}),
+        ("-fr r q", {"strand": ""}),
+        ("-f --reverse r q", {"strand": ""}),
+        ("--noextend r q", {"extend": False}),
+        ("--no-extend --extend r q", {"extend": True}),
+        ("--nosimplify r q", {"simplify": False}),
+        ("--optimize --nobanded --simplify --large -G -M 9 r q", {}),
+        ("-l 12 --minmatch=15 r q", {"numbers": ("-l", "15")}),
+        ("-l12 -b500 r q", {"numbers": ("-l", "12", "-b", "500")}),
+        ("-c 9 -D 8 -d .7 -g 6 r q", {"numbers": tuple("-c 9 -D 8 -d 0.7 -g 6".split())}),
+        ("-L 300 -t 3 r q", {"numbers": ("--min-length", "300", "-t", "3")}),
+        ("-fl 9 r q", {"strand": "forward", "numbers": ("-l", "9")}),
+        ("-- r -q", {"query": "-q"}),
+    ],
+)
+def test_what_a_command_line_asks_for(line: str, fields: dict[str, Any]) -> None:
+    expected = {"reference": "r", "query": "q", "output": "out.delta"} | fields
+    assert command(line) == NucmerCommand(**expected)
+
+
+@each(
+    "line, message",
+    [
+        ("", "0 are given"),
+        ("r", "1 are given"),
+        ("r q s", "3 are given"),
+        ("--mum --maxmatch r q", "--maxmatch and --mum exclude each other"),
+        ("--delta=x -p y r q", "--delta=FILE and --prefix exclude each other"),
+        ("-x r q", "unknown option -x"),
+        ("-fx r q", "unknown option -fx"),
+        ("--nothing r q", "unknown option --nothing"),
+        ("--max r q", "could be --max-chunk or --maxgap or --maxmatch"),
+        ("--mum=3 r q", "option --mum takes no value"),
+        ("r q -l", "option -l needs a value"),
+        ("r q --prefix", "option --prefix needs a value"),
+        ("-l many r q", "--minmatch: 'many' is not a whole number"),
+        ("-b 1.5 r q", "--breaklen: '1.5' is not a whole number"),
+        ("-d x r q", "--diagfactor: 'x' is not a number"),
+        ("-d nan r q", "--diagfactor: nan is less than 0"),
+        ("--maxgap=-1 r q", "--maxgap: -1 is less than 0"),
+        ("-M x r q", "--max-chunk: 'x' is not a whole number"),
+        ("--banded r q", "cannot do what --banded asks for"),
+        ("--nooptimize r q", "cannot do what --nooptimize asks for"),
+        ("--no-delta r q", "cannot do what --nodelta asks for"),
+        ("--sam-short=x r q", "cannot do what --sam-short asks for"),
+        ("--sam-long x r q", "cannot do what --sam-long asks for"),
+        ("--save x r q", "cannot do what --save asks for"),
+        ("--load x r q", "cannot do what --load asks for"),
+        ("--batch 1000 r q", "cannot do what --batch asks for"),
+    ],
+)
+def test_what_is_refused(line: str, message: str) -> None:
+    with pytest.raises(MummerUsageError) as caught:
+        parse_nucmer_words(line.split())
+    assert message in str(caught.value)
+    assert caught.value.exit_code == 1
+
+
+def test_words_for_align() -> None:
+    words = align_words(command("--mum -f --noextend --nosimplify -l 9 -p x a -- -b"))
+    assert words == (
+        "--mum -l 9 --forward --noextend --nosimplify --any-letters --no-empty "
+        "--format delta -o x.delta -- a -b"
+    ).split(" ")
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with a reference that has a repeat, and a query like it."""
+    monkeypatch.chdir(tmp_path)
+    chance = random.Random(5)
+    bases = "".join(chance.choices("ACGT", k=3000))
+    bases += bases[500:900]
+    changed = "".join(chance.choice("ACGT") if chance.random() < 0.02 else one for one in bases)
+    Path("r.fa").write_text(f">r1 one\n{bases[:2000]}\n>r2\n{bases[2000:]}\n")
+    Path("q.fa").write_text(f">q1\n{changed}\n")
+    Path("empty.fa").write_text("")
+    return tmp_path
+
+
+def shim(line: str) -> int:
+    return main(["nucmer-shim", *line.split()])
+
+
+def positions(path: str) -> list[str]:
+    """Return the lines of a .delta that say where alignments are."""
+    return [line for line in Path(path).read_text().splitlines() if line.count(" ") == 6]
+
+
+@each(
+    "line",
+    [
+        "",
+        "--maxmatch",
+        "--mum -l 15 -c 30",
+        "-f",
+        "-r --maxmatch",
+        "--noextend",
+        "-b 50 -g 30 -D 2 -d 0.05",
+        "--maxmatch --nosimplify",
+    ],
+)
+def test_alignments_are_those_of_nucmer(line: str, inside: Path, nucmer_binary: str) -> None:
+    for names in ("r.fa q.fa", "r.fa r.fa"):
+        words = [nucmer_binary, *line.split(), "-p", "theirs", *names.split()]
+        subprocess.run(words, check=True, capture_output=True)
+        assert shim(f"{line} -p ours {names}") == 0
+        head, *_ = Path("ours.delta").read_text().splitlines()
+        assert head == " ".join(str(inside / name) for name in names.split())
+        assert sorted(positions("ours.delta")) == sorted(positions("theirs.delta"))
+    assert positions("theirs.delta") or line in ("-r --maxmatch",)
+
+
+@pytest.fixture(scope="session")
+def nucmer_binary(mummer_binary: str) -> str:
+    """The path of MUMmer's own nucmer, where its mummer is found."""
+    path = shutil.which("nucmer")
+    if path is None:
+        pytest.skip("nucmer is not installed")
+    return path
+
+
+def test_the_coordinates_are_those_of_show_coords(inside: Path, nucmer_binary: str) -> None:
+    assert shim("--coords -p x r.fa q.fa") == 0
+    expected = subprocess.run(["show-coords", "-r", "x.delta"], check=True, capture_output=True)
+    assert Path("x.coords").read_bytes() == expected.stdout
+    assert expected.stdout.count(b"q1") > 1
+
+
+def test_coordinates_need_show_coords(
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Captured
+) -> None:
+    monkeypatch.setenv("PATH", str(inside))
+    monkeypatch.setattr("sys.argv", [str(inside / "nucmer")])
+    assert shim("-o r.fa q.fa") == 1
+    assert b"needs MUMmer's show-coords" in capfdbinary.readouterr().err
+    assert not Path("out.delta").exists()
+    broken = inside / "show-coords"
+    broken.write_text("#!/bin/sh\necho out of ink >&2\nexit 3\n")
+    broken.chmod(0o755)
+    assert shim("-o r.fa q.fa") == 1
+    assert b"show-coords failed: out of ink" in capfdbinary.readouterr().err
+    assert not Path("out.coords").exists()
+
+
+@each(
+    "line",
+    [
+        "",
+        "r.fa",
+        "r.fa q.fa r.fa",
+        "--banded r.fa q.fa",
+        "missing.fa q.fa",
+        "r.fa missing.fa",
+        "empty.fa q.fa",
+        "r.fa empty.fa",
+        "-l 0 r.fa q.fa",
+        "-b 1 r.fa q.fa",
+        "-t 0 r.fa q.fa",
+        "-p missing/x r.fa q.fa",
+    ],
+)
+def test_failures_end_like_those_of_nucmer(line: str, inside: Path, capfdbinary: Captured) -> None:
+    capfdbinary.readouterr()
+    assert shim(line) == 1
+    assert capfdbinary.readouterr().err.startswith(b"mummergpu: error: ")
+    assert not Path("out.delta").exists()
+
+
+@each(
+    "line, begin",
+    [
+        ("-h", b"Usage: nucmer [options]"),
+        ("--help r.fa", b"Usage: nucmer [options]"),
+        ("-V", b"nucmer (mummergpu "),
+        ("--depend", b"mummergpu needs no other program"),
+    ],
+)
+def test_information(line: str, begin: bytes, inside: Path, capfdbinary: Captured) -> None:
+    capfdbinary.readouterr()
+    assert shim(line) == 0
+    assert capfdbinary.readouterr().out.startswith(begin)
+
+
+def test_the_version_is_found_where_programs_look_for_it(capfdbinary: Captured) -> None:
+    capfdbinary.readouterr()
+    assert shim("--version") == 0
+    assert b"version 3.1\n" in capfdbinary.readouterr().out
+
+
+def test_a_link_is_nucmer(inside: Path) -> None:
+    (inside / "nucmer").symlink_to(write_launcher(inside / "mummergpu"))
+    words = [str(inside / "nucmer"), "-maxmatch", "-p", "linked", "r.fa", "q.fa"]
+    done = subprocess.run(words, env=dict(os.environ), capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert shim("-maxmatch -p own r.fa q.fa") == 0
+    assert Path("linked.delta").read_bytes() == Path("own.delta").read_bytes()

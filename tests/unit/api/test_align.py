@@ -1,0 +1,320 @@
+"""Genomes that are aligned from Python: the columns say what the command writes."""
+
+from __future__ import annotations
+
+import doctest
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mummergpu
+from mummergpu.cli.main import main
+
+COMPLEMENTS = str.maketrans("ACGT", "TGCA")
+INSERTION, DELETION = 1, 2
+
+
+def changed(bases: str, chance: random.Random) -> str:
+    """Return bases of which some differ, are missing, or have others beside them."""
+    made = []
+    for base in bases:
+        kind = chance.random()
+        if kind < 0.004:
+            made.append(chance.choice("ACGT"))
+        elif kind < 0.006:
+            made.append(base + chance.choice("ACGT"))
+        elif kind >= 0.008:
+            made.append(base)
+    return "".join(made)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reference of two records; contigs of it, changed, some reversed, one repeated, one not."""
+    made = tmp_path_factory.mktemp("aligned")
+    chance = random.Random(8)
+    first, second = ("".join(chance.choices("ACGT", k=size)) for size in (6000, 3000))
+    second += first[1000:2000]
+    contigs = {
+        "all": changed(first, chance),
+        "turned": changed(second, chance)[::-1].translate(COMPLEMENTS),
+        "none": "".join(chance.choices("ACGT", k=500)),
+        "joined": changed(first[3000:4500], chance) + changed(second[500:1500], chance),
+    }
+    (made / "r.fa").write_text(f">one first\n{first}\n>two\n{second}\n")
+    (made / "q.fa").write_text("".join(f">{name}\n{text}\n" for name, text in contigs.items()))
+    (made / "none.fa").write_text(f">none\n{contigs['none']}\n")
+    for name in ("x.delta", "x.paf"):
+        words = ["align", "-C", "-q", *(str(made / file) for file in ("r.fa", "q.fa"))]
+        assert main([*words, "-maxmatch", "-o", str(made / name)]) == 0
+    return made
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path) -> mummergpu.Index:
+    return mummergpu.Index.build(folder / "r.fa")
+
+
+@pytest.fixture(scope="module")
+def found(index: mummergpu.Index, folder: Path) -> mummergpu.AlignedGenomes:
+    return index.align(folder / "q.fa", mode="all")
+
+
+def rows_of(path: str) -> list[list[str]]:
+    return [line.split("\t") for line in Path(path).read_text().splitlines()]
+
+
+def test_columns_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> None:
+    rows = rows_of("x.paf")
+    assert len(found) == len(rows) > 5
+    assert set(found.reverse.tolist()) == {False, True}
+    for row, fields in zip(found, rows, strict=True):
+        number = found.query_names.index(row.query)
+        assert [row.query, str(found.query_lengths[number])] == fields[:2]
+        assert [row.query_start, row.query_end] == list(map(int, fields[2:4]))
+        assert "+-"[row.reverse] == fields[4]
+        record = found.reference_names.index(row.reference)
+        assert [row.reference, str(found.reference_lengths[record])] == fields[5:7]
+        assert [row.reference_start, row.reference_end] == list(map(int, fields[7:9]))
+        assert row.identity == int(fields[9]) / int(fields[10])
+        tags = {field[:2]: field[5:] for field in fields[12:]}
+        assert [str(row.errors), str(row.score), row.cigar] == [tags[n] for n in ("NM", "AS", "cg")]
+
+
+def test_rows_and_columns_agree(found: mummergpu.AlignedGenomes) -> None:
+    for number, row in enumerate(found):
+        assert row == found[number] == found[number - len(found)]
+        assert row.query == found.query_names[found.query[number]]
+        assert row.reference == found.reference_names[found.reference[number]]
+        for name in ("query_start", "query_end", "reference_start", "reference_end", "reverse"):
+            assert getattr(row, name) == getattr(found, name)[number]
+        for name in ("identity", "errors", "score"):
+            assert getattr(row, name) == getattr(found, name)[number]
+        packed = found.cigars[found.cigar_offsets[number] : found.cigar_offsets[number + 1]]
+        bases = [
+            int((packed[np.isin(packed & 15, kinds)] >> 4).sum()) for kinds in ([0, 1], [0, 2])
+        ]
+        assert bases == [row.query_end - row.query_start, row.reference_end - row.reference_start]
+    assert found.cigar_offsets[-1] == found.cigars.size
+
+
+def test_files_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> None:
+    for name in ("x.delta", "x.paf"):
+        found.write(Path(f"y{name}"))
+        assert Path(f"y{name}").read_bytes() == Path(name).read_bytes()
+    found.write("y.paf.gz", threads=2)
+    assert gzip.decompress(Path("y.paf.gz").read_bytes()) == Path("x.paf").read_bytes()
+    found.write("y.txt")
+    assert Path("y.txt").read_bytes() == Path("x.delta").read_bytes()
+    stats = mummergpu.align("r.fa", ["q.fa"], "z.delta", mode="all", threads=1)
+    assert Path("z.delta").read_bytes() == Path("x.delta").read_bytes()
+    assert (stats.queries, stats.alignments) == (4, len(found))
+    assert stats.output_bytes == Path("z.delta").stat().st_size
+
+
+def test_a_selection_is_written_alone(found: mummergpu.AlignedGenomes) -> None:
+    kept = found[found.reverse]
+    kept.write("kept.paf")
+    assert rows_of("kept.paf") == [row for row in rows_of("x.paf") if row[4] == "-"]
+    assert kept.query_names == found.query_names
+    assert list(found[1:4]) == list(found)[1:4]
+    assert list(found[::2]) == list(found)[::2]
+    for wrong in (slice(None, None, -1), "a", np.ones(1, dtype=np.bool_)):
+        with pytest.raises(IndexError):
+            found[wrong]  # type: ignore[index]
+    with pytest.raises(IndexError):
+        found[len(found)]
+
+
+def test_one_to_one_is_that_of_the_command(found: mummergpu.AlignedGenomes) -> None:
+    kept = found.one_to_one()
+    assert 0 < len(kept) < len(found)
+    kept.write("kept.delta")
+    mummergpu.align("r.fa", "q.fa", "one.delta", mode="all", one_to_one=True)
+    assert Path("kept.delta").read_bytes() == Path("one.delta").read_bytes()
+
+
+def test_least_identity_and_length(found: mummergpu.AlignedGenomes) -> None:
+    least = float(np.median(found.identity))
+    mummergpu.align("r.fa", "q.fa", "some.paf", mode="all", min_identity=least, min_aligned=1200)
+    lengths = np.minimum(
+        found.query_end - found.query_start, found.reference_end - found.reference_start
+    )
+    kept = found[(found.identity >= least) & (lengths >= 1200)]
+    assert 0 < len(kept) < len(found)
+    kept.write("kept.paf")
+    assert rows_of("kept.paf") == rows_of("some.paf")
+
+
+def test_options_are_those_of_the_command(index: mummergpu.Index) -> None:
+    words = "-l 30 -c 100 -g 200 -D 9 -d 0.3 -b 50 --noextend -mum -r".split()
+    assert main(["align", "-C", "-q", "r.fa", "q.fa", *words, "-o", "many.paf"]) == 0
+    given: dict[str, Any] = {"min_cluster": 100, "max_gap": 200, "diagonal_difference": 9}
+    given |= {"diagonal_factor": 0.3, "break_length": 50, "extend": False}
+    index.align(Path("q.fa"), 30, "reverse", "mum", "cpu", 1, **given).write("mine.paf")
+    assert rows_of("mine.paf") == rows_of("many.paf") != rows_of("x.paf")
+    mummergpu.align("r.fa", "q.fa", "run.paf", 30, "reverse", "mum", "cpu", 1, **given)
+    assert rows_of("run.paf") == rows_of("many.paf")
+
+
+def test_repeats_of_a_genome_are_found_in_itself() -> None:
+    chance = random.Random(2)
+    repeat = "".join(chance.choices("ACGT", k=300))
+    parts = ["".join(chance.choices("ACGT", k=size)) for size in (900, 700, 800)]
+    itself = [("itself", parts[0] + repeat + parts[1] + repeat + parts[2])]
+    index = mummergpu.Index.build(itself)
+    assert [(row.query_start, row.query_end) for row in index.align(itself, mode="all")] == [
+        (0, 3000)
+    ]
+    found = index.align(itself, mode="all", simplify=False)
+    assert sorted((row.query_start, row.reference_start, row.cigar) for row in found) == [
+        (0, 0, "3000M"),
+        (900, 1900, "300M"),
+        (1900, 900, "300M"),
+    ]
+
+
+def test_blocks_are_joined(
+    index: mummergpu.Index, found: mummergpu.AlignedGenomes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mummergpu.api.engine.Engine.block_bases", lambda *_: 1000)
+    text = Path("q.fa").read_text().split()
+    named = [(text[n][1:], text[n + 1]) for n in range(0, len(text), 2)]
+    for queries in (named, [Path("q.fa")]):
+        again = index.align(queries, mode="all", threads=2)
+        assert list(again) == list(found)
+        assert again.query_names == found.query_names
+        for name in ("query", "reference", "cigar_offsets", "cigars", "identity", "score"):
+            assert getattr(again, name).dtype == getattr(found, name).dtype
+            assert np.array_equal(getattr(again, name), getattr(found, name)), name
+        again.one_to_one().write("again.paf")
+        found.one_to_one().write("first.paf")
+        assert rows_of("again.paf") == rows_of("first.paf")
+    index.align(named, mode="all").write("memory.delta")
+    assert Path("memory.delta").read_text().splitlines()[0].endswith("<memory>")
+    lines = [Path(name).read_text().splitlines()[1:] for name in ("memory.delta", "x.delta")]
+    assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("search", ["kmer", "tree"])
+def test_an_index_file_gives_the_same_alignments(search: str) -> None:
+    assert main(["index", "-q", "r.fa", "--search", search, "-o", "x.mgi"]) == 0
+    assert main(["align", "-C", "-q", "x.mgi", "q.fa", "-maxmatch", "-o", "own.paf"]) == 0
+    assert rows_of("own.paf") == rows_of("x.paf")
+    mummergpu.align("x.mgi", "q.fa", "run.paf", mode="all", backend="cpu")
+    assert rows_of("run.paf") == rows_of("x.paf")
+    with mummergpu.Index.open("x.mgi") as opened:
+        opened.align(Path("q.fa"), mode="all", backend="cpu").write("opened.paf")
+    assert rows_of("opened.paf") == rows_of("x.paf")
+
+
+def test_several_files_have_no_delta(index: mummergpu.Index) -> None:
+    twice = index.align([Path("q.fa"), Path("q.fa")])
+    assert len(twice) == 2 * len(index.align(Path("q.fa")))
+    twice.write("twice.paf")
+    with pytest.raises(mummergpu.MummergpuError, match="of one file of queries"):
+        twice.write("twice.delta")
+    assert not Path("twice.delta").exists()
+
+
+def test_what_a_delta_has_no_room_for(
+    index: mummergpu.Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bases = Path("r.fa").read_text().split()[2]
+    named = index.align(bases)
+    named.write("named.delta")
+    of_nameless = mummergpu.Index.build([("", bases)])
+    for aligned in (index.align([("", bases)]), of_nameless.align(bases)):
+        assert len(aligned) == 1
+        aligned.write("nameless.paf")
+        with pytest.raises(mummergpu.MummergpuError, match="delta needs names"):
+            aligned.write("nameless.delta")
+    (tmp_path / "a blank").mkdir()
+    monkeypatch.chdir(tmp_path / "a blank")
+    with pytest.raises(mummergpu.MummergpuError, match="a blank in its path"):
+        named.write("x.delta")
+    assert not list(Path().iterdir())
+
+
+def test_tables(found: mummergpu.AlignedGenomes) -> None:
+    pytest.importorskip("pyarrow")
+    rows: list[dict[str, Any]] = found.to_arrow().to_pylist()
+    assert [tuple(row[name] for name in row_names()) for row in rows] == list(found)
+    pytest.importorskip("pandas")
+    frame = found.to_pandas()
+    assert [tuple(row) for row in frame[row_names()].itertuples(index=False)] == list(found)
+    pytest.importorskip("polars")
+    assert [tuple(row) for row in found.to_polars()[row_names()].rows()] == list(found)
+
+
+def row_names() -> list[str]:
+    return list(mummergpu.GenomeAlignment._fields)
+
+
+def test_nothing_to_align(index: mummergpu.Index) -> None:
+    for queries in ([], [("empty", "")], "ACGT" * 3):
+        nothing = index.align(queries)
+        assert len(nothing) == len(nothing.one_to_one()) == len(nothing[:]) == 0
+        assert nothing.cigar_offsets.tolist() == [0]
+        nothing.write("nothing.paf")
+        assert Path("nothing.paf").read_bytes() == b""
+    assert repr(nothing) == "0 alignments of 1 queries"
+    mummergpu.align("r.fa", "none.fa", "nothing.paf", one_to_one=True)
+    assert Path("nothing.paf").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mode": "some"}, "'some' is not one of"),
+        ({"strands": "one"}, "'one' is not one of"),
+        ({"backend": "gpu"}, "'gpu' is not one of"),
+        ({"min_length": 0}, "min_length: 0 is not positive"),
+        ({"min_cluster": -1}, "min_cluster: -1 is less than 0"),
+        ({"max_gap": 1.5}, "max_gap: 1.5 is not an integer"),
+        ({"diagonal_factor": -0.1}, "diagonal_factor: -0.1 is not at least 0"),
+        ({"diagonal_factor": "much"}, "diagonal_factor: 'much' is not a number"),
+        ({"break_length": 1}, "breaklen: 1 is not between"),
+    ],
+)
+def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -> None:
+    with pytest.raises(mummergpu.MummergpuError, match=message):
+        index.align("ACGT", **arguments)
+    with pytest.raises(mummergpu.MummergpuError, match=message):
+        mummergpu.align("r.fa", "q.fa", "wrong.delta", **arguments)
+    assert not Path("wrong.delta").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"queries": []}, "name at least one file"),
+        ({"min_identity": 95}, "min_identity: 95 is more than 1"),
+        ({"min_aligned": -5}, "min_aligned: -5 is less than 0"),
+        ({"format": "bed"}, "'bed' is not one of 'delta', 'paf'"),
+        ({"output": "wrong.bed"}, "delta or paf, and not as bed"),
+        ({"reference": "missing.fa"}, "no such file"),
+    ],
+)
+def test_wrong_arguments_of_a_run(arguments: Any, message: str) -> None:
+    given = {"reference": "r.fa", "queries": "q.fa", "output": "wrong.delta"} | arguments
+    with pytest.raises(mummergpu.MummergpuError, match=message):
+        mummergpu.align(**given)
+    assert not Path(given["output"]).exists()
+
+
+def test_examples() -> None:
+    import mummergpu.api.aligned_genomes
+
+    done = doctest.testmod(mummergpu.api.aligned_genomes)
+    assert done.failed == 0
+    assert done.attempted > 3
