@@ -62,6 +62,7 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         type=click.Choice(_FORMATS),
         help="Write this format, whatever the name of the file.",
     ),
+    _flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
     _flag("-mum --mum mum", "Begin with matches that are unique in the reference and the query."),
     _flag(
         "-mumreference --mumreference mumreference",
@@ -151,7 +152,11 @@ def align_options(given: Given, command: str) -> AlignOptions:
     genomes = GenomeOptions(clusters, given["break_length"], not given["no_extend"])
     least_identity = given["min_identity"] / 100
     kept = AlignmentFilter(given["one_to_one"], least_identity, given["least_length"])
-    return AlignOptions(anchors, target, genomes, kept)
+    if given["with_changes"] and target.format != "paf":
+        raise click.UsageError(
+            f"--cs is for paf, and the alignments are written as {target.format}"
+        )
+    return AlignOptions(anchors, target, genomes, kept, given["with_changes"])
 
 
 def _target(given: Given) -> OutputTarget:

@@ -60,7 +60,7 @@ def run(
         return GenomeSink(
             GenomeAligner(reference, options.genomes),
             options.kept,
-            genome_format(options.output.format, reference, options.anchors.query_paths),
+            genome_format(options.output.format, reference, options),
             files[0],
             stats,
             executor.map,
@@ -71,7 +71,7 @@ def run(
     match.run(options.anchors, stats, progress, notice, warn, open_sink)
 
 
-def genome_format(name: str, reference: Reference, query_paths: tuple[str, ...]) -> GenomeFormat:
+def genome_format(name: str, reference: Reference, options: AlignOptions) -> GenomeFormat:
     """Return what makes the bytes of a format of genome alignments.
 
     Parameters
@@ -80,8 +80,8 @@ def genome_format(name: str, reference: Reference, query_paths: tuple[str, ...])
         One of `GENOME_FORMATS`.
     reference : Reference
         The reference.
-    query_paths : tuple of str
-        The files of the queries.
+    options : AlignOptions
+        The options of the run.
 
     Returns
     -------
@@ -94,9 +94,10 @@ def genome_format(name: str, reference: Reference, query_paths: tuple[str, ...])
         If there is no such format, or it cannot be made of these files.
     """
     if name == "paf":
-        return GenomePaf(reference)
+        return GenomePaf(reference, options.with_changes)
     if name != "delta":
         raise OptionError("--format", f"genome alignments are written as delta or paf, not {name}")
+    query_paths = options.anchors.query_paths
     if len(query_paths) > 1:
         raise OptionError("--format", "a .delta is of one file of queries: write PAF, or join them")
     return GenomeDelta(reference, query_paths[0])

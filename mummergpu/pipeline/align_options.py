@@ -43,9 +43,12 @@ class AlignOptions:
         How genomes are aligned.
     kept : AlignmentFilter
         Which alignments are written.
+    with_changes : bool
+        Whether PAF tells the bases of the differences (cs:Z).
     """
 
     anchors: MatchOptions
     output: OutputTarget
     genomes: GenomeOptions = field(default_factory=GenomeOptions)
     kept: AlignmentFilter = field(default_factory=AlignmentFilter)
+    with_changes: bool = False

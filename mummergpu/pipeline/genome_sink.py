@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ class GenomeSink(MatchSink[Prepared]):
 
     All threads work on one block after the other, so that one pair of chromosomes keeps them as
     busy as many contigs.
+
+    Alignments that are chosen one to one wait for the last query. Then memory holds the names and
+    lengths of all queries and all alignments; and for formats that need bases, all bases of the
+    queries, a byte each, as those of the reference.
 
     Parameters
     ----------
@@ -81,7 +86,7 @@ class GenomeSink(MatchSink[Prepared]):
         with self._stats.stage("mapping"):
             found = self._aligner.align_block(block, mems, self._map)
             found = _long_and_alike(found, self._kept)
-        queries = AlignedQueries.of_block(block, found)
+        queries = AlignedQueries.of_block(block, found, self._format.needs_bases)
         if self._kept.one_to_one:
             self._waiting.append(queries)
         else:
@@ -169,4 +174,4 @@ def chosen_one_to_one(blocks: Sequence[AlignedQueries]) -> Iterator[AlignedQueri
         found = queries.alignments
         rows = np.flatnonzero(taken[place : place + found.count])
         place += found.count
-        yield AlignedQueries(queries.names, queries.lengths, found.taken(rows))
+        yield replace(queries, alignments=found.taken(rows))
