@@ -153,3 +153,7 @@ class GenomeFormat(ABC):
         bytes
             A piece.
         """
+
+    def tail(self) -> Iterator[bytes]:
+        """Yield what comes after the last query, in pieces."""
+        return iter(())

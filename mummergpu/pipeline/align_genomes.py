@@ -13,15 +13,16 @@ from mummergpu.output.compression import compressor_of
 from mummergpu.output.genome_delta import GenomeDelta
 from mummergpu.output.genome_format import GenomeFormat
 from mummergpu.output.genome_paf import GenomePaf
+from mummergpu.output.genome_vcf import GenomeVcf
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
-from mummergpu.pipeline.genome_sink import GenomeSink
+from mummergpu.pipeline.genome_sink import GenomeOutput, GenomeSink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 
-GENOME_FORMATS = ("delta", "paf")
+GENOME_FORMATS = ("delta", "paf", "vcf")
 """The formats of genome alignments."""
 
 
@@ -56,17 +57,18 @@ def run(
     def open_sink(
         reference: Reference, files: list[OutputFile], executor: ThreadPoolExecutor
     ) -> MatchSink[Any]:
-        compression = options.output.compression
-        return GenomeSink(
-            GenomeAligner(reference, options.genomes),
-            options.kept,
-            genome_format(options.output.format, reference, options),
-            files[0],
-            stats,
-            executor.map,
-            None if compression is None else compressor_of(compression),
-            options.anchors.threads,
-        )
+        outputs = [
+            GenomeOutput(
+                genome_format(target.format, reference, options),
+                file,
+                stats,
+                compressor_of(target.compression),
+                options.anchors.threads,
+            )
+            for target, file in zip(options.targets, files, strict=True)
+        ]
+        aligner = GenomeAligner(reference, options.genomes)
+        return GenomeSink(aligner, options.kept, outputs, stats, executor.map)
 
     match.run(options.anchors, stats, progress, notice, warn, open_sink)
 
@@ -93,11 +95,14 @@ def genome_format(name: str, reference: Reference, options: AlignOptions) -> Gen
     MummergpuError
         If there is no such format, or it cannot be made of these files.
     """
+    query_paths = options.anchors.query_paths
     if name == "paf":
         return GenomePaf(reference, options.with_changes)
+    if name == "vcf":
+        return GenomeVcf(reference, query_paths)
     if name != "delta":
-        raise OptionError("--format", f"genome alignments are written as delta or paf, not {name}")
-    query_paths = options.anchors.query_paths
+        known = f"{', '.join(GENOME_FORMATS[:-1])} or {GENOME_FORMATS[-1]}"
+        raise OptionError("--format", f"genome alignments are written as {known}, not {name}")
     if len(query_paths) > 1:
         raise OptionError("--format", "a .delta is of one file of queries: write PAF, or join them")
     return GenomeDelta(reference, query_paths[0])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 from pathlib import Path
 
 import pytest
+from helpers.alignment_tools import output_of, program_of
 
 from mummergpu.cli.main import main
 
@@ -93,3 +95,115 @@ def test_only_paf_has_changes(
     words = ["align", "-C", "-q", *pair, "--cs", "-o", tmp_path / "x.delta"]
     assert main([str(word) for word in words]) == 2
     assert "--cs is for paf" in capfd.readouterr().err
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines() if line[0] != "#"]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed: int, tmp_path: Path) -> None:
+    bcftools = program_of("bcftools")
+    made = random.Random(seed)
+    # The copy differs up to its ends, where no alignment would reach the last base.
+    ends = ["".join(made.choices("ACGT", k=200)) for _ in range(2)]
+    small = fasta(tmp_path / "small.fa", {"small": "".join(made.choices("ACGT", k=20_000))})
+    words = ["workload", "GENOMES", "-q", "--reference", small, "--seed", seed, "-o", tmp_path]
+    assert main([str(word) for word in words]) == 0
+    bases = [
+        ends[0] + "".join((tmp_path / name).read_text().splitlines()[1:]) + ends[1]
+        for name in ("reference.fa", "copy.fa")
+    ]
+    reference, query = (
+        fasta(tmp_path / f"{name}.fa", {name: text}) for name, text in zip("rq", bases, strict=True)
+    )
+    output = tmp_path / "x.vcf"
+    align(reference, query, "-o", tmp_path / "x.paf", "--vcf", output)
+    (line,) = (tmp_path / "x.paf").read_text().splitlines()
+    assert line.split("\t")[1:4] == [str(len(bases[1])), "0", str(len(bases[1]))]
+    rows = rows_of(output)
+    assert len(rows) > 0.9 * 0.01 * len(bases[0]) and {row[6] for row in rows} == {"PASS"}
+    output_of(bcftools, "norm", "-f", reference, "-c", "e", "-o", tmp_path / "n.vcf", output)
+    assert rows_of(tmp_path / "n.vcf") == rows
+    binary = tmp_path / "x.bcf"
+    output_of(bcftools, "view", "-Ob", "-o", binary, output)
+    output_of(bcftools, "index", binary)
+    consensus = output_of(bcftools, "consensus", "-f", reference, binary).decode().splitlines()
+    assert "".join(consensus[1:]) == bases[1]
+
+
+@pytest.mark.parametrize("options", [[], ["--one-to-one"]])
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reverse: bool) -> None:
+    made = random.Random(7)
+    bases = "".join(made.choices("ACGT", k=12_000))
+    expected = set()
+    copy, end = "", 0
+    for place in range(400, 11_600, 150):
+        base = bases[place]
+        # Neighbours that differ leave one place only for each gap.
+        others = sorted(set("ACGT") - set(bases[place - 1 : place + 2]))
+        kind = made.choice("SID")
+        if kind == "S":
+            expected.add((place + 1, base, others[0]))
+            copy += bases[end:place] + others[0]
+        elif kind == "I":
+            expected.add((place, bases[place - 1], bases[place - 1] + others[0]))
+            copy += bases[end:place] + others[0] + base
+        elif base not in (bases[place - 1], bases[place + 1]):
+            expected.add((place, bases[place - 1 : place + 1], bases[place - 1]))
+            copy += bases[end:place]
+        else:
+            copy += bases[end : place + 1]
+        end = place + 1
+    copy += bases[end:]
+    if is_reverse:
+        copy = copy.translate(COMPLEMENT)[::-1]
+    reference = fasta(tmp_path / "r.fa", {"r": bases})
+    query = fasta(tmp_path / "q.fa", {"q": copy})
+    align(reference, query, *options, "-o", tmp_path / "x.vcf")
+    rows = rows_of(tmp_path / "x.vcf")
+    assert {(int(row[1]), row[3], row[4]) for row in rows} == expected
+    for row in rows:
+        values = dict(part.split("=") for part in row[7].split(";"))
+        assert values["QSTRAND"] == "+-"[is_reverse]
+        at = int(values["QSTART"])
+        if is_reverse:
+            found = copy[at - len(row[4]) : at].translate(COMPLEMENT)[::-1]
+        else:
+            found = copy[at - 1 : at - 1 + len(row[4])]
+        assert found == row[4]
+
+
+@pytest.mark.parametrize("ending", ["paf", "vcf"])
+def test_bytes_depend_on_neither_threads_nor_blocks(
+    pair: tuple[Path, Path], tmp_path: Path, ending: str
+) -> None:
+    found = set()
+    for number, options in enumerate((["-t", 1], ["-t", 4], ["--block-size", 100])):
+        output = tmp_path / f"{number}.{ending}"
+        more = ["--cs"] if ending == "paf" else []
+        align(*pair, *options, *more, "-o", output)
+        found.add(output.read_bytes())
+    assert len(found) == 1
+
+
+def test_a_vcf_beside_the_alignments_is_that_of_its_own(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    paths = [tmp_path / name for name in ("x.delta", "beside.vcf", "y.delta", "own.vcf.gz")]
+    align(*pair, "-o", paths[0], "--vcf", paths[1])
+    align(*pair, "-o", paths[2])
+    align(*pair, "-o", paths[3])
+    assert paths[0].read_bytes() == paths[2].read_bytes()
+    assert paths[1].read_bytes() == gzip.decompress(paths[3].read_bytes())
+
+
+def test_two_outputs_in_one_file_are_refused(
+    pair: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.vcf"
+    words = ["align", "-C", "-q", *pair, "-o", path, "--vcf", path]
+    assert main([str(word) for word in words]) != 0
+    assert "--vcf" in capfd.readouterr().err
+    assert not path.exists()
