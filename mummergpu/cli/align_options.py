@@ -28,7 +28,7 @@ _SHARED: Final = (
 
 _MESSAGES: Final = ("verbose", "quiet", "no_progress")
 
-_FORMATS: Final = ["delta", "paf", "vcf"]
+_FORMATS: Final = ["delta", "paf", "sam", "bam", "vcf"]
 
 
 def _number(names: str, default: int, least: int, text: str) -> click.Option:
@@ -54,8 +54,8 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         metavar="FILE",
         default=STANDARD_OUTPUT,
         shell_complete=complete_files,
-        help="Write the alignments to FILE: .delta, .paf or .vcf (also .paf.gz, .vcf.gz) by its "
-        "name.  [default: .delta on standard output]",
+        help="Write the alignments to FILE: .delta, .paf, .sam, .bam or .vcf (also .paf.gz and the "
+        "like) by its name.  [default: .delta on standard output]",
     ),
     click.Option(
         ["--format", "format_name"],

@@ -1,4 +1,4 @@
-"""The differences of long alignments with their bases as text: cs of PAF."""
+"""The differences of long alignments with their bases as text: cs of PAF, and MD of SAM."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.output.alignment_tags import put_mismatches
 from mummergpu.output.genome_format import AlignedBases
 from mummergpu.output.number_fields import MOST_DIGITS, put_small
 from mummergpu.output.number_text import OVERSHOOT, TextArray, store
@@ -63,6 +64,62 @@ def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
         text_offsets,
     )
     return text, text_offsets
+
+
+def mismatch_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
+    """Return the differences of each alignment, as the tag MD of SAM has them.
+
+    Parameters
+    ----------
+    columns : GenomeAlignments
+        The alignments.
+    bases : AlignedBases
+        Their bases.
+
+    Returns
+    -------
+    tuple of ndarray
+        The texts, and where each begins.
+    """
+    size = _PAIR_BYTES * int(columns.mismatches.sum()) + int(columns.gap_bases.sum())
+    size += _OPERATION_BYTES * (columns.cigars.size + columns.count)
+    text = np.empty(size + OVERSHOOT, dtype=np.uint8)
+    text_offsets = np.zeros(columns.count + 1, dtype=np.int64)
+    _write_mismatches(
+        columns.cigars,
+        columns.cigar_offsets,
+        bases.queries,
+        bases.reference,
+        bases.strands,
+        bases.query_begins,
+        bases.reference_begins,
+        text,
+        text_offsets,
+    )
+    return text, text_offsets
+
+
+@jit_without_refcounts
+def _write_mismatches(
+    cigars: npt.NDArray[np.uint32],
+    offsets: Int64Array,
+    queries: tuple[CodeArray, CodeArray],
+    reference: CodeArray,
+    strands: npt.NDArray[np.uint8],
+    query_begins: Int64Array,
+    reference_begins: Int64Array,
+    text: TextArray,
+    text_offsets: Int64Array,
+) -> None:
+    """Write MD of each alignment."""
+    at = 0
+    for row in range(offsets.size - 1):
+        query, begin = queries[strands[row]], reference_begins[row]
+        first, end = offsets[row], offsets[row + 1]
+        at = put_mismatches(
+            text, at, query, query_begins[row], reference, begin, cigars, first, end
+        )
+        text_offsets[row + 1] = at
 
 
 @jit_without_refcounts

@@ -10,10 +10,13 @@ from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.output.compression import compressor_of
+from mummergpu.output.genome_bam import GenomeBam
 from mummergpu.output.genome_delta import GenomeDelta
 from mummergpu.output.genome_format import GenomeFormat
 from mummergpu.output.genome_paf import GenomePaf
+from mummergpu.output.genome_sam import GenomeSam
 from mummergpu.output.genome_vcf import GenomeVcf
+from mummergpu.output.sam_options import usual_read_group
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
@@ -22,7 +25,7 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 
-GENOME_FORMATS = ("delta", "paf", "vcf")
+GENOME_FORMATS = ("delta", "paf", "sam", "bam", "vcf")
 """The formats of genome alignments."""
 
 
@@ -62,7 +65,7 @@ def run(
                 genome_format(target.format, reference, options),
                 file,
                 stats,
-                compressor_of(target.compression),
+                compressor_of("bgzf" if target.format == "bam" else target.compression),
                 options.anchors.threads,
             )
             for target, file in zip(options.targets, files, strict=True)
@@ -100,6 +103,10 @@ def genome_format(name: str, reference: Reference, options: AlignOptions) -> Gen
         return GenomePaf(reference, options.with_changes)
     if name == "vcf":
         return GenomeVcf(reference, query_paths)
+    if name in ("sam", "bam"):
+        made = GenomeSam if name == "sam" else GenomeBam
+        group = usual_read_group(query_paths)
+        return made(reference, group, options.anchors.command, ", ".join(query_paths))
     if name != "delta":
         known = f"{', '.join(GENOME_FORMATS[:-1])} or {GENOME_FORMATS[-1]}"
         raise OptionError("--format", f"genome alignments are written as {known}, not {name}")

@@ -38,7 +38,7 @@ class AlignOptions:
         The files, the matches that alignments begin with, and where the search runs; its outputs
         are not written.
     output : OutputTarget
-        The file for the alignments: ``delta``, ``paf`` or ``vcf``.
+        The file for the alignments: ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``.
     genomes : GenomeOptions
         How genomes are aligned.
     kept : AlignmentFilter

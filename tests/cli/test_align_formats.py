@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.alignment_tools import output_of, program_of
+from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, program_of, samtools
 
 from mummergpu.cli.main import main
 
@@ -175,7 +175,7 @@ def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reve
         assert found == row[4]
 
 
-@pytest.mark.parametrize("ending", ["paf", "vcf"])
+@pytest.mark.parametrize("ending", ["paf", "vcf", "bam"])
 def test_bytes_depend_on_neither_threads_nor_blocks(
     pair: tuple[Path, Path], tmp_path: Path, ending: str
 ) -> None:
@@ -184,7 +184,11 @@ def test_bytes_depend_on_neither_threads_nor_blocks(
         output = tmp_path / f"{number}.{ending}"
         more = ["--cs"] if ending == "paf" else []
         align(*pair, *options, *more, "-o", output)
-        found.add(output.read_bytes())
+        content = output.read_bytes()
+        if ending == "bam":
+            # The header tells the command.
+            content = samtools("view", output)
+        found.add(content)
     assert len(found) == 1
 
 
@@ -207,3 +211,27 @@ def test_two_outputs_in_one_file_are_refused(
     assert main([str(word) for word in words]) != 0
     assert "--vcf" in capfd.readouterr().err
     assert not path.exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--one-to-one"]])
+def test_other_programs_accept_sam_and_bam(
+    pair: tuple[Path, Path], tmp_path: Path, options: list[str]
+) -> None:
+    text, binary = tmp_path / "x.sam", tmp_path / "x.bam"
+    for path in (text, binary):
+        align(*pair, *options, "-o", path)
+    samtools("quickcheck", text, binary)
+    assert samtools("view", binary) == samtools("view", text)
+    for path in (text, binary):
+        whole = samtools("view", "-h", "--no-PG", path)
+        assert samtools("calmd", "--no-PG", path, pair[0]) == whole
+        assert picard_errors(path, pair[0], *NO_QUALITIES) == []
+    rows = [line.split("\t") for line in samtools("view", text).decode().splitlines()]
+    assert sorted((row[0], int(row[1]) & 2048) for row in rows) == [
+        *(("a2", 0), ("a2", 2048), ("b2", 0)),
+    ]
+    queries = records_of(pair[1])
+    for name, flag, *_, bases in (row[:10] for row in rows):
+        if not int(flag) & 2048:
+            turned = bases.translate(COMPLEMENT)[::-1]
+            assert queries[name] == (turned if int(flag) & 16 else bases)
