@@ -41,7 +41,7 @@ def align_command(**given: Any) -> None:
     if given["cpu"] and given["backend"] == "cuda":
         raise click.UsageError("-C and --backend cuda exclude each other")
     reports = RunReports(given)
-    outputs = {"--output": given["output"]} | reports.paths
+    outputs = {"--output": given["output"], "--vcf": given["vcf"]} | reports.paths
     refuse_clashing_files([given["reference"], *given["query"]], outputs)
     command = shlex.join([PROGRAM, *session.arguments])
     options = align_options(given, command)

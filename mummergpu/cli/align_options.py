@@ -28,7 +28,7 @@ _SHARED: Final = (
 
 _MESSAGES: Final = ("verbose", "quiet", "no_progress")
 
-_FORMATS: Final = ["delta", "paf"]
+_FORMATS: Final = ["delta", "paf", "sam", "bam", "vcf"]
 
 
 def _number(names: str, default: int, least: int, text: str) -> click.Option:
@@ -54,14 +54,21 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         metavar="FILE",
         default=STANDARD_OUTPUT,
         shell_complete=complete_files,
-        help="Write the alignments to FILE: .delta or .paf (also .paf.gz) by its name.  "
-        "[default: .delta on standard output]",
+        help="Write the alignments to FILE: .delta, .paf, .sam, .bam or .vcf (also .paf.gz and the "
+        "like) by its name.  [default: .delta on standard output]",
     ),
     click.Option(
         ["--format", "format_name"],
         type=click.Choice(_FORMATS),
         help="Write this format, whatever the name of the file.",
     ),
+    click.Option(
+        ["--vcf"],
+        metavar="FILE",
+        shell_complete=complete_files,
+        help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz).",
+    ),
+    _flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
     _flag("-mum --mum mum", "Begin with matches that are unique in the reference and the query."),
     _flag(
         "-mumreference --mumreference mumreference",
@@ -131,17 +138,19 @@ def align_options(given: Given, command: str) -> AlignOptions:
     from mummergpu.index.kind_of_file import kind_for_reference
     from mummergpu.index.options import IndexOptions
     from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
+    from mummergpu.output.targets import target_of
     from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
     target = _target(given)
+    differences = None if given["vcf"] is None else target_of(given["vcf"], "vcf", "--vcf")
     anchors = MatchOptions(
         reference_path=given["reference"],
         query_paths=given["query"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
-        outputs=(target,),
+        outputs=(target,) if differences is None else (target, differences),
         command=command,
         threads=given["threads"],
         index=IndexOptions(
@@ -160,20 +169,26 @@ def align_options(given: Given, command: str) -> AlignOptions:
     )
     least_identity = given["min_identity"] / 100
     kept = AlignmentFilter(given["one_to_one"], least_identity, given["least_length"])
-    return AlignOptions(anchors, target, genomes, kept)
+    if given["with_changes"] and target.format != "paf":
+        raise click.UsageError(
+            f"--cs is for paf, and the alignments are written as {target.format}"
+        )
+    return AlignOptions(anchors, target, genomes, kept, given["with_changes"], differences)
 
 
 def _target(given: Given) -> OutputTarget:
     """Return where the alignments go: .delta, unless the option or the name says otherwise."""
-    from mummergpu.output.targets import DEFAULT_FORMAT, target_of
+    from mummergpu.output.targets import DEFAULT_FORMAT, suffix_of, target_of
 
-    target = target_of(given["output"], given["format_name"])
+    path, name = given["output"], given["format_name"]
+    if name is None and suffix_of(path) == ".vcf":
+        name = "vcf"
+    target = target_of(path, name)
     if target.format == DEFAULT_FORMAT:
-        return target_of(given["output"], "delta")
+        return target_of(path, "delta")
     if target.format not in _FORMATS:
-        raise click.UsageError(
-            f"genome alignments are written as {' or '.join(_FORMATS)}, and not as {target.format}"
-        )
+        known = f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
+        raise click.UsageError(f"genome alignments are written as {known}, not {target.format}")
     return target
 
 

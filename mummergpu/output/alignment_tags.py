@@ -137,6 +137,7 @@ def put_mismatches(
     text: TextArray,
     at: int,
     oriented: CodeArray,
+    read_at: int,
     reference: CodeArray,
     position: int,
     cigars: npt.NDArray[np.uint32],
@@ -155,7 +156,9 @@ def put_mismatches(
     at : int
         Where in the text to write.
     oriented : ndarray, dtype=uint8
-        The whole read, as `orient` returns it.
+        The read, as it lies on the forward strand of the reference.
+    read_at : int
+        Where in `oriented` the bases are that the first operation consumes, or clips.
     reference : ndarray, dtype=uint8
         The codes of the reference with margins.
     position : int
@@ -170,7 +173,7 @@ def put_mismatches(
     int
         Where the value ends.
     """
-    read_at, run = MARGIN, 0
+    run = 0
     for place in range(begin, end):
         operation = widened(cigars[unsigned(place)])
         kind, length = operation & 15, operation >> 4

@@ -5,17 +5,52 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.runtime.jit import writable
+from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
+
+Int64Array = npt.NDArray[np.int64]
+
+UNKNOWN_QUALITY: Final = 255
+"""The mapping quality of genome alignments: PAF and SAM write this if it is not known."""
+
+
+@dataclass(frozen=True)
+class AlignedBases:
+    """The bases that alignments are of, as compiled functions take them.
+
+    Attributes
+    ----------
+    queries : tuple of ndarray, dtype=uint8
+        The codes of the queries with margins, on the forward and on the reverse strand; if no
+        alignment is on the reverse strand, the second is the first.
+    reference : ndarray, dtype=uint8
+        The codes of the reference with margins.
+    strands : ndarray, dtype=uint8, shape=(n_alignments,)
+        The strand of each alignment.
+    query_begins, reference_begins : ndarray, dtype=int64, shape=(n_alignments,)
+        The first base of each alignment, as an index of the codes of its strand, and of those of
+        the reference.
+    """
+
+    queries: tuple[CodeArray, CodeArray]
+    reference: CodeArray
+    strands: npt.NDArray[np.uint8]
+    query_begins: Int64Array
+    reference_begins: Int64Array
 
 
 @dataclass(frozen=True)
 class AlignedQueries:
-    """Queries and their alignments, without the bases.
+    """Queries and their alignments.
 
     Attributes
     ----------
@@ -25,20 +60,64 @@ class AlignedQueries:
         Their lengths in bases.
     alignments : GenomeAlignments
         Their alignments.
+    block : QueryBlock or None
+        The queries with their bases, a byte each, for formats that need them
+        (`GenomeFormat.needs_bases`).
     """
 
     names: list[bytes]
-    lengths: npt.NDArray[np.int64]
+    lengths: Int64Array
     alignments: GenomeAlignments
+    block: QueryBlock | None = None
 
     @classmethod
-    def of_block(cls, block: QueryBlock, alignments: GenomeAlignments) -> AlignedQueries:
+    def of_block(
+        cls, block: QueryBlock, alignments: GenomeAlignments, with_bases: bool = False
+    ) -> AlignedQueries:
         """Return the queries of a block with their alignments."""
         text, offsets = block.names.tobytes(), block.name_offsets.tolist()
         names = [text[offsets[n] : offsets[n + 1]] for n in range(block.query_count)]
-        return cls(names, np.diff(block.offsets), alignments)
+        return cls(names, np.diff(block.offsets), alignments, block if with_bases else None)
 
-    def forward_ends(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    @cached_property
+    def oriented_codes(self) -> tuple[CodeArray, CodeArray]:
+        """The codes of the queries on both strands (`AlignedBases.queries`)."""
+        if self.block is None:
+            raise ValueError("the bases of these queries were not kept")
+        codes = writable(self.block.padded_codes)
+        if not self.alignments.strands.any():
+            return codes, codes
+        return codes, padded_reverse_complements(codes, self.block.offsets)
+
+    def bases(self, reference: Reference) -> AlignedBases:
+        """Return the bases that the alignments are of.
+
+        Parameters
+        ----------
+        reference : Reference
+            The reference.
+
+        Returns
+        -------
+        AlignedBases
+            The bases.
+
+        Raises
+        ------
+        ValueError
+            If the queries have come without their bases.
+        """
+        codes, columns = self.oriented_codes, self.alignments
+        assert self.block is not None
+        return AlignedBases(
+            codes,
+            reference.padded_codes,
+            columns.strands,
+            columns.query_starts + self.block.offsets[columns.queries] + MARGIN,
+            columns.reference_starts + reference.record_starts[columns.records] + MARGIN,
+        )
+
+    def forward_ends(self) -> tuple[Int64Array, Int64Array]:
         """Return where each alignment begins and ends on the forward strand of its query."""
         columns = self.alignments
         lengths = self.lengths[columns.queries]
@@ -50,6 +129,11 @@ class AlignedQueries:
 
 class GenomeFormat(ABC):
     """A format of genome alignments."""
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether `format_queries` needs the bases of the queries."""
+        return False
 
     def head(self) -> bytes:
         """Return what comes before the first alignment."""
@@ -69,3 +153,7 @@ class GenomeFormat(ABC):
         bytes
             A piece.
         """
+
+    def tail(self) -> Iterator[bytes]:
+        """Yield what comes after the last query, in pieces."""
+        return iter(())

@@ -4,7 +4,9 @@ The fields are: name, length, start and end of the query; the strand; name, leng
 the record of the reference; the number of equal bases and that of all columns, gaps included; and
 the mapping quality: 255, which means that it is not known. Starts and ends are 0-based and
 half-open; those of the query are on its forward strand. Further fields are the differences (NM:i),
-the score (AS:i), and the alignment (cg:Z).
+the score (AS:i), that the alignment is a primary one (tp:A), the alignment (cg:Z) and, if it is
+asked for, its differences with their bases (cs:Z). The lines come in the order of the queries;
+``paftools.js call`` wants them sorted by record and start: ``sort -k6,6 -k8,8n``.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.genome_format import AlignedQueries, GenomeFormat
+from mummergpu.output.difference_text import change_texts
+from mummergpu.output.genome_format import UNKNOWN_QUALITY, AlignedQueries, GenomeFormat
 from mummergpu.output.operation_text import cigar_texts
 
-_LINE = b"%b\t%d\t%d\t%d\t%b\t%b\t%d\t%d\t%d\t%d\t%d\t255\tNM:i:%d\tAS:i:%d\tcg:Z:%b\n"
+_FIELDS = b"%b\t%d\t%d\t%d\t%b\t%b\t%d\t%d\t%d\t%d\t%d\t%d\tNM:i:%d\tAS:i:%d\ttp:A:P\tcg:Z:%b"
 
 
 class GenomePaf(GenomeFormat):
@@ -25,17 +28,30 @@ class GenomePaf(GenomeFormat):
     ----------
     reference : Reference
         The reference.
+    with_changes : bool, default False
+        Whether each line ends with cs:Z, in its short form.
     """
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: Reference, with_changes: bool = False) -> None:
+        self._reference = reference
+        self._with_changes = with_changes
         self._names = reference.names
         self._lengths = reference.record_lengths.tolist()
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether lines end with cs:Z."""
+        return self._with_changes
 
     def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
         """Yield a line for each alignment (`GenomeFormat.format_queries`)."""
         columns = queries.alignments
         cigars, offsets = cigar_texts(columns.cigars, columns.cigar_offsets)
         text, ends = cigars.tobytes(), offsets.tolist()
+        changes, change_ends = b"", [0]
+        if self._with_changes:
+            change_text, change_offsets = change_texts(columns, queries.bases(self._reference))
+            changes, change_ends = change_text.tobytes(), change_offsets.tolist()
         begins, forward_ends = queries.forward_ends()
         lengths = queries.lengths.tolist()
         numbers = zip(
@@ -54,7 +70,7 @@ class GenomePaf(GenomeFormat):
         for row, (query, begin, end, strand, record, *places, length, errors, score) in enumerate(
             numbers
         ):
-            yield _LINE % (
+            yield _FIELDS % (
                 queries.names[query],
                 lengths[query],
                 begin,
@@ -65,7 +81,11 @@ class GenomePaf(GenomeFormat):
                 *places,
                 length - errors,
                 length,
+                UNKNOWN_QUALITY,
                 errors,
                 score,
                 text[ends[row] : ends[row + 1]],
             )
+            if self._with_changes:
+                yield b"\tcs:Z:%b" % changes[change_ends[row] : change_ends[row + 1]]
+            yield b"\n"

@@ -106,27 +106,48 @@ def sam_header(
     InputError
         If the format allows no record of such a name or length.
     """
+    check_records(reference, "SAM")
     lines = [f"@HD\tVN:1.6\t{order}".encode()]
-    seen: set[bytes] = set()
     lengths = reference.record_lengths
     marks = [f"\tM5:{checksum}".encode() for checksum in checksums] or [b""] * lengths.size
     for name, length, mark in zip(reference.names, lengths.tolist(), marks, strict=True):
-        if length == 0:
-            continue
-        if not _RECORD_NAME.fullmatch(name):
-            raise _refused(reference, name, "SAM allows no such name in a reference")
-        if name in seen:
-            raise _refused(reference, name, "SAM needs records of different names")
-        if length > MOST_RECORD_BASES:
-            raise _refused(reference, name, "SAM allows no record of more than 2,147,483,647 bases")
-        seen.add(name)
-        lines.append(b"@SQ\tSN:%b\tLN:%d%b" % (name, length, mark))
+        if length > 0:
+            lines.append(b"@SQ\tSN:%b\tLN:%d%b" % (name, length, mark))
     if options.read_group is not None:
         lines.append(options.read_group.line.encode())
     lines.append(_program_line(command))
     has_bases = lengths > 0
     ids = np.where(has_bases, np.cumsum(has_bases) - 1, -1).astype(np.int32)
     return SamHeader(b"".join(line + b"\n" for line in lines), ids)
+
+
+def check_records(reference: Reference, format_name: str) -> None:
+    """Refuse a reference that SAM cannot describe, or VCF, which has the same rules.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference; records without bases are not described.
+    format_name : str
+        What the format is called, for errors.
+
+    Raises
+    ------
+    InputError
+        If the format allows no record of such a name or length.
+    """
+    seen: set[bytes] = set()
+    for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
+        if length == 0:
+            continue
+        if not _RECORD_NAME.fullmatch(name):
+            raise _refused(reference, name, f"{format_name} allows no such name in a reference")
+        if name in seen:
+            raise _refused(reference, name, f"{format_name} needs records of different names")
+        if length > MOST_RECORD_BASES:
+            message = f"{format_name} allows no record of more than 2,147,483,647 bases"
+            raise _refused(reference, name, message)
+        seen.add(name)
 
 
 def check_queries(block: NamedSequences, path: str) -> None:

@@ -81,13 +81,35 @@ def target_of(path: str, format_name: str | None = None, option: str = "--output
         If the name asks to compress a format that is compressed already, or is to be a picture and
         does not say of which kind.
     """
-    stem, suffix = os.path.splitext(path)
-    compression = COMPRESSIONS.get(suffix.lower())
-    if compression is not None:
-        suffix = os.path.splitext(stem)[1]
-    found = format_name or _SUFFIXES.get(suffix.lower(), DEFAULT_FORMAT)
+    compression = COMPRESSIONS.get(os.path.splitext(path)[1].lower())
+    suffix = suffix_of(path)
+    found = format_name or _SUFFIXES.get(suffix, DEFAULT_FORMAT)
     if compression is not None and found in COMPRESSED_FORMATS:
         raise OptionError(option, f"'{path}' would compress {found} once more; leave the end out")
-    if found == "plot" and suffix.lower() not in PICTURES:
+    if found == "plot" and suffix not in PICTURES:
         raise OptionError(option, f"'{path}' names no picture: let it end in {_PICTURE_LIST}")
     return OutputTarget(path, found, compression)
+
+
+def suffix_of(path: str) -> str:
+    """Return how the name of a file ends, in small letters and without the end of a compression.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    str
+        The end with its point; empty if there is none.
+
+    Examples
+    --------
+    >>> suffix_of("x.VCF.gz")
+    '.vcf'
+    """
+    stem, suffix = os.path.splitext(path)
+    if suffix.lower() in COMPRESSIONS:
+        suffix = os.path.splitext(stem)[1]
+    return suffix.lower()

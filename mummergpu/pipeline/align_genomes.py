@@ -10,18 +10,22 @@ from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.output.compression import compressor_of
+from mummergpu.output.genome_bam import GenomeBam
 from mummergpu.output.genome_delta import GenomeDelta
 from mummergpu.output.genome_format import GenomeFormat
 from mummergpu.output.genome_paf import GenomePaf
+from mummergpu.output.genome_sam import GenomeSam
+from mummergpu.output.genome_vcf import GenomeVcf
+from mummergpu.output.sam_options import usual_read_group
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
-from mummergpu.pipeline.genome_sink import GenomeSink
+from mummergpu.pipeline.genome_sink import GenomeOutput, GenomeSink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 
-GENOME_FORMATS = ("delta", "paf")
+GENOME_FORMATS = ("delta", "paf", "sam", "bam", "vcf")
 """The formats of genome alignments."""
 
 
@@ -56,22 +60,23 @@ def run(
     def open_sink(
         reference: Reference, files: list[OutputFile], executor: ThreadPoolExecutor
     ) -> MatchSink[Any]:
-        compression = options.output.compression
-        return GenomeSink(
-            GenomeAligner(reference, options.genomes),
-            options.kept,
-            genome_format(options.output.format, reference, options.anchors.query_paths),
-            files[0],
-            stats,
-            executor.map,
-            None if compression is None else compressor_of(compression),
-            options.anchors.threads,
-        )
+        outputs = [
+            GenomeOutput(
+                genome_format(target.format, reference, options),
+                file,
+                stats,
+                compressor_of("bgzf" if target.format == "bam" else target.compression),
+                options.anchors.threads,
+            )
+            for target, file in zip(options.targets, files, strict=True)
+        ]
+        aligner = GenomeAligner(reference, options.genomes)
+        return GenomeSink(aligner, options.kept, outputs, stats, executor.map)
 
     match.run(options.anchors, stats, progress, notice, warn, open_sink)
 
 
-def genome_format(name: str, reference: Reference, query_paths: tuple[str, ...]) -> GenomeFormat:
+def genome_format(name: str, reference: Reference, options: AlignOptions) -> GenomeFormat:
     """Return what makes the bytes of a format of genome alignments.
 
     Parameters
@@ -80,8 +85,8 @@ def genome_format(name: str, reference: Reference, query_paths: tuple[str, ...])
         One of `GENOME_FORMATS`.
     reference : Reference
         The reference.
-    query_paths : tuple of str
-        The files of the queries.
+    options : AlignOptions
+        The options of the run.
 
     Returns
     -------
@@ -93,10 +98,18 @@ def genome_format(name: str, reference: Reference, query_paths: tuple[str, ...])
     MummergpuError
         If there is no such format, or it cannot be made of these files.
     """
+    query_paths = options.anchors.query_paths
     if name == "paf":
-        return GenomePaf(reference)
+        return GenomePaf(reference, options.with_changes)
+    if name == "vcf":
+        return GenomeVcf(reference, query_paths)
+    if name in ("sam", "bam"):
+        made = GenomeSam if name == "sam" else GenomeBam
+        group = usual_read_group(query_paths)
+        return made(reference, group, options.anchors.command, ", ".join(query_paths))
     if name != "delta":
-        raise OptionError("--format", f"genome alignments are written as delta or paf, not {name}")
+        known = f"{', '.join(GENOME_FORMATS[:-1])} or {GENOME_FORMATS[-1]}"
+        raise OptionError("--format", f"genome alignments are written as {known}, not {name}")
     if len(query_paths) > 1:
         raise OptionError("--format", "a .delta is of one file of queries: write PAF, or join them")
     return GenomeDelta(reference, query_paths[0])

@@ -38,14 +38,25 @@ class AlignOptions:
         The files, the matches that alignments begin with, and where the search runs; its outputs
         are not written.
     output : OutputTarget
-        The file for the alignments: ``delta`` or ``paf``.
+        The file for the alignments: ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``.
     genomes : GenomeOptions
         How genomes are aligned.
     kept : AlignmentFilter
         Which alignments are written.
+    with_changes : bool
+        Whether PAF tells the bases of the differences (cs:Z).
+    differences : OutputTarget or None
+        One more file, for the differences of the alignments: ``vcf``.
     """
 
     anchors: MatchOptions
     output: OutputTarget
     genomes: GenomeOptions = field(default_factory=GenomeOptions)
     kept: AlignmentFilter = field(default_factory=AlignmentFilter)
+    with_changes: bool = False
+    differences: OutputTarget | None = None
+
+    @property
+    def targets(self) -> tuple[OutputTarget, ...]:
+        """All files that are written."""
+        return (self.output,) if self.differences is None else (self.output, self.differences)

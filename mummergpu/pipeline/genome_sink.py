@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,26 +23,17 @@ from mummergpu.runtime.stats import Stats
 Prepared = tuple[QueryBlock, BlockMems]
 
 
-class GenomeSink(MatchSink[Prepared]):
-    """Receives the matches that alignments begin with, and writes the alignments.
-
-    All threads work on one block after the other, so that one pair of chromosomes keeps them as
-    busy as many contigs.
+class GenomeOutput:
+    """A file of genome alignments.
 
     Parameters
     ----------
-    aligner : GenomeAligner
-        Makes the alignments.
-    kept : AlignmentFilter
-        Which alignments are written.
     made : GenomeFormat
-        Makes their bytes.
+        Makes the bytes.
     output : OutputFile
-        Receives the bytes.
+        Receives them.
     stats : Stats
-        Collects counts and times.
-    map_function : callable
-        Called like `map`, to share the work among threads.
+        Collects the bytes and the times.
     compressor : Compressor or None
         Compresses the bytes; None to write them as they are.
     threads : int
@@ -50,26 +42,99 @@ class GenomeSink(MatchSink[Prepared]):
 
     def __init__(
         self,
-        aligner: GenomeAligner,
-        kept: AlignmentFilter,
         made: GenomeFormat,
         output: OutputFile,
         stats: Stats,
-        map_function: Callable[..., Iterable[Any]],
         compressor: Compressor | None = None,
         threads: int = 1,
     ) -> None:
-        self._aligner = aligner
-        self._kept = kept
         self._format = made
         self._output = output
         self._stats = stats
-        self._map = map_function
-        self._waiting: list[AlignedQueries] = []
         self._stream: CompressedStream | None = None
         if compressor is not None:
             self._stream = CompressedStream(compressor, threads, self._emit)
-        self._write_bytes([made.head()])
+        self._write(made.head())
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether the format needs the bases of the queries."""
+        return self._format.needs_bases
+
+    def write(self, queries: AlignedQueries) -> None:
+        """Write the alignments of some queries."""
+        with self._stats.stage("format"):
+            text = b"".join(self._format.format_queries(queries))
+        self._write(text)
+
+    def finish(self) -> None:
+        """Write the end of the format and of the compression."""
+        pieces = self._format.tail()
+        while True:
+            with self._stats.stage("format"):
+                piece = next(pieces, None)
+            if piece is None:
+                break
+            self._write(piece)
+        if self._stream is not None:
+            self._stream.finish()
+
+    def close(self) -> None:
+        """End the threads that compress."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _write(self, piece: bytes) -> None:
+        if self._stream is None:
+            self._emit(piece)
+        else:
+            self._stream.add(piece)
+
+    def _emit(self, piece: bytes) -> None:
+        with self._stats.stage("results_to_disk"):
+            self._output.write(piece)
+        self._stats.add_bytes(output=len(piece))
+
+
+class GenomeSink(MatchSink[Prepared]):
+    """Receives the matches that alignments begin with, and writes the alignments.
+
+    All threads work on one block after the other, so that one pair of chromosomes keeps them as
+    busy as many contigs.
+
+    Alignments that are chosen one to one wait for the last query. Then memory holds the names and
+    lengths of all queries and all alignments; and for formats that need bases, all bases of the
+    queries, a byte each, as those of the reference.
+
+    Parameters
+    ----------
+    aligner : GenomeAligner
+        Makes the alignments.
+    kept : AlignmentFilter
+        Which alignments are written.
+    outputs : sequence of GenomeOutput
+        The files; the sink closes them.
+    stats : Stats
+        Collects counts and times.
+    map_function : callable
+        Called like `map`, to share the work among threads.
+    """
+
+    def __init__(
+        self,
+        aligner: GenomeAligner,
+        kept: AlignmentFilter,
+        outputs: Sequence[GenomeOutput],
+        stats: Stats,
+        map_function: Callable[..., Iterable[Any]],
+    ) -> None:
+        self._aligner = aligner
+        self._kept = kept
+        self._outputs = outputs
+        self._needs_bases = any(output.needs_bases for output in outputs)
+        self._stats = stats
+        self._map = map_function
+        self._waiting: list[AlignedQueries] = []
 
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Prepared:
         """Return the matches as they are: all threads align a block together."""
@@ -81,7 +146,7 @@ class GenomeSink(MatchSink[Prepared]):
         with self._stats.stage("mapping"):
             found = self._aligner.align_block(block, mems, self._map)
             found = _long_and_alike(found, self._kept)
-        queries = AlignedQueries.of_block(block, found)
+        queries = AlignedQueries.of_block(block, found, self._needs_bases)
         if self._kept.one_to_one:
             self._waiting.append(queries)
         else:
@@ -92,13 +157,13 @@ class GenomeSink(MatchSink[Prepared]):
         if self._waiting:
             for queries in chosen_one_to_one(self._waiting):
                 self._write_queries(queries)
-        if self._stream is not None:
-            self._stream.finish()
+        for output in self._outputs:
+            output.finish()
 
     def close(self) -> None:
-        """End the threads that compress."""
-        if self._stream is not None:
-            self._stream.close()
+        """Close the files."""
+        for output in self._outputs:
+            output.close()
 
     def _write_queries(self, queries: AlignedQueries) -> None:
         found = queries.alignments
@@ -109,21 +174,8 @@ class GenomeSink(MatchSink[Prepared]):
             alignment_columns=int(found.columns_of_each.sum()),
             alignment_errors=int(found.errors.sum()),
         )
-        with self._stats.stage("format"):
-            text = b"".join(self._format.format_queries(queries))
-        self._write_bytes([text])
-
-    def _write_bytes(self, pieces: Iterable[bytes]) -> None:
-        for piece in pieces:
-            if self._stream is None:
-                self._emit(piece)
-            else:
-                self._stream.add(piece)
-
-    def _emit(self, piece: bytes) -> None:
-        with self._stats.stage("results_to_disk"):
-            self._output.write(piece)
-        self._stats.add_bytes(output=len(piece))
+        for output in self._outputs:
+            output.write(queries)
 
 
 def _long_and_alike(found: GenomeAlignments, kept: AlignmentFilter) -> GenomeAlignments:
@@ -169,4 +221,4 @@ def chosen_one_to_one(blocks: Sequence[AlignedQueries]) -> Iterator[AlignedQueri
         found = queries.alignments
         rows = np.flatnonzero(taken[place : place + found.count])
         place += found.count
-        yield AlignedQueries(queries.names, queries.lengths, found.taken(rows))
+        yield replace(queries, alignments=found.taken(rows))

@@ -14,6 +14,9 @@ from mummergpu.output.sam_options import read_group_of
 
 GROUP = read_group_of("@RG\\tID:lane 1\\tSM:sample\\tLB:library\\tPL:ILLUMINA")
 
+NO_QUALITIES = ("-IGNORE", "QUALITY_NOT_STORED")
+"""What Picard is told about sequences without qualities: they are allowed, and it warns of them."""
+
 
 def samtools(*words: object) -> bytes:
     """Run samtools, which must be installed and succeed; return what it prints."""

@@ -1,0 +1,237 @@
+"""What the command ``align`` writes besides .delta, as other programs read it."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from pathlib import Path
+
+import pytest
+from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, program_of, samtools
+
+from mummergpu.cli.main import main
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+def align(*words: object) -> None:
+    """Run the command, which must succeed."""
+    assert main(["align", "-C", "-q", *map(str, words)]) == 0
+
+
+def fasta(path: Path, records: dict[str, str]) -> Path:
+    path.write_text("".join(f">{name}\n{bases}\n" for name, bases in records.items()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A genome of two records, and a changed copy of which a part is reversed."""
+    folder = tmp_path_factory.mktemp("pair")
+    made = random.Random(5)
+    bases = {
+        name: "".join(made.choices("ACGT", k=size)) for name, size in (("a", 9000), ("b", 4000))
+    }
+    copies = {}
+    for name, text in bases.items():
+        letters = list(text)
+        for place in range(300, len(text) - 300, 200):
+            kind = made.randrange(3)
+            letters[place] = ("", made.choice("ACGT"), letters[place] + made.choice("ACGT"))[kind]
+        copies[f"{name}2"] = "".join(letters)
+    long = copies["a2"]
+    copies["a2"] = long[:5000] + long[5000:].translate(COMPLEMENT)[::-1]
+    return fasta(folder / "r.fa", bases), fasta(folder / "q.fa", copies)
+
+
+def records_of(path: Path) -> dict[str, str]:
+    lines = path.read_text().splitlines()
+    return {name[1:]: bases for name, bases in zip(lines[::2], lines[1::2], strict=True)}
+
+
+def rebuilt(reference: str, changes: str) -> str:
+    """The aligned bases of the query, from the reference and the value of cs."""
+    made, at = "", 0
+    for mark, value in re.findall(r"([:*+-])(\d+|[a-z]+)", changes):
+        if mark == ":":
+            made += reference[at : at + int(value)]
+            at += int(value)
+        elif mark == "*":
+            assert reference[at] == value[0].upper()
+            made += value[1].upper()
+            at += 1
+        elif mark == "+":
+            made += value.upper()
+        else:
+            assert reference[at : at + len(value)] == value.upper()
+            at += len(value)
+    assert at == len(reference)
+    return made
+
+
+@pytest.mark.parametrize("options", [[], ["--one-to-one"]])
+def test_the_changes_of_paf_make_the_query_of_the_reference(
+    pair: tuple[Path, Path], tmp_path: Path, options: list[str]
+) -> None:
+    output = tmp_path / "x.paf"
+    align(*pair, "--cs", *options, "-o", output)
+    references, queries = (records_of(path) for path in pair)
+    strands = set()
+    for line in output.read_text().splitlines():
+        name, _, begin, end, strand, record, _, first, last, *_, changes = line.split("\t")
+        bases = queries[name][int(begin) : int(end)]
+        if strand == "-":
+            bases = bases.translate(COMPLEMENT)[::-1]
+        assert changes.startswith("cs:Z:")
+        assert rebuilt(references[record][int(first) : int(last)], changes[5:]) == bases
+        strands.add((name, strand))
+    assert strands == {("a2", "+"), ("a2", "-"), ("b2", "+")}
+
+
+def test_only_paf_has_changes(
+    pair: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["align", "-C", "-q", *pair, "--cs", "-o", tmp_path / "x.delta"]
+    assert main([str(word) for word in words]) == 2
+    assert "--cs is for paf" in capfd.readouterr().err
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines() if line[0] != "#"]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed: int, tmp_path: Path) -> None:
+    bcftools = program_of("bcftools")
+    made = random.Random(seed)
+    # The copy differs up to its ends, where no alignment would reach the last base.
+    ends = ["".join(made.choices("ACGT", k=200)) for _ in range(2)]
+    small = fasta(tmp_path / "small.fa", {"small": "".join(made.choices("ACGT", k=20_000))})
+    words = ["workload", "GENOMES", "-q", "--reference", small, "--seed", seed, "-o", tmp_path]
+    assert main([str(word) for word in words]) == 0
+    bases = [
+        ends[0] + "".join((tmp_path / name).read_text().splitlines()[1:]) + ends[1]
+        for name in ("reference.fa", "copy.fa")
+    ]
+    reference, query = (
+        fasta(tmp_path / f"{name}.fa", {name: text}) for name, text in zip("rq", bases, strict=True)
+    )
+    output = tmp_path / "x.vcf"
+    align(reference, query, "-o", tmp_path / "x.paf", "--vcf", output)
+    (line,) = (tmp_path / "x.paf").read_text().splitlines()
+    assert line.split("\t")[1:4] == [str(len(bases[1])), "0", str(len(bases[1]))]
+    rows = rows_of(output)
+    assert len(rows) > 0.9 * 0.01 * len(bases[0]) and {row[6] for row in rows} == {"PASS"}
+    output_of(bcftools, "norm", "-f", reference, "-c", "e", "-o", tmp_path / "n.vcf", output)
+    assert rows_of(tmp_path / "n.vcf") == rows
+    binary = tmp_path / "x.bcf"
+    output_of(bcftools, "view", "-Ob", "-o", binary, output)
+    output_of(bcftools, "index", binary)
+    consensus = output_of(bcftools, "consensus", "-f", reference, binary).decode().splitlines()
+    assert "".join(consensus[1:]) == bases[1]
+
+
+@pytest.mark.parametrize("options", [[], ["--one-to-one"]])
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reverse: bool) -> None:
+    made = random.Random(7)
+    bases = "".join(made.choices("ACGT", k=12_000))
+    expected = set()
+    copy, end = "", 0
+    for place in range(400, 11_600, 150):
+        base = bases[place]
+        # Neighbours that differ leave one place only for each gap.
+        others = sorted(set("ACGT") - set(bases[place - 1 : place + 2]))
+        kind = made.choice("SID")
+        if kind == "S":
+            expected.add((place + 1, base, others[0]))
+            copy += bases[end:place] + others[0]
+        elif kind == "I":
+            expected.add((place, bases[place - 1], bases[place - 1] + others[0]))
+            copy += bases[end:place] + others[0] + base
+        elif base not in (bases[place - 1], bases[place + 1]):
+            expected.add((place, bases[place - 1 : place + 1], bases[place - 1]))
+            copy += bases[end:place]
+        else:
+            copy += bases[end : place + 1]
+        end = place + 1
+    copy += bases[end:]
+    if is_reverse:
+        copy = copy.translate(COMPLEMENT)[::-1]
+    reference = fasta(tmp_path / "r.fa", {"r": bases})
+    query = fasta(tmp_path / "q.fa", {"q": copy})
+    align(reference, query, *options, "-o", tmp_path / "x.vcf")
+    rows = rows_of(tmp_path / "x.vcf")
+    assert {(int(row[1]), row[3], row[4]) for row in rows} == expected
+    for row in rows:
+        values = dict(part.split("=") for part in row[7].split(";"))
+        assert values["QSTRAND"] == "+-"[is_reverse]
+        at = int(values["QSTART"])
+        if is_reverse:
+            found = copy[at - len(row[4]) : at].translate(COMPLEMENT)[::-1]
+        else:
+            found = copy[at - 1 : at - 1 + len(row[4])]
+        assert found == row[4]
+
+
+@pytest.mark.parametrize("ending", ["paf", "vcf", "bam"])
+def test_bytes_depend_on_neither_threads_nor_blocks(
+    pair: tuple[Path, Path], tmp_path: Path, ending: str
+) -> None:
+    found = set()
+    for number, options in enumerate((["-t", 1], ["-t", 4], ["--block-size", 100])):
+        output = tmp_path / f"{number}.{ending}"
+        more = ["--cs"] if ending == "paf" else []
+        align(*pair, *options, *more, "-o", output)
+        content = output.read_bytes()
+        if ending == "bam":
+            # The header tells the command.
+            content = samtools("view", output)
+        found.add(content)
+    assert len(found) == 1
+
+
+def test_a_vcf_beside_the_alignments_is_that_of_its_own(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    paths = [tmp_path / name for name in ("x.delta", "beside.vcf", "y.delta", "own.vcf.gz")]
+    align(*pair, "-o", paths[0], "--vcf", paths[1])
+    align(*pair, "-o", paths[2])
+    align(*pair, "-o", paths[3])
+    assert paths[0].read_bytes() == paths[2].read_bytes()
+    assert paths[1].read_bytes() == gzip.decompress(paths[3].read_bytes())
+
+
+def test_two_outputs_in_one_file_are_refused(
+    pair: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.vcf"
+    words = ["align", "-C", "-q", *pair, "-o", path, "--vcf", path]
+    assert main([str(word) for word in words]) != 0
+    assert "--vcf" in capfd.readouterr().err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--one-to-one"]])
+def test_other_programs_accept_sam_and_bam(
+    pair: tuple[Path, Path], tmp_path: Path, options: list[str]
+) -> None:
+    text, binary = tmp_path / "x.sam", tmp_path / "x.bam"
+    for path in (text, binary):
+        align(*pair, *options, "-o", path)
+    samtools("quickcheck", text, binary)
+    assert samtools("view", binary) == samtools("view", text)
+    for path in (text, binary):
+        whole = samtools("view", "-h", "--no-PG", path)
+        assert samtools("calmd", "--no-PG", path, pair[0]) == whole
+        assert picard_errors(path, pair[0], *NO_QUALITIES) == []
+    rows = [line.split("\t") for line in samtools("view", text).decode().splitlines()]
+    assert sorted((row[0], int(row[1]) & 2048) for row in rows) == [
+        *(("a2", 0), ("a2", 2048), ("b2", 0)),
+    ]
+    queries = records_of(pair[1])
+    for name, flag, *_, bases in (row[:10] for row in rows):
+        if not int(flag) & 2048:
+            turned = bases.translate(COMPLEMENT)[::-1]
+            assert queries[name] == (turned if int(flag) & 16 else bases)

@@ -1,0 +1,172 @@
+"""Random alignments of genomes, as columns and as plain text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from helpers.alignments import COMPLEMENT, bases_of, small_reference
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.output.genome_format import AlignedQueries
+from mummergpu.sequence.codes import encode, with_margins
+
+Operations = list[tuple[int, int]]
+MATCH, INSERTION, DELETION = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class MadeAlignment:
+    """An alignment; `query_start` is on the strand that is aligned."""
+
+    query: int
+    strand: int
+    record: int
+    query_start: int
+    reference_start: int
+    operations: Operations
+
+    @property
+    def query_end(self) -> int:
+        return self.query_start + sum(size for kind, size in self.operations if kind != DELETION)
+
+    @property
+    def reference_end(self) -> int:
+        return self.reference_start + sum(
+            size for kind, size in self.operations if kind != INSERTION
+        )
+
+
+@dataclass(frozen=True)
+class GenomeCase:
+    """A reference, queries as they lie in their file, and alignments."""
+
+    reference: Reference
+    names: list[bytes]
+    texts: list[bytes]
+    rows: list[MadeAlignment]
+
+    @property
+    def queries(self) -> AlignedQueries:
+        """The same, as formats take them."""
+        return AlignedQueries.of_block(self.block, self.columns, with_bases=True)
+
+    @property
+    def block(self) -> QueryBlock:
+        return QueryBlock(
+            0,
+            with_margins(encode(b"".join(self.texts))),
+            np.cumsum([0, *map(len, self.texts)]),
+            np.frombuffer(bytearray(b"".join(self.names)), dtype=np.uint8),
+            np.cumsum([0, *map(len, self.names)]),
+        )
+
+    @property
+    def columns(self) -> GenomeAlignments:
+        counts = np.array([self.counts(row) for row in self.rows]).reshape(-1, 3)
+
+        def column(name: str) -> np.ndarray:
+            return np.array([getattr(row, name) for row in self.rows], dtype=np.int64)
+
+        sizes = [len(row.operations) for row in self.rows]
+        packed = [size << 4 | kind for row in self.rows for kind, size in row.operations]
+        return GenomeAlignments(
+            column("query"),
+            column("strand").astype(np.uint8),
+            column("record"),
+            column("query_start"),
+            column("query_end"),
+            column("reference_start"),
+            column("reference_end"),
+            np.cumsum([0, *sizes]),
+            np.array(packed, dtype=np.uint32),
+            *(np.ascontiguousarray(counts[:, place]) for place in range(3)),
+            np.arange(len(self.rows)),
+        )
+
+    def aligned_text(self, row: MadeAlignment) -> bytes:
+        """The bases of the query that are aligned, on the strand of the reference."""
+        text = self.texts[row.query]
+        if row.strand:
+            text = text.translate(COMPLEMENT)[::-1]
+        return text[row.query_start : row.query_end]
+
+    def pairs(self, row: MadeAlignment) -> Iterator[tuple[int, str, str]]:
+        """The columns of an alignment: the kind of operation, and the bases, or nothing."""
+        text = bases_of(self.reference, row.record)[row.reference_start : row.reference_end]
+        reference, query = iter(text.decode()), iter(self.aligned_text(row).decode())
+        for kind, size in row.operations:
+            for _ in range(size):
+                base = "" if kind == INSERTION else next(reference)
+                yield kind, base, "" if kind == DELETION else next(query)
+
+    def counts(self, row: MadeAlignment) -> tuple[int, int, int]:
+        """The mismatches, the bases of gaps, and the gaps."""
+        mismatches = sum(
+            base != other or base == "N" for kind, base, other in self.pairs(row) if kind == MATCH
+        )
+        gaps = [size for kind, size in row.operations if kind != MATCH]
+        return mismatches, sum(gaps), len(gaps)
+
+
+def random_case(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> GenomeCase:
+    """Return queries of which parts are aligned with the records of a reference."""
+    reference = small_reference(
+        (b"r%d" % number, bytes(made.choices(letters, k=size)))
+        for number, size in enumerate(made.choices([60, 300, 900], k=made.randint(1, 3)))
+    )
+    names, texts, rows = [], [], []
+    for query in range(made.randint(1, 5)):
+        names.append(b"q%d" % query + b"x" * made.choice([0, 1, 50]))
+        text = b""
+        own: list[tuple[int, int, int, int, Operations]] = []
+        for _ in range(made.choice([0, 1, 1, 2, 4])):
+            text += bytes(made.choices(b"ACGT", k=made.choice([0, 3, 40])))
+            strand, record = made.randint(0, 1), made.randrange(len(reference.names))
+            start, operations, bases = _copied(made, bases_of(reference, record), letters)
+            if strand:
+                bases = bases.translate(COMPLEMENT)[::-1]
+            own.append((strand, record, len(text), start, operations))
+            text += bases
+        text += bytes(made.choices(b"ACGT", k=made.choice([0, 5])))
+        texts.append(text)
+        for strand, record, begin, start, operations in own:
+            size = sum(length for kind, length in operations if kind != DELETION)
+            begin = len(text) - begin - size if strand else begin
+            rows.append(MadeAlignment(query, strand, record, begin, start, operations))
+    rows.sort(
+        key=lambda row: (row.query, row.record, row.reference_start, row.strand, row.query_start)
+    )
+    return GenomeCase(reference, names, texts, rows)
+
+
+def _copied(made: random.Random, text: bytes, letters: bytes) -> tuple[int, Operations, bytes]:
+    """Return where a copy of a part of a record begins, its operations and its bases."""
+    start = at = made.randrange(len(text) - 20)
+    rate = made.choice([0, 0.03, 0.3])
+    operations: Operations = []
+    bases = bytearray()
+    while True:
+        length = made.randint(1, max(1, min(made.choice([3, 30, 200]), len(text) - at)))
+        operations.append((MATCH, length))
+        for place in range(at, at + length):
+            # An alignment begins and ends with equal bases.
+            inside = start < place < at + length - 1
+            changed = inside and made.random() < rate
+            bases.append(made.choice(letters) if changed else text[place])
+        at += length
+        if made.random() < 0.3 or at + 12 > len(text):
+            return start, operations, bytes(bases)
+        for kind in made.choice(
+            [(INSERTION,), (DELETION,), (INSERTION, DELETION), (DELETION, INSERTION)]
+        ):
+            gap = made.choice([1, 1, 2, 5])
+            operations.append((kind, gap))
+            if kind == INSERTION:
+                bases += bytes(made.choices(letters, k=gap))
+            else:
+                at += gap
