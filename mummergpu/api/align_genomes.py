@@ -124,7 +124,9 @@ class AlignsGenomes:
         aligner = GenomeAligner(self._searched.reference, genomes)
         with blocks() as given, ThreadPoolExecutor(count, "mummergpu-align") as executor:
             found = [
-                AlignedQueries.of_block(block, aligner.align_block(block, mems, executor.map))
+                AlignedQueries.of_block(
+                    block, aligner.align_block(block, mems, executor.map), with_bases=True
+                )
                 for block, mems in self._engine.search(given, options, device, count)
             ]
         return AlignedGenomes(found, self._searched, (PLACE,) if names is None else names)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from io import StringIO
 
 from mummergpu.api.engine import LOG
-from mummergpu.api.genome_requests import alignment_filter, genome_options, genome_target
+from mummergpu.api.genome_requests import alignment_filter, format_of_request, genome_options
 from mummergpu.api.requests import (
     PathLike,
     device_options,
@@ -19,6 +19,7 @@ from mummergpu.api.run import RunStats, names_of
 from mummergpu.errors import OptionError
 from mummergpu.index.kind_of_file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
+from mummergpu.output.genome_targets import genome_target
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.options import MatchOptions
@@ -62,7 +63,7 @@ def align(
     queries : path, or iterable of paths
         Files of queries, in the order of the output; one for .delta.
     output : path
-        The file for the alignments; its name decides whether it is .delta or PAF, and whether it is
+        The file for the alignments; its name decides on the format, and whether it is
         compressed.
     min_length : int, default 20
         The shortest matches that alignments begin with, in bases.
@@ -98,7 +99,7 @@ def align(
     min_aligned : int, default 0
         Keep only alignments of at least so many bases, in both genomes.
     format : str, optional
-        ``delta`` or ``paf``, whatever the name of the output.
+        ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``, whatever the name of the output.
     max_memory : int, optional
         The most bytes for the reference and its index; by default half of what is free.
     any_letters : bool, default False
@@ -120,7 +121,7 @@ def align(
     name, paths = os.fspath(reference), names_of(queries)
     if not paths:
         raise OptionError("queries", "name at least one file")
-    target = genome_target(os.fspath(output), format, "output")
+    target = genome_target(os.fspath(output), format_of_request(format), "output")
     length = positive("min_length", min_length)
     anchors = MatchOptions(
         name,

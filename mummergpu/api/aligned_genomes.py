@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, overload
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.genome_requests import genome_target
+from mummergpu.api.genome_requests import format_of_request
 from mummergpu.api.matches import SearchedReference, decoded_name
 from mummergpu.api.requests import PathLike, positive
 from mummergpu.api.tables import (
@@ -22,13 +23,13 @@ from mummergpu.api.tables import (
     pandas_table,
     polars_table,
 )
-from mummergpu.output.compressed_stream import CompressedStream
-from mummergpu.output.compression import compressor_of
 from mummergpu.output.genome_format import AlignedQueries
+from mummergpu.output.genome_targets import genome_target
 from mummergpu.output.operation_text import cigar_texts
-from mummergpu.pipeline.align_genomes import genome_format
-from mummergpu.pipeline.genome_sink import chosen_one_to_one
+from mummergpu.pipeline.align_genomes import genome_compressor, genome_format
+from mummergpu.pipeline.genome_sink import GenomeOutput, chosen_one_to_one
 from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
 
 if TYPE_CHECKING:
     import pandas
@@ -285,9 +286,11 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
         Parameters
         ----------
         path : path
-            The file; its name decides whether it is .delta or PAF, and whether it is compressed.
+            The file; its name decides on the format, as in ``mummergpu align``, and whether it is
+            compressed.
         format : str, optional
-            ``delta`` or ``paf``, whatever the name; .delta if the name does not say it.
+            ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``, whatever the name; .delta if the name
+            does not say it.
         threads : int, default 1
             The number of threads that compress.
 
@@ -296,22 +299,17 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
         MummergpuError
             If the file cannot be written, or the queries of a .delta come from several files.
         """
-        target = genome_target(os.fspath(path), format, "path")
+        target = genome_target(os.fspath(path), format_of_request(format), "path")
         made = genome_format(target.format, self._searched.reference, self._query_paths)
         with ExitStack() as stack:
             file = stack.enter_context(OutputFile(target.path))
-            write: Callable[[bytes], None] = file.write
-            stream = None
-            compressor = compressor_of(target.compression)
-            if compressor is not None:
-                stream = CompressedStream(compressor, positive("threads", threads), file.write)
-                stack.callback(stream.close)
-                write = stream.add
-            write(made.head())
+            written = GenomeOutput(
+                made, file, Stats(), genome_compressor(target), positive("threads", threads)
+            )
+            stack.callback(written.close)
             for block in self._blocks:
-                write(b"".join(made.format_queries(block)))
-            if stream is not None:
-                stream.finish()
+                written.write(block)
+            written.finish()
 
     def _named(self) -> NamedColumns:
         return {
@@ -328,9 +326,7 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
         parts = np.split(mask, ends) if self._blocks else []
         return self._with_blocks(
             [
-                AlignedQueries(
-                    block.names, block.lengths, block.alignments.taken(np.flatnonzero(part))
-                )
+                replace(block, alignments=block.alignments.taken(np.flatnonzero(part)))
                 for block, part in zip(self._blocks, parts, strict=True)
             ]
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from mummergpu.api.requests import meaning
 from mummergpu.errors import OptionError
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
-from mummergpu.output.targets import DEFAULT_FORMAT, OutputTarget, target_of
-from mummergpu.pipeline.align_genomes import GENOME_FORMATS
+from mummergpu.output.genome_targets import GENOME_FORMATS
 from mummergpu.pipeline.align_options import AlignmentFilter
 
 
@@ -73,34 +72,13 @@ def alignment_filter(one_to_one: bool, min_identity: float, min_aligned: int) ->
     return AlignmentFilter(bool(one_to_one), least_identity, _count("min_aligned", min_aligned))
 
 
-def genome_target(path: str, format_name: str | None, option: str) -> OutputTarget:
-    """Return where genome alignments go: as .delta, unless the format or the name says otherwise.
-
-    Parameters
-    ----------
-    path : str
-        The file; its name also decides on the compression.
-    format_name : str or None
-        ``delta`` or ``paf``; None for the one of the name.
-    option : str
-        The argument that names the file, for errors.
-
-    Raises
-    ------
-    OptionError
-        If genome alignments are not written in this format.
-    """
-    if format_name is not None:
-        meaning("format", format_name, {name: name for name in GENOME_FORMATS})
-    target = target_of(path, format_name, option)
-    if target.format == DEFAULT_FORMAT:
-        return target_of(path, GENOME_FORMATS[0], option)
-    if target.format not in GENOME_FORMATS:
-        known = " or ".join(GENOME_FORMATS)
-        raise OptionError(
-            option, f"genome alignments are written as {known}, and not as {target.format}"
-        )
-    return target
+def format_of_request(name: str | None) -> str | None:
+    """Return the name of a format of genome alignments, if there is one, or None."""
+    return (
+        None
+        if name is None
+        else meaning("format", name, {known: known for known in GENOME_FORMATS})
+    )
 
 
 def _count(option: str, number: int) -> int:

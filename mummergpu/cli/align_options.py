@@ -10,11 +10,11 @@ import click
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_rules import Given, device_options
 from mummergpu.cli.option_types import SECTIONS, complete_files
+from mummergpu.output.genome_targets import GENOME_FORMATS, genome_target
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.matching.options import SearchOptions
-    from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.align_options import AlignOptions
 
 _OF_THE_MAIN_JOB: Final = {
@@ -27,8 +27,6 @@ _SHARED: Final = (
 )
 
 _MESSAGES: Final = ("verbose", "quiet", "no_progress")
-
-_FORMATS: Final = ["delta", "paf", "sam", "bam", "vcf"]
 
 
 def _number(names: str, default: int, least: int, text: str) -> click.Option:
@@ -59,7 +57,7 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
     ),
     click.Option(
         ["--format", "format_name"],
-        type=click.Choice(_FORMATS),
+        type=click.Choice(GENOME_FORMATS),
         help="Write this format, whatever the name of the file.",
     ),
     click.Option(
@@ -143,7 +141,7 @@ def align_options(given: Given, command: str) -> AlignOptions:
     from mummergpu.pipeline.options import MatchOptions
 
     kernel_folder = folder_of_kernels(os.environ)
-    target = _target(given)
+    target = genome_target(given["output"], given["format_name"])
     differences = None if given["vcf"] is None else target_of(given["vcf"], "vcf", "--vcf")
     anchors = MatchOptions(
         reference_path=given["reference"],
@@ -174,22 +172,6 @@ def align_options(given: Given, command: str) -> AlignOptions:
             f"--cs is for paf, and the alignments are written as {target.format}"
         )
     return AlignOptions(anchors, target, genomes, kept, given["with_changes"], differences)
-
-
-def _target(given: Given) -> OutputTarget:
-    """Return where the alignments go: .delta, unless the option or the name says otherwise."""
-    from mummergpu.output.targets import DEFAULT_FORMAT, suffix_of, target_of
-
-    path, name = given["output"], given["format_name"]
-    if name is None and suffix_of(path) == ".vcf":
-        name = "vcf"
-    target = target_of(path, name)
-    if target.format == DEFAULT_FORMAT:
-        return target_of(path, "delta")
-    if target.format not in _FORMATS:
-        known = f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
-        raise click.UsageError(f"genome alignments are written as {known}, not {target.format}")
-    return target
 
 
 def _search(given: Given) -> SearchOptions:

@@ -116,10 +116,12 @@ def _mapping() -> Iterator[list[Word]]:
 
 def _aligning() -> Iterator[list[Word]]:
     """Yield the commands that align genomes."""
-    for reference in (_GENOME, _INDEX):
-        for name in ("delta", "paf"):
-            yield ["align", "-C", "-q", reference, _COPY, "--format", name]
-    yield ["align", "-C", "-q", _GENOME, _COPY, "--one-to-one", "-maxmatch", "--nosimplify"]
+    start: list[Word] = ["align", "-C", "-q"]
+    yield [*start, _INDEX, _COPY]
+    for name in ("delta", "paf", "vcf", "sam", "bam"):
+        yield [*start, _GENOME, _COPY, "--format", name]
+    yield [*start, _GENOME, _COPY, "--format", "paf", "--cs"]
+    yield [*start, _GENOME, _COPY, "--one-to-one", "-maxmatch", "--nosimplify"]
 
 
 def _format_names(commands: click.Group) -> Iterator[str]:

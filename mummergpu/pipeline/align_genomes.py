@@ -9,24 +9,23 @@ from typing import Any
 from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
-from mummergpu.output.compression import compressor_of
+from mummergpu.output.compression import Compressor, compressor_of
 from mummergpu.output.genome_bam import GenomeBam
 from mummergpu.output.genome_delta import GenomeDelta
 from mummergpu.output.genome_format import GenomeFormat
 from mummergpu.output.genome_paf import GenomePaf
 from mummergpu.output.genome_sam import GenomeSam
+from mummergpu.output.genome_targets import GENOME_FORMATS
 from mummergpu.output.genome_vcf import GenomeVcf
 from mummergpu.output.sam_options import usual_read_group
 from mummergpu.output.sink import MatchSink
+from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.genome_sink import GenomeOutput, GenomeSink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
-
-GENOME_FORMATS = ("delta", "paf", "sam", "bam", "vcf")
-"""The formats of genome alignments."""
 
 
 def run(
@@ -62,10 +61,16 @@ def run(
     ) -> MatchSink[Any]:
         outputs = [
             GenomeOutput(
-                genome_format(target.format, reference, options),
+                genome_format(
+                    target.format,
+                    reference,
+                    options.anchors.query_paths,
+                    options.with_changes,
+                    options.anchors.command,
+                ),
                 file,
                 stats,
-                compressor_of("bgzf" if target.format == "bam" else target.compression),
+                genome_compressor(target),
                 options.anchors.threads,
             )
             for target, file in zip(options.targets, files, strict=True)
@@ -76,7 +81,18 @@ def run(
     match.run(options.anchors, stats, progress, notice, warn, open_sink)
 
 
-def genome_format(name: str, reference: Reference, options: AlignOptions) -> GenomeFormat:
+def genome_compressor(target: OutputTarget) -> Compressor | None:
+    """Return what compresses the bytes of a file of alignments, None for nothing."""
+    return compressor_of("bgzf" if target.format == "bam" else target.compression)
+
+
+def genome_format(
+    name: str,
+    reference: Reference,
+    query_paths: tuple[str, ...],
+    with_changes: bool = False,
+    command: str = "",
+) -> GenomeFormat:
     """Return what makes the bytes of a format of genome alignments.
 
     Parameters
@@ -85,8 +101,12 @@ def genome_format(name: str, reference: Reference, options: AlignOptions) -> Gen
         One of `GENOME_FORMATS`.
     reference : Reference
         The reference.
-    options : AlignOptions
-        The options of the run.
+    query_paths : tuple of str
+        The files of the queries.
+    with_changes : bool
+        Whether PAF tells the bases of the differences.
+    command : str
+        The command line, for the header of SAM and BAM; empty if there is none.
 
     Returns
     -------
@@ -98,15 +118,13 @@ def genome_format(name: str, reference: Reference, options: AlignOptions) -> Gen
     MummergpuError
         If there is no such format, or it cannot be made of these files.
     """
-    query_paths = options.anchors.query_paths
     if name == "paf":
-        return GenomePaf(reference, options.with_changes)
+        return GenomePaf(reference, with_changes)
     if name == "vcf":
         return GenomeVcf(reference, query_paths)
     if name in ("sam", "bam"):
         made = GenomeSam if name == "sam" else GenomeBam
-        group = usual_read_group(query_paths)
-        return made(reference, group, options.anchors.command, ", ".join(query_paths))
+        return made(reference, usual_read_group(query_paths), command, ", ".join(query_paths))
     if name != "delta":
         known = f"{', '.join(GENOME_FORMATS[:-1])} or {GENOME_FORMATS[-1]}"
         raise OptionError("--format", f"genome alignments are written as {known}, not {name}")

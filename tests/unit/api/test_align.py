@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.alignment_tools import samtools
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "r.fa").write_text(f">one first\n{first}\n>two\n{second}\n")
     (made / "q.fa").write_text("".join(f">{name}\n{text}\n" for name, text in contigs.items()))
     (made / "none.fa").write_text(f">none\n{contigs['none']}\n")
-    for name in ("x.delta", "x.paf"):
+    for name in ("x.delta", "x.paf", "x.vcf", "x.bam"):
         words = ["align", "-C", "-q", *(str(made / file) for file in ("r.fa", "q.fa"))]
         assert main([*words, "-maxmatch", "-o", str(made / name)]) == 0
     return made
@@ -108,9 +109,13 @@ def test_rows_and_columns_agree(found: mummergpu.AlignedGenomes) -> None:
 
 
 def test_files_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> None:
-    for name in ("x.delta", "x.paf"):
+    for name in ("x.delta", "x.paf", "x.vcf"):
         found.write(Path(f"y{name}"))
         assert Path(f"y{name}").read_bytes() == Path(name).read_bytes()
+    found.write("y.sam")
+    records = samtools("view", "y.sam").splitlines()
+    assert records == samtools("view", "x.bam").splitlines()
+    assert len(records) == len(found)
     found.write("y.paf.gz", threads=2)
     assert gzip.decompress(Path("y.paf.gz").read_bytes()) == Path("x.paf").read_bytes()
     found.write("y.txt")
@@ -301,7 +306,7 @@ def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -
         ({"min_identity": 95}, "min_identity: 95 is more than 1"),
         ({"min_aligned": -5}, "min_aligned: -5 is less than 0"),
         ({"format": "bed"}, "'bed' is not one of 'delta', 'paf'"),
-        ({"output": "wrong.bed"}, "delta or paf, and not as bed"),
+        ({"output": "wrong.bed"}, "bam or vcf, and not as bed"),
         ({"reference": "missing.fa"}, "no such file"),
     ],
 )
