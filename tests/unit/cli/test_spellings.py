@@ -17,13 +17,17 @@ SPELLINGS = MATCH.with_others(EVERY.values())
 def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
     """Else no one could tell whether what stands behind it is the verb.
 
-    Before the verb, -L is that of MUMmer: that of bwa mem, the penalty of clipping, stands behind.
+    Before the verb, -L, -b and -c are those of MUMmer's mummer. That of bwa mem, the penalty of
+    clipping, and those of nucmer, the break length and the least cluster, stand behind.
     """
-    for one in EVERY.values():
+    behind = {"map": {"-L"}, "align": {"-b", "-c"}}
+    for name, one in EVERY.items():
         for other in EVERY.values():
-            assert one.with_value & other.flags <= {"-L"}
-    assert "-L" in MATCH.flags and "-L" in EVERY["map"].with_value
-    assert SPELLINGS.with_value & SPELLINGS.flags == set() and "-L" in SPELLINGS.flags
+            assert one.with_value & other.flags <= behind.get(name, set())
+    for name, spellings in behind.items():
+        assert spellings <= MATCH.flags & EVERY[name].with_value
+        assert spellings <= SPELLINGS.flags
+    assert SPELLINGS.with_value & SPELLINGS.flags == set()
     assert {"-l", "--threads", "--policy", "--seed"} <= SPELLINGS.with_value
     assert {"-b", "-maxmatch", "--no-merged-tree", "--info", "-help"} <= SPELLINGS.flags
 

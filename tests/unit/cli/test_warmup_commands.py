@@ -32,11 +32,27 @@ from mummergpu.cli.warmup_commands import run_all
 with tempfile.TemporaryDirectory() as folder:
     run_all(commands, Path(folder))
 assert len(made) > 30
+compiled = set()
+
+def note(function):
+    if function in compiled:
+        return
+    compiled.add(function)
+    for name in function.__code__.co_names:
+        called = function.__globals__.get(name)
+        inner = getattr(called, "function", None) or getattr(called, "py_func", None)
+        if inner is not None:
+            note(inner)
+
 for one in made:
-    if not one._callers and not (one._made is not None and one._made.overloads):
+    if one._callers or (one._made is not None and one._made.overloads):
+        note(one.function)
+for one in made:
+    if one.function not in compiled:
         print(one.function.__module__, one.function.__qualname__)
 """
-"""Prints the functions that were not called, except in modules that are not imported."""
+"""Prints the functions that were not compiled, except in modules that are not imported. What a
+compiled function calls is compiled with it, also if its code has been kept from an earlier run."""
 
 NEED_LIBRARIES = ("mummergpu.__main__", "mummergpu.cuda.pycuda_device")
 
