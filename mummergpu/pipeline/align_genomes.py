@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mummergpu.errors import OptionError
+from mummergpu.input.files import open_binary, reading
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.output.compression import Compressor, compressor_of
@@ -79,6 +81,21 @@ def run(
         return GenomeSink(aligner, options.kept, outputs, stats, executor.map)
 
     match.run(options.anchors, stats, progress, notice, warn, open_sink)
+    if any(target.format == "delta" for target in options.targets):
+        for path in (options.anchors.reference_path, *options.anchors.query_paths):
+            if not _is_plain_fasta(path):
+                warn(
+                    f"the .delta names '{path}', which is not plain FASTA: show-snps, dnadiff and "
+                    "mummerplot read such files again, and cannot read this one"
+                )
+
+
+def _is_plain_fasta(path: str) -> bool:
+    """Return whether a file can be read again, by programs that know nothing but FASTA."""
+    if not os.path.isfile(path):
+        return False
+    with reading(path), open_binary(path) as file:
+        return file.read(1) == b">"
 
 
 def genome_compressor(target: OutputTarget) -> Compressor | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import sys
@@ -175,3 +176,19 @@ def test_a_run_needs_no_numba_once_its_code_is_kept(
         loaded = output_of(sys.executable, "-c", code).decode().split()
     assert "numba" not in loaded
     assert (tmp_path / "x.paf").stat().st_size > 0
+
+
+def test_a_delta_of_files_that_mummer_cannot_read_is_told_of(
+    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
+) -> None:
+    packed = tmp_path / "a.fa.gz"
+    packed.write_bytes(gzip.compress(genomes[0].read_bytes()))
+    for reference, name, count in (
+        (packed, "x.delta", 1),
+        (genomes[0], "x.delta", 0),
+        (packed, "x.paf", 0),
+    ):
+        words = [str(reference), str(genomes[1]), "-o", str(tmp_path / name)]
+        assert main(["align", "-C", "--no-progress", *words]) == 0
+        errors = capfd.readouterr().err
+        assert errors.count("not plain FASTA") == errors.count(str(packed)) == count
