@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from mummergpu.api.genome_requests import format_of_request
 from mummergpu.api.matches import SearchedReference, decoded_name
 from mummergpu.api.requests import PathLike, positive
 from mummergpu.api.tables import (
+    ROWS_SHOWN,
     NamedColumns,
     arrow_table,
     distinct_names,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
-
-ROWS_SHOWN: Final = 5
 
 
 class GenomeAlignment(NamedTuple):

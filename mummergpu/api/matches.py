@@ -7,12 +7,13 @@ from contextlib import closing
 from functools import cached_property
 from itertools import pairwise
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.api.tables import (
+    ROWS_SHOWN,
     NamedColumns,
     arrow_table,
     distinct_names,
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from mummergpu.matching.search import BlockMems
-
-ROWS_SHOWN: Final = 5
 
 
 class Match(NamedTuple):

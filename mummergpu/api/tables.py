@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+ROWS_SHOWN: Final = 5
+"""The rows of a result that an interpreter shows."""
 
 NamedColumns = Mapping[str, tuple[npt.NDArray[Any], list[str]]]
 """Columns of names: for each, numbers into a list of different names."""

@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.output.number_fields import MOST_DIGITS, put_one_number, put_small
+from mummergpu.output.alignment_tags import put_cigar
+from mummergpu.output.number_fields import MOST_DIGITS, put_one_number
 from mummergpu.output.number_text import LINE_END, OVERSHOOT, TextArray, store
 from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.viterbi.operations import INSERTION_OPERATION, MATCH_OPERATION
 
 Int64Array = npt.NDArray[np.int64]
 OperationArray = npt.NDArray[np.uint32]
 
-_LETTERS: Final = np.frombuffer(b"MIDNSHP=X", dtype=np.uint8)
-_MATCH, _INSERTION, _DELETION = 0, 1, 2
 _MINUS: Final = np.uint8(ord("-"))
 _ONE: Final = np.uint8(ord("1"))
 
@@ -62,7 +62,7 @@ def distance_texts(cigars: OperationArray, offsets: Int64Array) -> Texts:
     tuple of ndarray
         The texts, and where each begins.
     """
-    gap_bases = int((cigars[cigars & 15 != _MATCH] >> 4).sum(dtype=np.int64))
+    gap_bases = int((cigars[cigars & 15 != MATCH_OPERATION] >> 4).sum(dtype=np.int64))
     size = (MOST_DIGITS + 2) * cigars.size + len(b"-1\n") * gap_bases + OVERSHOOT
     text = np.empty(size, dtype=np.uint8)
     text_offsets = np.zeros(offsets.size, dtype=np.int64)
@@ -77,11 +77,7 @@ def _write_cigars(
     """Write a number and a letter for each operation."""
     at = 0
     for row in range(offsets.size - 1):
-        for position in range(offsets[row], offsets[row + 1]):
-            operation = widened(cigars[position])
-            at = put_small(text, at, operation >> 4)
-            store(text, at, _LETTERS[operation & 15])
-            at += 1
+        at = put_cigar(text, at, cigars, offsets[row], offsets[row + 1], False)
         text_offsets[row + 1] = at
 
 
@@ -96,11 +92,11 @@ def _write_distances(
         for position in range(offsets[row], offsets[row + 1]):
             operation = widened(cigars[position])
             kind, length = operation & 15, operation >> 4
-            if kind == _MATCH:
+            if kind == MATCH_OPERATION:
                 columns += length
                 continue
             for base in range(length):
-                if kind == _INSERTION:
+                if kind == INSERTION_OPERATION:
                     store(text, at, _MINUS)
                     at += 1
                 if base == 0:
