@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,9 @@ from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import Limits
 from mummergpu.input.records import CHUNK_SIZE
 from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.offsets import longest_of
 
 OffsetArray = npt.NDArray[np.int64]
 
@@ -96,6 +99,11 @@ class QueryBlock:
     def base_count(self) -> int:
         """The number of bases, breaks included."""
         return self.padded_codes.size - 2 * MARGIN
+
+    @cached_property
+    def longest(self) -> int:
+        """The bases of the longest query, 0 if there is none."""
+        return longest_of(writable(self.offsets))
 
     def halves(self) -> tuple[QueryBlock, QueryBlock]:
         """Return the first and the second half of the queries, as views of their arrays."""

@@ -13,7 +13,6 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates import (
     NUMBERS,
     RESCUE_ROWS,
-    SCORE,
     Candidates,
     Int32Array,
     Int64Array,
@@ -33,8 +32,9 @@ from mummergpu.mapping.matches import BlockMems, Matches
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.paths import PathArrays, trace_paths
+from mummergpu.mapping.replacement import replace_reads
 from mummergpu.mapping.row_layout import Secondary, fill_rows, list_rows
-from mummergpu.mapping.second_pass import most_unseen, part_of_reads, replace_reads
+from mummergpu.mapping.second_pass import list_badly_placed, part_of_reads
 from mummergpu.mapping.secondary import list_secondary
 from mummergpu.mapping.split_reads import split_reads
 from mummergpu.mapping.template_sizes import measure_templates
@@ -185,16 +185,18 @@ class BlockMapper:
 
     def _badly_placed(self, block: ReadBlock, choices: _Choices) -> Int64Array:
         """Return the reads that may have a better place, with their mates."""
-        rows = choices.rows
-        lengths = np.diff(block.offsets)
-        is_placed = rows >= 0
-        scores = np.full(rows.size, -1, dtype=np.int32)
-        scores[is_placed] = choices.candidates.numbers[rows[is_placed], SCORE]
         options = self._options
-        is_bad = scores < most_unseen(lengths, options.seed_length, options.costs)
-        if block.paired:
-            is_bad = np.repeat(is_bad[0::2] | is_bad[1::2], 2)
-        return np.flatnonzero(is_bad)
+        reads = np.empty(block.query_count, dtype=np.int64)
+        count = list_badly_placed(
+            block.offsets,
+            choices.numbers,
+            choices.candidates.numbers,
+            2 if block.paired else 1,
+            options.seed_length,
+            self._costs,
+            reads,
+        )
+        return reads[:count]
 
     def _choose(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> _Choices:
         options = self._options
@@ -251,7 +253,7 @@ class BlockMapper:
         return _Choices(reverse_codes, table, choices)
 
     def _scratch(self, block: ReadBlock) -> Scratch:
-        longest = int(np.diff(block.offsets).max(initial=1))
+        longest = max(1, block.longest)
         return new_scratch(longest, self._options.costs.most_gap)
 
     def _secondary(self, block: ReadBlock, choices: _Choices, extra: Int64Array) -> Secondary:
@@ -292,7 +294,7 @@ class BlockMapper:
             *((reads, candidates), primaries),
         )
         paths = _Paths.of_rows(count, most_operations)
-        longest = int(np.diff(offsets).max(initial=1))
+        longest = max(1, block.longest)
         trace_paths(
             (reads, candidates),
             (offsets, block.padded_codes, choices.reverse_codes),

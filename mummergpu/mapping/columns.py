@@ -43,6 +43,23 @@ class SamFlag(IntFlag):
     SUPPLEMENTARY = 2048
 
 
+ColumnArrays = tuple[
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint16],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+]
+"""The fields of `AlignmentColumns` in their order."""
+
+
 @dataclass(frozen=True)
 class AlignmentColumns:
     """The alignments of a block of reads, in the order in which they are written.
@@ -98,3 +115,35 @@ class AlignmentColumns:
     def row_count(self) -> int:
         """The number of alignments, those of unmapped reads included."""
         return self.reads.size
+
+    @property
+    def arrays(self) -> ColumnArrays:
+        """The columns as compiled functions take them."""
+        return (
+            *(self.reads, self.flags, self.records, self.positions, self.qualities),
+            *(self.cigar_offsets, self.cigars, self.template_lengths, self.mate_rows),
+            *(self.scores, self.second_scores, self.edit_distances),
+        )
+
+    def first_rows(self, count: int) -> AlignmentColumns:
+        """Return the first rows, as views of the columns.
+
+        Parameters
+        ----------
+        count : int
+            How many; their mates are among them.
+        """
+        return AlignmentColumns(
+            self.reads[:count],
+            self.flags[:count],
+            self.records[:count],
+            self.positions[:count],
+            self.qualities[:count],
+            self.cigar_offsets[: count + 1],
+            self.cigars[: self.cigar_offsets[count]],
+            self.template_lengths[:count],
+            self.mate_rows[:count],
+            self.scores[:count],
+            self.second_scores[:count],
+            self.edit_distances[:count],
+        )

@@ -6,45 +6,101 @@ places with more edits than that may have a better place. The second pass begins
 
 from __future__ import annotations
 
-from dataclasses import fields
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.mapping.columns import NO_ROW, AlignmentColumns
+from mummergpu.mapping.candidates import SCORE, Int32Array, Int64Array
+from mummergpu.mapping.choice import CHOSEN
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.model import CostTuple
 
-Int64Array = npt.NDArray[np.int64]
+ByteArray = npt.NDArray[np.uint8]
+
+_NOT_PLACED: Final = -1
+"""A score below that of any placement."""
 
 
-def most_unseen(lengths: Int64Array, seed_length: int, costs: Costs) -> Int64Array:
+@inline_without_refcounts
+def most_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
     """Return the best score that a placement without a long match can have.
 
     A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
 
     Parameters
     ----------
-    lengths : ndarray, dtype=int64, shape=(n_reads,)
-        The bases of each read.
+    length : int
+        The bases of the read.
     seed_length : int
         A placement without a match of so many bases is not found.
-    costs : Costs
-        The scores.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
 
     Returns
     -------
-    ndarray, dtype=int64, shape=(n_reads,)
-        The scores, with the bonus of both ends.
+    int
+        The score, with the bonus of both ends.
     """
-    edits = np.maximum(0, -(-(lengths - seed_length + 1) // seed_length))
+    match, mismatch, _, insertion_open, insertion_extend, deletion_open, deletion_extend = costs[:7]
+    edits = max(0, -(-(length - seed_length + 1) // seed_length))
     loss = min(
-        costs.match + costs.mismatch,
-        costs.deletion_open + costs.deletion_extend,
-        costs.insertion_open + costs.insertion_extend + costs.match,
+        match + mismatch,
+        deletion_open + deletion_extend,
+        insertion_open + insertion_extend + match,
     )
-    return np.asarray(lengths * costs.match + 2 * costs.end_bonus - edits * loss)
+    return length * match + 2 * costs[7] - edits * loss
+
+
+@jit_without_refcounts
+def list_badly_placed(
+    offsets: Int64Array,
+    choices: Int32Array,
+    numbers: Int32Array,
+    reads_of_template: int,
+    seed_length: int,
+    costs: CostTuple,
+    reads: Int64Array,
+) -> int:
+    """List the reads that may have a better place, with their mates.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where each read begins.
+    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
+        What is chosen for each read.
+    numbers : ndarray, dtype=int32
+        The numbers of the candidates (`candidates.Candidates`).
+    reads_of_template : int
+        2 if reads 2i and 2i + 1 are mates, else 1.
+    seed_length : int
+        A placement without a match of so many bases is not found.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    reads : ndarray, dtype=int64, shape=(n_reads,)
+        Output: the reads, ascending.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    end = 0
+    for first in range(0, offsets.size - 1, reads_of_template):
+        is_bad = False
+        for read in range(first, first + reads_of_template):
+            chosen = choices[read, CHOSEN]
+            score = numbers[chosen, SCORE] if chosen >= 0 else _NOT_PLACED
+            length = offsets[read + 1] - offsets[read]
+            is_bad |= score < most_unseen(length, seed_length, costs)
+        if is_bad:
+            for read in range(first, first + reads_of_template):
+                reads[end] = read
+                end += 1
+    return end
 
 
 def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
@@ -62,76 +118,67 @@ def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
     ReadBlock
         The reads, in new arrays.
     """
-    bases, offsets = _gather(block.offsets, reads)
-    letters, name_offsets = _gather(block.name_offsets, reads)
-    padded = empty_with_margins(bases.size)
-    padded[MARGIN : MARGIN + bases.size] = block.codes[bases]
+    offsets = np.empty(reads.size + 1, dtype=np.int64)
+    name_offsets = np.empty(reads.size + 1, dtype=np.int64)
+    bases = add_lengths(block.offsets, reads, offsets)
+    padded = empty_with_margins(bases)
+    names = np.empty(add_lengths(block.name_offsets, reads, name_offsets), dtype=np.uint8)
+    qualities = np.empty(bases, dtype=np.uint8)
+    copy_parts(block.padded_codes, MARGIN, block.offsets, reads, padded)
+    copy_parts(writable(block.base_qualities), 0, block.offsets, reads, qualities)
+    copy_parts(writable(block.names), 0, block.name_offsets, reads, names)
     return ReadBlock(
         block.index,
         padded,
         offsets,
-        block.names[letters],
+        names,
         name_offsets,
         block.file_number,
-        base_qualities=block.base_qualities[bases],
+        base_qualities=qualities,
         paired=block.paired,
     )
 
 
-def replace_reads(
-    columns: AlignmentColumns, reads: Int64Array, other: AlignmentColumns
-) -> AlignmentColumns:
-    """Return alignments with those of some reads replaced.
+@jit_without_refcounts
+def add_lengths(offsets: Int64Array, chosen: Int64Array, own_offsets: Int64Array) -> int:
+    """Compute where some texts begin if they follow each other; return where the last one ends.
 
     Parameters
     ----------
-    columns : AlignmentColumns
-        The alignments of a block.
-    reads : ndarray, dtype=int64, shape=(n_reads,)
-        The reads whose alignments are replaced, ascending; of pairs, both mates.
-    other : AlignmentColumns
-        The alignments of these reads, which are numbered from 0.
-
-    Returns
-    -------
-    AlignmentColumns
-        The alignments of all reads, in their order.
+    offsets : ndarray, dtype=int64
+        Where each of all texts begins, and where the last one ends.
+    chosen : ndarray, dtype=int64, shape=(n_chosen,)
+        Some of the texts.
+    own_offsets : ndarray, dtype=int64, shape=(n_chosen + 1,)
+        Output: where each of these begins, and where the last one ends.
     """
-    kept = np.flatnonzero(~np.isin(columns.reads, reads))
-    both = np.concatenate((columns.reads[kept], reads[other.reads]))
-    order = np.argsort(both, kind="stable")
-    rows = np.concatenate((kept, columns.row_count + np.arange(other.row_count)))[order]
-    place = np.full(columns.row_count + other.row_count, NO_ROW, dtype=np.int64)
-    place[rows] = np.arange(rows.size)
-    mates = np.concatenate(
-        (
-            columns.mate_rows,
-            np.where(other.mate_rows == NO_ROW, NO_ROW, other.mate_rows + columns.row_count),
-        )
-    )[rows]
-    joined = {}
-    for field in fields(AlignmentColumns):
-        name = field.name
-        if name not in ("reads", "mate_rows", "cigars", "cigar_offsets"):
-            pair = getattr(columns, name), getattr(other, name)
-            joined[name] = np.concatenate(pair)[rows]
-    operations = np.concatenate((columns.cigars, other.cigars))
-    bounds = np.concatenate(
-        (columns.cigar_offsets, other.cigar_offsets[1:] + columns.cigar_offsets[-1])
-    )
-    chosen, cigar_offsets = _gather(bounds, rows)
-    return AlignmentColumns(
-        reads=both[order],
-        mate_rows=np.where(mates == NO_ROW, NO_ROW, place[mates]),
-        cigars=operations[chosen],
-        cigar_offsets=cigar_offsets,
-        **joined,
-    )
+    end = 0
+    for row in range(chosen.size):
+        own_offsets[row] = end
+        end += offsets[chosen[row] + 1] - offsets[chosen[row]]
+    own_offsets[chosen.size] = end
+    return end
 
 
-def _gather(offsets: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the indices of what belongs to some rows, and where each begins among them."""
-    sizes = offsets[rows + 1] - offsets[rows]
-    bounds = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-    indices = np.arange(bounds[-1]) + np.repeat(offsets[rows] - bounds[:-1], sizes)
-    return indices, bounds
+@jit_without_refcounts
+def copy_parts(
+    text: ByteArray, margin: int, offsets: Int64Array, chosen: Int64Array, copied: ByteArray
+) -> None:
+    """Copy some texts, one after the other.
+
+    Parameters
+    ----------
+    text, copied : ndarray, dtype=uint8
+        All texts, and the output.
+    margin : int
+        How many bytes lie before the first text, in both.
+    offsets : ndarray, dtype=int64
+        Where each of all texts begins after the margin, and where the last one ends.
+    chosen : ndarray, dtype=int64
+        The texts to copy.
+    """
+    end = margin
+    for row in range(chosen.size):
+        for place in range(offsets[chosen[row]], offsets[chosen[row] + 1]):
+            copied[end] = text[margin + place]
+            end += 1

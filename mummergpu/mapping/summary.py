@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.columns import NO_ROW, AlignmentColumns, SamFlag
+from mummergpu.runtime.jit import jit_without_refcounts, widened
 
 MOST_INSERT: Final = 1 << 14
 """Insert sizes of this and more are counted together."""
@@ -16,7 +17,17 @@ MOST_INSERT: Final = 1 << 14
 QUALITIES: Final = 256
 """The values of a mapping quality."""
 
-_NOT_PRIMARY: Final = int(SamFlag.SECONDARY | SamFlag.SUPPLEMENTARY)
+_COUNTS: Final = 9
+"""The fields of a `MappingSummary` that are single numbers."""
+
+_PAIRED: Final = int(SamFlag.PAIRED)
+_PROPER_PAIR: Final = int(SamFlag.PROPER_PAIR)
+_UNMAPPED: Final = int(SamFlag.UNMAPPED)
+_MATE_UNMAPPED: Final = int(SamFlag.MATE_UNMAPPED)
+_FIRST: Final = int(SamFlag.FIRST)
+_SECONDARY: Final = int(SamFlag.SECONDARY)
+_SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
+_NOT_PRIMARY: Final = _SECONDARY | _SUPPLEMENTARY
 
 Counts = npt.NDArray[np.int64]
 
@@ -139,28 +150,66 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
     MappingSummary
         The counts.
     """
-    flags = columns.flags.astype(np.int64)
-    is_primary = flags & _NOT_PRIMARY == 0
-    primary = flags[is_primary]
-    is_mapped = primary & SamFlag.UNMAPPED == 0
-    is_paired = primary & SamFlag.PAIRED != 0
-    mate_mapped = is_paired & (primary & SamFlag.MATE_UNMAPPED == 0)
-    is_proper = is_mapped & is_paired & (primary & SamFlag.PROPER_PAIR != 0)
-    mates = columns.mate_rows[is_primary]
-    mate_records = np.where(mates == NO_ROW, NO_ROW, columns.records[mates])
-    both = is_mapped & mate_mapped
-    sizes = np.abs(columns.template_lengths[is_primary].astype(np.int64))
-    is_counted = is_proper & (primary & SamFlag.FIRST != 0)
-    return MappingSummary(
-        int(primary.size),
-        int(is_mapped.sum()),
-        int(is_paired.sum()),
-        int(is_proper.sum()),
-        int(both.sum()),
-        int((is_mapped & is_paired & ~mate_mapped).sum()),
-        int((both & (mate_records != columns.records[is_primary])).sum()),
-        int((flags & SamFlag.SECONDARY != 0).sum()),
-        int((flags & SamFlag.SUPPLEMENTARY != 0).sum()),
-        np.bincount(columns.qualities[is_primary][is_mapped], minlength=QUALITIES),
-        np.bincount(np.minimum(sizes[is_counted], MOST_INSERT), minlength=MOST_INSERT + 1),
+    counts = np.zeros(_COUNTS, dtype=np.int64)
+    qualities = np.zeros(QUALITIES, dtype=np.int64)
+    inserts = np.zeros(MOST_INSERT + 1, dtype=np.int64)
+    count_alignments(
+        columns.flags,
+        columns.records,
+        columns.qualities,
+        columns.template_lengths,
+        columns.mate_rows,
+        counts,
+        qualities,
+        inserts,
     )
+    return MappingSummary(*counts.tolist(), qualities=qualities, inserts=inserts)
+
+
+@jit_without_refcounts
+def count_alignments(
+    flags: npt.NDArray[np.uint16],
+    records: npt.NDArray[np.int32],
+    qualities: npt.NDArray[np.uint8],
+    template_lengths: npt.NDArray[np.int32],
+    mate_rows: Counts,
+    counts: Counts,
+    quality_counts: Counts,
+    insert_counts: Counts,
+) -> None:
+    """Count alignments.
+
+    Parameters
+    ----------
+    flags, records, qualities, template_lengths, mate_rows : ndarray
+        Columns of `AlignmentColumns`.
+    counts : ndarray, dtype=int64, shape=(9,)
+        Output: the numbers of a `MappingSummary`, in the order of its fields; zeros at first.
+    quality_counts, insert_counts : ndarray, dtype=int64
+        Output: its distributions; zeros at first.
+    """
+    for row in range(flags.size):
+        flag = widened(flags[row])
+        counts[7] += flag & _SECONDARY != 0
+        counts[8] += flag & _SUPPLEMENTARY != 0
+        if flag & _NOT_PRIMARY:
+            continue
+        is_mapped = flag & _UNMAPPED == 0
+        is_paired = flag & _PAIRED != 0
+        has_mapped_mate = is_paired and flag & _MATE_UNMAPPED == 0
+        is_proper = is_mapped and is_paired and flag & _PROPER_PAIR != 0
+        counts[0] += 1
+        counts[1] += is_mapped
+        counts[2] += is_paired
+        counts[3] += is_proper
+        if is_mapped:
+            quality_counts[widened(qualities[row])] += 1
+            if has_mapped_mate:
+                mate = mate_rows[row]
+                mate_record = NO_ROW if mate == NO_ROW else widened(records[mate])
+                counts[4] += 1
+                counts[6] += mate_record != widened(records[row])
+            elif is_paired:
+                counts[5] += 1
+        if is_proper and flag & _FIRST:
+            insert_counts[min(abs(widened(template_lengths[row])), MOST_INSERT)] += 1

@@ -91,7 +91,7 @@ class Pieces:
 
 def has_long_query(block: QueryBlock, bases: int) -> bool:
     """Return whether a block has a query of more than `bases` bases."""
-    return block.base_count > bases and int(np.diff(block.offsets).max()) > bases
+    return block.base_count > bases and block.longest > bases
 
 
 def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:

@@ -17,6 +17,7 @@ from mummergpu.output.number_text import OVERSHOOT, TextArray
 from mummergpu.output.record_lookup import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.offsets import longest_of
 
 PAIRED: Final = int(SamFlag.PAIRED)
 UNMAPPED: Final = int(SamFlag.UNMAPPED)
@@ -128,7 +129,7 @@ def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockA
     BlockArrays
         Views of the same arrays, and room for one thread.
     """
-    longest = int(np.diff(reads.offsets).max(initial=0))
+    longest = longest_of(writable(reads.offsets))
     return BlockArrays(
         (
             writable(reads.offsets),

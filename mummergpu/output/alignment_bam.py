@@ -24,8 +24,9 @@ from mummergpu.output.number_text import TextArray
 from mummergpu.output.record_lookup import Int64Array
 from mummergpu.output.sam_header import check_queries, sam_header
 from mummergpu.output.sam_options import SamOptions
+from mummergpu.sequence.offsets import longest_of
 
-PIECE_BYTES: Final = 16 * BGZF_BLOCK_BYTES
+PIECE_BYTES: Final = 64 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""
 
 
@@ -123,7 +124,7 @@ class AlignmentBamFormat(PiecewiseFormat):
             If BAM allows no read of such a name or length, or no alignment of so many parts.
         """
         check_queries(reads, self._read_path)
-        if int(np.diff(columns.cigar_offsets).max(initial=0)) > MOST_OPERATIONS:
+        if longest_of(columns.cigar_offsets) > MOST_OPERATIONS:
             message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
             raise InputError(message, self._read_path)
         arrays = block_arrays(reads, columns)

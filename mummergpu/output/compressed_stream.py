@@ -15,7 +15,7 @@ import numpy as np
 
 from mummergpu.output.compression import BGZF_BLOCK_BYTES, Compressor, Piece
 
-CHUNK_BYTES: Final = 16 * BGZF_BLOCK_BYTES
+CHUNK_BYTES: Final = 32 * BGZF_BLOCK_BYTES
 """The bytes that a thread compresses at once; whole blocks of bgzf."""
 
 MOST_THREADS: Final = 32

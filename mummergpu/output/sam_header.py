@@ -13,6 +13,8 @@ import numpy.typing as npt
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.sam_options import SamOptions
+from mummergpu.runtime.jit import jit_without_refcounts, writable
+from mummergpu.sequence.offsets import longest_of
 from mummergpu.version import __version__
 
 MOST_RECORD_BASES: Final = (1 << 31) - 1
@@ -27,6 +29,11 @@ MOST_QUERY_BASES: Final = (1 << 28) - 1
 
 _RECORD_NAME: Final = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 """The names of records that the specification allows (section 1.2.1)."""
+
+_FIRST_PRINTED: Final = ord("!")
+_LAST_PRINTED: Final = ord("~")
+_AT_SIGN: Final = ord("@")
+"""The bytes of names (section 1.4)."""
 
 _PROGRAM: Final = "mummergpu"
 
@@ -168,25 +175,31 @@ def check_queries(block: NamedSequences, path: str) -> None:
         If a query is longer than `MOST_QUERY_BASES`, or its name longer than `MOST_NAME_BYTES`, or
         if the name has a byte that is not printable ASCII, or an ``@``.
     """
-    lengths = np.diff(block.offsets)
-    if int(lengths.max(initial=0)) > MOST_QUERY_BASES:
+    if longest_of(writable(block.offsets)) > MOST_QUERY_BASES:
+        lengths = np.diff(block.offsets)
         name = _name_of(block, int(np.argmax(lengths > MOST_QUERY_BASES)))
         raise InputError(f"SAM has queries of at most {MOST_QUERY_BASES:,} bases", path, None, name)
-    sizes = np.diff(block.name_offsets)
-    if int(sizes.max(initial=0)) > MOST_NAME_BYTES:
+    if longest_of(writable(block.name_offsets)) > MOST_NAME_BYTES:
+        sizes = np.diff(block.name_offsets)
         name = _name_of(block, int(np.argmax(sizes > MOST_NAME_BYTES)))
         raise InputError(f"SAM allows names of at most {MOST_NAME_BYTES} bytes", path, None, name)
     names = block.names
-    if names.size == 0:
-        return
-    # The least and the largest byte are found without an array of truth values.
-    if names.min() < ord("!") or names.max() > ord("~") or (names == ord("@")).any():
-        is_wrong = (names < ord("!")) | (names > ord("~")) | (names == ord("@"))
-        place = int(np.argmax(is_wrong))
+    place = find_forbidden(writable(names))
+    if place >= 0:
         query = int(np.searchsorted(block.name_offsets, place, side="right")) - 1
         name = _name_of(block, query)
-        what = "'@'" if names[place] == ord("@") else f"byte {int(names[place])}"
+        what = "'@'" if names[place] == _AT_SIGN else f"byte {int(names[place])}"
         raise InputError(f"SAM allows no {what} in a name", path, None, name)
+
+
+@jit_without_refcounts
+def find_forbidden(names: npt.NDArray[np.uint8]) -> int:
+    """Return where the first byte is that SAM allows in no name; -1 if there is none."""
+    for place in range(names.size):
+        byte = names[place]
+        if byte < _FIRST_PRINTED or byte > _LAST_PRINTED or byte == _AT_SIGN:
+            return place
+    return -1
 
 
 def _program_line(command: str) -> bytes:

@@ -57,6 +57,10 @@ from mummergpu.sequence.codes import Strand
 
 BOTH_STRANDS: Final = (Strand.FORWARD, Strand.REVERSE)
 
+BLOCK_BASES: Final = 1 << 23
+"""The bases of a block of reads, if there are enough of them. A block takes so long to map that
+many threads seldom wait for the lock of the interpreter."""
+
 UNKNOWN_READ_BASES: Final = 10**9
 """The bases of reads that are expected where nothing is known of them."""
 
@@ -139,9 +143,9 @@ class _MapJob:
     def read_stream(self, reading: ReadingThreads) -> ReadStream:
         """Return what reads the reads; the caller enters it."""
         options = self._options
-        likely = likely_block_bases(KmerOptions(), options.device)
+        best = max(BLOCK_BASES, likely_block_bases(KmerOptions(), options.device))
         block_size = choose_block_size(
-            options.block_size, options.read_paths, options.threads, likely
+            options.block_size, options.read_paths, options.threads, best
         )
         rules = QueryRules(options.any_letters, options.no_empty, self._warn)
         return ReadStream(options.sources, block_size, self._stats, self.done.read, rules, reading)

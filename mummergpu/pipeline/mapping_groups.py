@@ -21,7 +21,8 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.pair_sizes import PairSizes
-from mummergpu.mapping.second_pass import part_of_reads, replace_reads
+from mummergpu.mapping.replacement import replace_reads
+from mummergpu.mapping.second_pass import part_of_reads
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.mapping_search import MappingSearch

@@ -159,6 +159,9 @@ def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     ndarray
         The array, or a copy if it is read-only or not contiguous.
     """
+    flags = array.flags
+    if flags.c_contiguous and flags.writeable:
+        return array
     return np.require(array, requirements=["C", "W"])
 
 
