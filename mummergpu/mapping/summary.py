@@ -163,7 +163,7 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
         qualities,
         inserts,
     )
-    return MappingSummary(*counts.tolist(), qualities=qualities, inserts=inserts)
+    return MappingSummary(*map(int, counts), qualities, inserts)
 
 
 @jit_without_refcounts

@@ -8,6 +8,7 @@ from typing import Any
 from mummergpu.errors import BackendError
 from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.stats import Stats
 
@@ -17,6 +18,7 @@ def open_backend(
     device: DeviceOptions,
     stats: Stats,
     notice: Callable[[str], None],
+    most_block_bases: int = LARGEST_BLOCK,
 ) -> Backend[Any]:
     """Return the backend that the options name, or the best available one.
 
@@ -30,6 +32,8 @@ def open_backend(
         Collects the times of the kernels.
     notice : callable
         Receives progress messages, shown with -v.
+    most_block_bases : int
+        The most bases of a block of queries that a device searches at once.
 
     Returns
     -------
@@ -46,7 +50,7 @@ def open_backend(
     from mummergpu.matching.open_cuda import open_cuda_backend
 
     try:
-        return open_cuda_backend(kind, device, stats, notice)
+        return open_cuda_backend(kind, device, stats, notice, most_block_bases)
     except BackendError as error:
         if device.backend == "cuda":
             raise
@@ -72,7 +76,6 @@ def likely_block_bases(kind: KmerOptions | TreeOptions, device: DeviceOptions) -
     """
     if device.backend != "cpu":
         from mummergpu.cuda.driver import driver_facts
-        from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 
         if driver_facts().devices:
             return LARGEST_BLOCK

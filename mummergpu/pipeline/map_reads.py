@@ -22,7 +22,6 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.output.alignment_sink import AlignmentSink
 from mummergpu.output.open_alignments import (
     AlignmentFacts,
@@ -30,7 +29,7 @@ from mummergpu.output.open_alignments import (
     index_path,
     open_alignment_sink,
 )
-from mummergpu.pipeline.backend_opening import start_to_open
+from mummergpu.pipeline.backend_opening import start_to_open, worker_count
 from mummergpu.pipeline.first_reads import (
     PAIRS_OF_ESTIMATE,
     choose_seed_length,
@@ -57,7 +56,7 @@ from mummergpu.sequence.codes import Strand
 
 BOTH_STRANDS: Final = (Strand.FORWARD, Strand.REVERSE)
 
-BLOCK_BASES: Final = 1 << 23
+BLOCK_BASES: Final = 1 << 24
 """The bases of a block of reads, if there are enough of them. A block takes so long to map that
 many threads seldom wait for the lock of the interpreter."""
 
@@ -95,8 +94,11 @@ def run(
     check_alignment_target(options.output, options.sort)
     with stats.stage("end_to_end"), ExitStack() as stack:
         output = stack.enter_context(OutputFile(options.output.path))
-        executor = ThreadPoolExecutor(options.threads, thread_name_prefix="map")
-        opening = start_to_open(stack, executor, KmerOptions(), options.device, stats, notice)
+        workers = worker_count(options.device, options.threads)
+        executor = ThreadPoolExecutor(workers, thread_name_prefix="map")
+        opening = start_to_open(
+            stack, executor, KmerOptions(), options.device, stats, notice, BLOCK_BASES
+        )
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = _MapJob(options, executor, stats, progress, notice, warn)
         reads = stack.enter_context(job.read_stream(reading))
@@ -106,7 +108,7 @@ def run(
         first = reads.first_pairs(PAIRS_OF_ESTIMATE)
         search = job.open_search(source, first, backend)
         mapping = open_mapping(
-            MappingWork(search, executor, options.threads, stats, progress.tell, job.done)
+            MappingWork(search, executor, workers, stats, progress.tell, job.done)
         )
         reference = source.reference if isinstance(source, IndexFile) else source
         sizes = search.first_mapper().pair_sizes(job.template_sizes(first, mapping))
@@ -143,9 +145,8 @@ class _MapJob:
     def read_stream(self, reading: ReadingThreads) -> ReadStream:
         """Return what reads the reads; the caller enters it."""
         options = self._options
-        best = max(BLOCK_BASES, likely_block_bases(KmerOptions(), options.device))
         block_size = choose_block_size(
-            options.block_size, options.read_paths, options.threads, best
+            options.block_size, options.read_paths, options.threads, BLOCK_BASES
         )
         rules = QueryRules(options.any_letters, options.no_empty, self._warn)
         return ReadStream(options.sources, block_size, self._stats, self.done.read, rules, reading)
