@@ -23,11 +23,11 @@ from measure import in_turn, save
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.columns import AlignmentColumns
-from mummergpu.output.alignment_bam import AlignmentBamFormat
-from mummergpu.output.alignment_format import AlignmentHead
-from mummergpu.output.compression import BgzfCompressor
+from mummergpu.output.alignments.bam import AlignmentBamFormat
+from mummergpu.output.alignments.format import AlignmentHead
+from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.open_alignments import AlignmentFacts, open_alignment_sink
-from mummergpu.output.sort_options import SortOptions
+from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.output_file import OutputFile

@@ -128,7 +128,7 @@ def count_rows(path: Path) -> int:
 def stream_figures(runs: int, folder: Path) -> dict[str, Any]:
     """Plain FASTQ parsed, and rows formatted, on one core, in bytes of text a second."""
     from mummergpu.input.queries import QueryReader
-    from mummergpu.output.mummer import MummerFormatter, TextStyle
+    from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
     from mummergpu.sequence.codes import Strand
 
     reads = folder / "LMONO" / "reads.fq"

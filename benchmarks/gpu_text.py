@@ -39,7 +39,7 @@ from mummergpu.index.pages import Page
 from mummergpu.input.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend
-from mummergpu.output.mummer import MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.workload.declaration import load_declaration

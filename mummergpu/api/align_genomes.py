@@ -23,7 +23,7 @@ from mummergpu.api.requests import PathLike, device_options, search_options, thr
 from mummergpu.input.memory import PLACE
 from mummergpu.input.queries import QueryBlock
 from mummergpu.mapping.genomes.aligner import GenomeAligner
-from mummergpu.output.genome_format import AlignedQueries
+from mummergpu.output.genomes.format import AlignedQueries
 
 
 class AlignsGenomes:

@@ -19,7 +19,7 @@ from mummergpu.api.run import RunStats, names_of
 from mummergpu.errors import OptionError
 from mummergpu.index.kind_of_file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
-from mummergpu.output.genome_targets import genome_target
+from mummergpu.output.genomes.targets import genome_target
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.options import MatchOptions

@@ -24,9 +24,9 @@ from mummergpu.api.tables import (
     pandas_table,
     polars_table,
 )
-from mummergpu.output.genome_format import AlignedQueries
-from mummergpu.output.genome_targets import genome_target
-from mummergpu.output.operation_text import cigar_texts
+from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.genomes.operation_text import cigar_texts
+from mummergpu.output.genomes.targets import genome_target
 from mummergpu.pipeline.align_genomes import genome_compressor, genome_format
 from mummergpu.pipeline.genome_sink import GenomeOutput, chosen_one_to_one
 from mummergpu.runtime.output_file import OutputFile

@@ -13,7 +13,7 @@ from mummergpu.api.matches import Matches, SearchedReference, names_of_queries
 from mummergpu.api.query_blocks import no_queries
 from mummergpu.input.joined_blocks import join_query_blocks
 from mummergpu.input.queries import QueryBlock
-from mummergpu.output.match_table import MatchTable
+from mummergpu.output.matches.match_table import MatchTable
 from mummergpu.sequence.codes import Strand
 
 if TYPE_CHECKING:

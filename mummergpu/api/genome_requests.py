@@ -5,7 +5,7 @@ from __future__ import annotations
 from mummergpu.api.requests import meaning
 from mummergpu.errors import OptionError
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
-from mummergpu.output.genome_targets import GENOME_FORMATS
+from mummergpu.output.genomes.targets import GENOME_FORMATS
 from mummergpu.pipeline.align_options import AlignmentFilter
 
 

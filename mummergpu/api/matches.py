@@ -21,13 +21,13 @@ from mummergpu.api.tables import (
     polars_table,
 )
 from mummergpu.input.queries import QueryBlock
+from mummergpu.input.record_lookup import RecordLookup, record_lookup
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
-from mummergpu.output.match_table import MatchTable, match_table
-from mummergpu.output.mummer import TextStyle
+from mummergpu.output.matches.match_table import MatchTable, match_table
+from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.open_sink import RunFacts, open_sink
-from mummergpu.output.record_lookup import RecordLookup, record_lookup
-from mummergpu.output.sam_options import SamOptions, usual_read_group
+from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

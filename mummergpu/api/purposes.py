@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mummergpu.api.requests import meaning
 from mummergpu.errors import OptionError
-from mummergpu.output.mummer import TextStyle
+from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.pipeline.purposes import NEEDS, TEXT_FORMAT
 
 

@@ -19,8 +19,8 @@ from mummergpu.api.requests import (
 from mummergpu.errors import OptionError
 from mummergpu.index.kind_of_file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
-from mummergpu.output.mummer import TextStyle
-from mummergpu.output.sam_options import SamOptions, usual_read_group
+from mummergpu.output.matches.mummer import TextStyle
+from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import OutputTarget, target_of
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
@@ -125,8 +125,8 @@ def match(
     style : TextStyle, optional
         The options of MUMmer's text.
     sam : SamOptions, optional
-        The options of SAM, BAM and CRAM (`mummergpu.output.sam_options`); by default all matches
-        are written, in a read group with the name of the first file of queries.
+        The options of SAM, BAM and CRAM (`mummergpu.output.records.sam_options`); by default all
+        matches are written, in a read group with the name of the first file of queries.
     max_memory : int, optional
         The most bytes for the reference and its index; by default half of what is free.
     any_letters : bool, default False

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import LibraryError
-from mummergpu.output.arrow import readable_name
+from mummergpu.output.matches.arrow import readable_name
 
 if TYPE_CHECKING:
     import pandas

@@ -10,7 +10,7 @@ import click
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_rules import Given, device_options
 from mummergpu.cli.option_types import SECTIONS, complete_files
-from mummergpu.output.genome_targets import GENOME_FORMATS, genome_target
+from mummergpu.output.genomes.targets import GENOME_FORMATS, genome_target
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:

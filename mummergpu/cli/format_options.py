@@ -11,7 +11,7 @@ from mummergpu.output.targets import DEFAULT_FORMAT, FORMATS, OutputTarget, targ
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from mummergpu.output.sam_options import SamOptions
+    from mummergpu.output.records.sam_options import SamOptions
 
 _ALIGNMENT_FORMATS: Final = frozenset({"sam", "bam", "cram"})
 _READ_GROUP, _NO_READ_GROUP = "--read-group", "--no-read-group"
@@ -113,7 +113,7 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
     OptionError
         If the read group makes no sense.
     """
-    from mummergpu.output.sam_options import SamOptions, read_group_of, usual_read_group
+    from mummergpu.output.records.sam_options import SamOptions, read_group_of, usual_read_group
 
     text, primary_only = given["read_group"], given["primary_only"]
     no_group, secondary_bases = given["no_read_group"], given["secondary_seq"]

@@ -16,8 +16,8 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 if TYPE_CHECKING:
     from mummergpu.input.read_files import ReadSource
     from mummergpu.mapping.insert_sizes import InsertSizes
-    from mummergpu.output.sam_options import ReadGroup
-    from mummergpu.output.sort_options import SortOptions
+    from mummergpu.output.records.sam_options import ReadGroup
+    from mummergpu.output.sorting.options import SortOptions
     from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.map_options import MapOptions
     from mummergpu.viterbi.model import Costs
@@ -213,7 +213,7 @@ def _target(given: Given) -> OutputTarget:
 
 
 def _read_group(given: Given) -> ReadGroup | None:
-    from mummergpu.output.sam_options import read_group_of, usual_read_group
+    from mummergpu.output.records.sam_options import read_group_of, usual_read_group
 
     text = given["read_group"]
     if given["no_read_group"]:
@@ -293,7 +293,7 @@ def _costs(given: Given) -> Costs:
 def _sort_options(given: Given) -> SortOptions | None:
     if not given["sort"] and not given["mark_duplicates"]:
         return None
-    from mummergpu.output.sort_options import SortOptions
+    from mummergpu.output.sorting.options import SortOptions
 
     memory = {} if given["sort_memory"] is None else {"memory_bytes": given["sort_memory"]}
     return SortOptions(

@@ -22,7 +22,7 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.matching.options import DeviceOptions, SearchOptions
-    from mummergpu.output.mummer import TextStyle
+    from mummergpu.output.matches.mummer import TextStyle
     from mummergpu.studies.policy_choice import Choice
 
 Given = Mapping[str, Any]
@@ -142,7 +142,7 @@ def device_options(given: Given, kernel_folder: str | None) -> DeviceOptions:
 
 def text_style(given: Given) -> TextStyle:
     """Return the options that say how to write the matches."""
-    from mummergpu.output.mummer import TextStyle
+    from mummergpu.output.matches.mummer import TextStyle
 
     return TextStyle(
         forward_coordinates=given["forward_coordinates"],

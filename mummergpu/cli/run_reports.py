@@ -55,7 +55,7 @@ class RunReports:
             raise OptionError("--multiqc", message)
         files: dict[str, SampleContent]
         if of_mapping:
-            from mummergpu.output import multiqc_mapping
+            from mummergpu.output.alignments import multiqc_mapping
 
             files = multiqc_mapping.files(path)
         else:

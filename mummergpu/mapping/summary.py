@@ -163,7 +163,13 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
         qualities,
         inserts,
     )
-    return MappingSummary(*map(int, counts), qualities, inserts)
+    reads, mapped, paired, proper, both, single, other, secondary, supplementary = counts.tolist()
+    return MappingSummary(
+        *(reads, mapped, paired, proper, both, single, other),
+        *(secondary, supplementary),
+        qualities,
+        inserts,
+    )
 
 
 @jit_without_refcounts

@@ -14,7 +14,7 @@ from mummergpu.errors import BackendError
 
 RecordPlaces = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], int]
 """Where the records of a reference begin, the last record at or before each bucket of positions,
-and the binary logarithm of the positions in a bucket: `output.record_lookup.RecordLookup`."""
+and the binary logarithm of the positions in a bucket: `input.record_lookup.RecordLookup`."""
 
 COLUMN_TYPES: Final[dict[str, type[np.generic]]] = {
     "query": np.uint32,

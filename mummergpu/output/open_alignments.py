@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
-from mummergpu.output.alignment_format import AlignmentHead, AlignmentSamFormat
-from mummergpu.output.alignment_sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
-from mummergpu.output.compression import BgzfCompressor, compressor_of
-from mummergpu.output.sam_header import BY_COORDINATE, UNSORTED
-from mummergpu.output.sam_options import ReadGroup
-from mummergpu.output.sort_options import SortOptions
+from mummergpu.output.alignments.format import AlignmentHead
+from mummergpu.output.alignments.sam import AlignmentSamFormat
+from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
+from mummergpu.output.bytes.compression import BgzfCompressor, compressor_of
+from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.records.sam_options import ReadGroup
+from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 from mummergpu.runtime.stats import Stats
@@ -105,8 +106,8 @@ def index_path(target: OutputTarget, reference: Reference, sort: SortOptions | N
         return None
     if target.path == STANDARD_OUTPUT:
         return None
-    from mummergpu.output.alignment_places import axis_of
-    from mummergpu.output.bam_index import index_kind
+    from mummergpu.output.sorting.bam_index import index_kind
+    from mummergpu.output.sorting.places import axis_of
 
     return target.path + index_kind(axis_of(reference))
 
@@ -155,7 +156,7 @@ def open_alignment_sink(
         return AlignmentByteSink(made, emit, stats, compressor, facts.threads)
     if target.format == "bam":
         return _bam_sink(emit, facts, head, stats, index)
-    from mummergpu.output.alignment_cram import AlignmentCramSink
+    from mummergpu.output.alignments.cram import AlignmentCramSink
 
     return AlignmentCramSink(lambda keep: _bam_sink(keep, facts, head, stats, None), emit, stats)
 
@@ -163,11 +164,11 @@ def open_alignment_sink(
 def _bam_sink(
     emit: Emit, facts: AlignmentFacts, head: AlignmentHead, stats: Stats, index: OutputFile | None
 ) -> AlignmentSink[Any]:
-    from mummergpu.output.alignment_bam import AlignmentBamFormat
+    from mummergpu.output.alignments.bam import AlignmentBamFormat
 
     made = AlignmentBamFormat(facts.reference, head, ", ".join(facts.read_paths))
     if facts.sort is None:
         return AlignmentByteSink(made, emit, stats, BgzfCompressor(), facts.threads)
-    from mummergpu.output.alignment_sort import SortedBamSink
+    from mummergpu.output.sorting.sorted_bam import SortedBamSink
 
     return SortedBamSink(made, facts.reference, emit, stats, facts.sort, index)

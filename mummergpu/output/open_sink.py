@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.input.reference import Reference
-from mummergpu.output.block_format import BlockFormat
-from mummergpu.output.compression import compressor_of
-from mummergpu.output.mummer import MummerFormatter, TextStyle
-from mummergpu.output.sam_options import SamOptions
-from mummergpu.output.sink import ByteSink, MatchSink, SeveralSinks
+from mummergpu.output.bytes.compression import compressor_of
+from mummergpu.output.matches.block_format import BlockFormat
+from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
+from mummergpu.output.matches.sink import ByteSink, MatchSink, SeveralSinks
+from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 
 if TYPE_CHECKING:
-    from mummergpu.output.bam import BamFormat
+    from mummergpu.output.matches.bam import BamFormat
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ def check_targets(targets: Sequence[OutputTarget], picture: PictureStyle) -> Non
     """
     for target in targets:
         if target.format == "plot":
-            from mummergpu.output.picture_sink import check_picture
+            from mummergpu.output.matches.picture_sink import check_picture
 
             check_picture(target, picture)
         elif target.format in ("arrow", "parquet"):
-            from mummergpu.output.arrow import import_pyarrow
+            from mummergpu.output.matches.arrow import import_pyarrow
 
             import_pyarrow(target.format)
         elif target.compression is not None:
@@ -137,37 +137,37 @@ def _mummer(facts: RunFacts) -> BlockFormat:
 
 
 def _paf(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.paf import PafFormat
+    from mummergpu.output.matches.paf import PafFormat
 
     return PafFormat(facts.reference)
 
 
 def _bed(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.bed import BedFormat
+    from mummergpu.output.matches.bed import BedFormat
 
     return BedFormat(facts.reference)
 
 
 def _tsv(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.tsv import TsvFormat
+    from mummergpu.output.matches.tsv import TsvFormat
 
     return TsvFormat(facts.reference)
 
 
 def _sam(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.sam import SamFormat
+    from mummergpu.output.matches.sam import SamFormat
 
     return SamFormat(facts.reference, facts.sam, facts.command, ", ".join(facts.query_paths))
 
 
 def _bam(facts: RunFacts) -> BamFormat:
-    from mummergpu.output.bam import BamFormat
+    from mummergpu.output.matches.bam import BamFormat
 
     return BamFormat(facts.reference, facts.sam, facts.command, ", ".join(facts.query_paths))
 
 
 def _delta(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.delta import DeltaFormat
+    from mummergpu.output.matches.delta import DeltaFormat
 
     return DeltaFormat(facts.reference, facts.query_paths)
 
@@ -175,7 +175,7 @@ def _delta(facts: RunFacts) -> BlockFormat:
 def _picture_sink(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
-    from mummergpu.output.picture_sink import PictureSink
+    from mummergpu.output.matches.picture_sink import PictureSink
 
     return PictureSink(
         *(target, file, facts.reference, facts.query_paths),
@@ -186,7 +186,7 @@ def _picture_sink(
 def _cram_sink(
     _target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
-    from mummergpu.output.cram import CramSink
+    from mummergpu.output.matches.cram import CramSink
 
     return CramSink(_bam(facts), file, stats, facts.most_rows, facts.threads)
 
@@ -194,7 +194,7 @@ def _cram_sink(
 def _arrow_sink(
     target: OutputTarget, file: OutputFile, facts: RunFacts, stats: Stats
 ) -> MatchSink[Any]:
-    from mummergpu.output.arrow import ArrowSink
+    from mummergpu.output.matches.arrow import ArrowSink
 
     return ArrowSink(target.format, facts.reference, file, stats, facts.most_rows)
 

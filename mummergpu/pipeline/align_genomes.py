@@ -11,16 +11,16 @@ from mummergpu.errors import OptionError
 from mummergpu.input.files import open_binary, reading
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
-from mummergpu.output.compression import Compressor, compressor_of
-from mummergpu.output.genome_bam import GenomeBam
-from mummergpu.output.genome_delta import GenomeDelta
-from mummergpu.output.genome_format import GenomeFormat
-from mummergpu.output.genome_paf import GenomePaf
-from mummergpu.output.genome_sam import GenomeSam
-from mummergpu.output.genome_targets import GENOME_FORMATS
-from mummergpu.output.genome_vcf import GenomeVcf
-from mummergpu.output.sam_options import usual_read_group
-from mummergpu.output.sink import MatchSink
+from mummergpu.output.bytes.compression import Compressor, compressor_of
+from mummergpu.output.genomes.bam import GenomeBam
+from mummergpu.output.genomes.delta import GenomeDelta
+from mummergpu.output.genomes.format import GenomeFormat
+from mummergpu.output.genomes.paf import GenomePaf
+from mummergpu.output.genomes.sam import GenomeSam
+from mummergpu.output.genomes.targets import GENOME_FORMATS
+from mummergpu.output.genomes.vcf import GenomeVcf
+from mummergpu.output.matches.sink import MatchSink
+from mummergpu.output.records.sam_options import usual_read_group
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions

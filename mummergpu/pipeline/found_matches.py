@@ -11,7 +11,7 @@ from mummergpu.matching.columns import match_count
 from mummergpu.matching.filter import keep_unique, order_by_reference
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.search import BlockMems
-from mummergpu.output.sink import MatchSink
+from mummergpu.output.matches.sink import MatchSink
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.runtime.stats import Stats
 

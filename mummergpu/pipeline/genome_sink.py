@@ -12,10 +12,10 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.one_to_one import map_one_to_one
-from mummergpu.output.compressed_stream import CompressedStream
-from mummergpu.output.compression import Compressor
-from mummergpu.output.genome_format import AlignedQueries, GenomeFormat
-from mummergpu.output.sink import BlockMems, MatchSink
+from mummergpu.output.bytes.compressed_stream import CompressedStream
+from mummergpu.output.bytes.compression import Compressor
+from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
+from mummergpu.output.matches.sink import BlockMems, MatchSink
 from mummergpu.pipeline.align_options import AlignmentFilter
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

@@ -8,8 +8,8 @@ from mummergpu.input.read_files import ReadSource
 from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.matching.options import DeviceOptions
-from mummergpu.output.sam_options import ReadGroup
-from mummergpu.output.sort_options import SortOptions
+from mummergpu.output.records.sam_options import ReadGroup
+from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.viterbi.model import Costs
 

@@ -22,7 +22,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.output.alignment_sink import AlignmentSink
+from mummergpu.output.alignments.sink import AlignmentSink
 from mummergpu.output.open_alignments import (
     AlignmentFacts,
     check_alignment_target,

@@ -7,7 +7,7 @@ from typing import Any
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.summary import MappingSummary, empty_summary, summary_of
-from mummergpu.output.alignment_sink import AlignmentSink
+from mummergpu.output.alignments.sink import AlignmentSink
 from mummergpu.runtime.stats import Stats
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.index.options import IndexOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
-from mummergpu.output.mummer import TextStyle
-from mummergpu.output.sam_options import SamOptions
+from mummergpu.output.matches.mummer import TextStyle
+from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.targets import OutputTarget
 
 

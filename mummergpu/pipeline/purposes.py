@@ -19,7 +19,7 @@ class TextNeeds(NamedTuple):
     three_columns : bool
         Rows without the name of a record.
     refused : tuple of str
-        The attributes of `output.mummer.TextStyle` that it cannot do with.
+        The attributes of `output.matches.mummer.TextStyle` that it cannot do with.
     """
 
     both_strands: bool

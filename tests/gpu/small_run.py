@@ -16,7 +16,7 @@ from mummergpu.cuda.device_library import PYCUDA, device_opener
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
-from mummergpu.output.mummer import MummerFormatter
+from mummergpu.output.matches.mummer import MummerFormatter
 
 POLICIES = [Policy.from_code(code) for code in ("m", "none", "Tn", "QRTmrtn", "Tt")]
 

@@ -19,7 +19,7 @@ from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.device_text import WINDOW_BYTES
-from mummergpu.output.mummer import MummerFormatter
+from mummergpu.output.matches.mummer import MummerFormatter
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from mummergpu.output.sam_options import read_group_of
+from mummergpu.output.records.sam_options import read_group_of
 
 GROUP = read_group_of("@RG\\tID:lane 1\\tSM:sample\\tLB:library\\tPL:ILLUMINA")
 

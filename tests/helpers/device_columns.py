@@ -10,13 +10,13 @@ import numpy as np
 
 from helpers.text_cases import TextCase
 from mummergpu.cuda.device import Device
+from mummergpu.input.record_lookup import record_lookup
 from mummergpu.matching.backends.stream_searcher import DeviceMems, UploadedBlock
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext
 from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend, KmerColumnsSearcher
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
-from mummergpu.output.match_table import match_counts, match_table
-from mummergpu.output.record_lookup import record_lookup
+from mummergpu.output.matches.match_table import match_counts, match_table
 from mummergpu.runtime.stats import Stats
 
 AnyArrays = dict[str, np.ndarray[Any, Any]]

@@ -12,7 +12,7 @@ from helpers.alignments import COMPLEMENT, bases_of, small_reference
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.output.genome_format import AlignedQueries
+from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.sequence.codes import encode, with_margins
 
 Operations = list[tuple[int, int]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
-from mummergpu.output.block_format import BlockFormat
+from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.sequence.codes import BREAK, Strand, encode, with_margins
 
 Row = tuple[int, int, int]

@@ -16,7 +16,7 @@ from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend, KmerTextSearcher
-from mummergpu.output.mummer import PIECE_BYTES, MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, with_margins
 

@@ -10,16 +10,16 @@ import pysam
 
 from helpers.alignments import AlignedReads
 from mummergpu.input.reference import Reference
-from mummergpu.output.alignment_bam import AlignmentBamFormat
-from mummergpu.output.alignment_format import AlignmentHead
-from mummergpu.output.alignment_places import axis_of
-from mummergpu.output.alignment_sink import AlignmentByteSink, AlignmentSink, writer_of
-from mummergpu.output.alignment_sort import SortedBamSink
-from mummergpu.output.bam_index import index_kind
-from mummergpu.output.compression import BgzfCompressor
-from mummergpu.output.sam_header import BY_COORDINATE, UNSORTED
-from mummergpu.output.sam_options import ReadGroup
-from mummergpu.output.sort_options import SortOptions
+from mummergpu.output.alignments.bam import AlignmentBamFormat
+from mummergpu.output.alignments.format import AlignmentHead
+from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, writer_of
+from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.records.sam_options import ReadGroup
+from mummergpu.output.sorting.bam_index import index_kind
+from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.sorting.places import axis_of
+from mummergpu.output.sorting.sorted_bam import SortedBamSink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 

@@ -20,7 +20,7 @@ from mummergpu.cuda import bindings_device
 from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
-from mummergpu.output.mummer import MummerFormatter
+from mummergpu.output.matches.mummer import MummerFormatter
 
 KINDS = ("memory", "pinned", "streams", "events", "modules", "textures", "arrays")
 

@@ -29,7 +29,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.kmer import cuda_text, device_text
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend
-from mummergpu.output.mummer import MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)

@@ -42,6 +42,7 @@ ROOMS = (
 
 INNER_ROOMS = {
     "matching": (("tree", "kmer"), ("backends",)),
+    "output": (("sorting",), ("alignments", "genomes", "matches"), ("records",), ("bytes",)),
 }
 """Folders of a room, where there are several, floor by floor: one imports only from its own files
 and from folders on floors below it."""

@@ -98,7 +98,7 @@ def test_a_warm_start_needs_no_numba(text: str, name: str) -> None:
         code, *modules = run_child(PROGRAM, "--format", name, text, text).split()
     assert code == "0" and "mummergpu.pipeline.match" in modules
     assert not {"numba", "llvmlite", "pysam", "importlib.metadata"} & set(modules)
-    others = {f"mummergpu.output.{other}" for other in OUTPUTS if other != name}
+    others = {f"mummergpu.output.matches.{other}" for other in OUTPUTS if other != name}
     assert not others & set(modules)
 
 

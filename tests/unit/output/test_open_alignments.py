@@ -22,7 +22,7 @@ from mummergpu.output.open_alignments import (
     index_path,
     open_alignment_sink,
 )
-from mummergpu.output.sort_options import SortOptions
+from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

@@ -1,0 +1,223 @@
+"""Alignments, their reads and their reference as arrays, for the compiled loops that write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.columns import AlignmentColumns, SamFlag
+from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
+from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
+from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.offsets import longest_of
+
+PAIRED: Final = int(SamFlag.PAIRED)
+UNMAPPED: Final = int(SamFlag.UNMAPPED)
+MATE_UNMAPPED: Final = int(SamFlag.MATE_UNMAPPED)
+REVERSE: Final = int(SamFlag.REVERSE)
+SECONDARY: Final = int(SamFlag.SECONDARY)
+SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
+
+NO_QUALITY: Final = 0xFF
+"""The quality of every base of a read that came without qualities."""
+
+ReadArrays = tuple[Int64Array, TextArray, Int64Array, CodeArray, npt.NDArray[np.uint8]]
+"""Where each read begins in the block and the last one ends, the names one after the other, where
+each name begins and the last one ends, the codes with margins, and the qualities."""
+
+RowArrays = tuple[
+    Int64Array,
+    npt.NDArray[np.uint16],
+    npt.NDArray[np.int32],
+    Int64Array,
+    npt.NDArray[np.uint8],
+    Int64Array,
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.int32],
+    Int64Array,
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+]
+"""The attributes of `mapping.columns.AlignmentColumns`, in their order."""
+
+ReferenceArrays = tuple[CodeArray, Int64Array]
+"""The codes of the reference with margins, and where each record begins, without the margin."""
+
+Texts = tuple[RecordTexts, TextArray]
+"""The name of each record, and the tag of the read group, each with `OVERSHOOT` bytes after it."""
+
+
+class ReadsWithQualities(Protocol):
+    """What a block of reads must have to be written.
+
+    It is as in `input.queries.QueryBlock`; the names are without ``/1`` and ``/2``, and each base
+    of a read without qualities has `NO_QUALITY`.
+    """
+
+    @property
+    def padded_codes(self) -> CodeArray:
+        """The codes of all reads, with margins."""
+
+    @property
+    def offsets(self) -> Int64Array:
+        """Where each read begins, and where the last one ends: shape=(n_reads + 1,)."""
+
+    @property
+    def names(self) -> TextArray:
+        """The names, one after the other."""
+
+    @property
+    def name_offsets(self) -> Int64Array:
+        """Where each name begins, and where the last one ends: shape=(n_reads + 1,)."""
+
+    @property
+    def base_qualities(self) -> npt.NDArray[np.uint8]:
+        """Phred numbers from 0 to 93, or `NO_QUALITY`: shape=(n_bases,)."""
+
+
+@dataclass(frozen=True)
+class BlockArrays:
+    """What a compiled loop needs to write the alignments of a block.
+
+    Attributes
+    ----------
+    reads : tuple of ndarray
+        The reads (`ReadArrays`).
+    rows : tuple of ndarray
+        The alignments (`RowArrays`).
+    oriented : ndarray, dtype=uint8
+        Room for the codes of a read on the strand of the reference, with margins.
+    """
+
+    reads: ReadArrays
+    rows: RowArrays
+    oriented: CodeArray
+
+
+def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockArrays:
+    """Return a block of reads and its alignments for a compiled loop.
+
+    Parameters
+    ----------
+    reads : ReadsWithQualities
+        The reads.
+    columns : AlignmentColumns
+        Their alignments.
+
+    Returns
+    -------
+    BlockArrays
+        Views of the same arrays, and room for one thread.
+    """
+    longest = longest_of(writable(reads.offsets))
+    return BlockArrays(
+        (
+            writable(reads.offsets),
+            writable(reads.names),
+            writable(reads.name_offsets),
+            writable(reads.padded_codes),
+            writable(reads.base_qualities),
+        ),
+        (
+            writable(columns.reads),
+            writable(columns.flags),
+            writable(columns.records),
+            writable(columns.positions),
+            writable(columns.qualities),
+            writable(columns.cigar_offsets),
+            writable(columns.cigars),
+            writable(columns.template_lengths),
+            writable(columns.mate_rows),
+            writable(columns.scores),
+            writable(columns.second_scores),
+            writable(columns.edit_distances),
+        ),
+        np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+    )
+
+
+def reference_arrays(reference: Reference) -> ReferenceArrays:
+    """Return a reference for a compiled loop."""
+    return writable(reference.padded_codes), writable(reference.record_starts)
+
+
+def padded_text(text: bytes) -> TextArray:
+    """Return a text with `OVERSHOOT` bytes after it, as an array."""
+    return np.frombuffer(bytearray(text) + bytes(OVERSHOOT), dtype=np.uint8)
+
+
+def record_texts(names: Iterable[bytes], end: bytes) -> RecordTexts:
+    """Return the names of records, each with `end` after it, for a compiled loop."""
+    return texts_of(name + end for name in names)
+
+
+@inline_without_refcounts
+def spans_of(cigars: npt.NDArray[np.uint32], begin: int, end: int) -> tuple[int, int, int]:
+    """Return what a CIGAR takes of a reference, and what it cuts off at both ends of the read.
+
+    Parameters
+    ----------
+    cigars : ndarray, dtype=uint32
+        The operations of all rows.
+    begin, end : int
+        The half-open range of the operations.
+
+    Returns
+    -------
+    reference_bases : int
+        The bases of the reference from the first one that is aligned to the last one.
+    clipped_before, clipped_after : int
+        The bases of the read that are not in its record, because they are clipped hard.
+    """
+    reference_bases, before, after = 0, 0, 0
+    for place in range(begin, end):
+        operation = widened(cigars[unsigned(place)])
+        kind, length = operation & 15, operation >> 4
+        if TAKES_REFERENCE >> kind & 1:
+            reference_bases += length
+        elif kind == HARD_CLIP:
+            if place == begin:
+                before = length
+            else:
+                after = length
+    return reference_bases, before, after
+
+
+@inline_without_refcounts
+def rows_of_read(reads: Int64Array, flags: npt.NDArray[np.uint16], row: int) -> tuple[int, int]:
+    """Return the rows of the read of a row, as a half-open range; of a secondary row, only itself.
+
+    A read may have thousands of secondary rows, and none of them tells of the others.
+
+    Parameters
+    ----------
+    reads : ndarray, dtype=int64
+        The read of each row; those of a read are neighbours.
+    flags : ndarray, dtype=uint16
+        The flags of each row.
+    row : int
+        A row.
+
+    Returns
+    -------
+    first, end : int
+        The range.
+    """
+    read = reads[unsigned(row)]
+    first, end = row, row + 1
+    if flags[unsigned(row)] & SECONDARY:
+        return first, end
+    while first > 0 and reads[unsigned(first - 1)] == read:
+        first -= 1
+    while end < reads.size and reads[unsigned(end)] == read:
+        end += 1
+    return first, end

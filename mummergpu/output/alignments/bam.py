@@ -1,0 +1,148 @@
+"""Alignments of reads as the content of BAM, with the rows of `sam`.
+
+`compression.BgzfCompressor` makes the file of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
+from mummergpu.output.alignments.bam_rows import MOST_OPERATIONS, fill_alignments
+from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
+from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.records.bam_header import binary_header
+from mummergpu.output.records.sam_header import check_queries, sam_header
+from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.runtime.jit import writable
+from mummergpu.sequence.offsets import longest_of
+
+PIECE_BYTES: Final = 64 * BGZF_BLOCK_BYTES
+"""The records of a block are made in pieces of at most about this size."""
+
+
+@dataclass(frozen=True)
+class RecordPiece:
+    """Records of consecutive rows.
+
+    Attributes
+    ----------
+    first_row : int
+        The first of the rows.
+    ends : ndarray, dtype=int64, shape=(n_rows,)
+        Where in `text` each record ends.
+    text : ndarray, dtype=uint8, shape=(n_bytes,)
+        The records, one after the other.
+    """
+
+    first_row: int
+    ends: Int64Array
+    text: TextArray
+
+
+class AlignmentBamFormat(PiecewiseFormat):
+    """Turns the alignments of blocks of reads into BAM; several threads may share one.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    head : AlignmentHead
+        What the header tells.
+    read_path : str
+        The files of the reads, for errors.
+    piece_bytes : int
+        The most bytes of a piece, unless one record is longer.
+
+    Raises
+    ------
+    InputError
+        If the format allows no record of such a name or length in a reference.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        head: AlignmentHead,
+        read_path: str,
+        piece_bytes: int = PIECE_BYTES,
+    ) -> None:
+        options = SamOptions(head.read_group)
+        header = sam_header(reference, options, head.command, head.order, head.checksums)
+        self._head = binary_header(header, reference)
+        self._record_ids = writable(header.record_ids)
+        group = head.read_group
+        tag = b"" if group is None else b"RGZ%b\0" % group.name.encode()
+        super().__init__(reference, tag, read_path, piece_bytes)
+
+    def head(self) -> bytes:
+        """Return the header, in text and in binary form."""
+        return self._head
+
+    def format_block(
+        self, reads: ReadsWithQualities, columns: AlignmentColumns
+    ) -> Iterator[TextArray]:
+        """Yield the records of a block in pieces (`AlignmentFormat.format_block`).
+
+        Raises
+        ------
+        InputError
+            As `records`.
+        """
+        for piece in self.records(reads, columns):
+            yield piece.text
+
+    def records(
+        self, reads: ReadsWithQualities, columns: AlignmentColumns
+    ) -> Iterator[RecordPiece]:
+        """Yield the records of a block in pieces, with the end of each record.
+
+        Parameters
+        ----------
+        reads : ReadsWithQualities
+            The reads.
+        columns : AlignmentColumns
+            Their alignments.
+
+        Yields
+        ------
+        RecordPiece
+            Its text stays unchanged until `take_back` gets it.
+
+        Raises
+        ------
+        InputError
+            If BAM allows no read of such a name or length, or no alignment of so many parts.
+        """
+        check_queries(reads, self._read_path)
+        if longest_of(columns.cigar_offsets) > MOST_OPERATIONS:
+            message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
+            raise InputError(message, self._read_path)
+        arrays = block_arrays(reads, columns)
+        row_ends = np.empty(columns.row_count, dtype=np.int64)
+
+        def fill(text: TextArray, state: Int64Array) -> int:
+            return fill_alignments(
+                text,
+                state,
+                row_ends,
+                arrays.reads,
+                arrays.rows,
+                arrays.oriented,
+                self._reference,
+                self._texts,
+                self._name_bytes,
+                self._record_ids,
+            )
+
+        for first, end, text in self._pieces(columns.row_count, fill):
+            yield RecordPiece(first, row_ends[first:end], text)

@@ -1,0 +1,152 @@
+"""The compiled loop that lays out alignments of reads as records of BAM."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.mapping.columns import NO_ROW
+from mummergpu.output.alignments.arrays import (
+    REVERSE,
+    SECONDARY,
+    ReadArrays,
+    ReferenceArrays,
+    RowArrays,
+    Texts,
+)
+from mummergpu.output.alignments.row_tags import put_tags
+from mummergpu.output.alignments.sam_rows import NEEDED_BYTES, NEXT_ROW
+from mummergpu.output.alignments.tags import measure_row, orient
+from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
+from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
+from mummergpu.output.records.bam_bases import pack_bases
+from mummergpu.output.records.bam_fields import NAME_AT, Place, write_fixed_fields, write_name
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray
+
+MOST_OPERATIONS: Final = 0xFFFF
+"""The most operations of the CIGAR of a record."""
+
+
+@inline_without_refcounts
+def _place_of(rows: RowArrays, record_ids: npt.NDArray[np.int32], row: int) -> Place:
+    """Return where a row begins, by the number of its record in the header.
+
+    Parameters
+    ----------
+    rows : tuple of ndarray
+        The alignments (`arrays.RowArrays`).
+    record_ids : ndarray, dtype=int32, shape=(n_records,)
+        The number of each record among those of the header.
+    row : int
+        The row; `NO_ROW` for none.
+
+    Returns
+    -------
+    tuple of int
+        The record and the position, -1 for what is not known.
+    """
+    record, position = -1, -1
+    if row != NO_ROW:
+        record, position = widened(rows[2][unsigned(row)]), rows[3][unsigned(row)]
+        if record >= 0:
+            record = widened(record_ids[unsigned(record)])
+    return record, position
+
+
+@jit_without_refcounts
+def fill_alignments(
+    text: TextArray,
+    state: Int64Array,
+    row_ends: Int64Array,
+    reads: ReadArrays,
+    rows: RowArrays,
+    oriented: CodeArray,
+    reference: ReferenceArrays,
+    texts: Texts,
+    name_bytes: int,
+    record_ids: npt.NDArray[np.int32],
+) -> int:
+    """Write the records of rows from `state` on, until they end or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    state : ndarray, dtype=int64, shape=(alignment_sam_rows.STATE_SIZE,)
+        The row to go on with, and the bytes that a text must have for it; updated.
+    row_ends : ndarray, dtype=int64, shape=(n_rows,)
+        Receives where in the text each record ends that is written.
+    reads : tuple of ndarray
+        The reads (`arrays.ReadArrays`).
+    rows : tuple of ndarray
+        The alignments (`arrays.RowArrays`).
+    oriented : ndarray, dtype=uint8
+        Room for the codes of a read, with margins.
+    reference : tuple of ndarray
+        The reference (`arrays.ReferenceArrays`).
+    texts : tuple
+        The names of the records with a byte after each, and the tag of the read group.
+    name_bytes : int
+        The bytes of the longest name of a record.
+    record_ids : ndarray, dtype=int32, shape=(n_records,)
+        The number of each record among those of the header.
+
+    Returns
+    -------
+    int
+        The number of bytes written.
+    """
+    offsets, names, name_offsets, codes, base_qualities = reads
+    row_reads, flags, _, _, qualities, cigar_offsets, cigars, template_lengths, mate_rows = rows[:9]
+    room = text.size - OVERSHOOT - texts[1].size
+    at = 0
+    row = state[NEXT_ROW]
+    while row < flags.size:
+        read = row_reads[unsigned(row)]
+        flag = widened(flags[unsigned(row)])
+        cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
+        needed, span, clips, parts = measure_row(reads, rows, row, name_bytes)
+        if at + needed > room:
+            state[NEEDED_BYTES] = needed + texts[1].size
+            break
+        is_reverse = flag & REVERSE != 0
+        begin, end = offsets[unsigned(read)], offsets[unsigned(read + 1)]
+        orient(oriented, codes, begin, end, is_reverse)
+        bases = 0 if flag & SECONDARY else max(0, end - begin - clips[0] - clips[1])
+        name = at + NAME_AT
+        place = write_name(text, name, names, name_offsets, read)
+        write_fixed_fields(
+            text,
+            at,
+            _place_of(rows, record_ids, row),
+            max(span, 1),
+            place - name,
+            widened(qualities[unsigned(row)]),
+            flag,
+            cigar_end - cigar,
+            bases,
+            _place_of(rows, record_ids, mate_rows[unsigned(row)]),
+            widened(template_lengths[unsigned(row)]),
+        )
+        for operation in range(cigar, cigar_end):
+            store(text, place, cigars[unsigned(operation)])
+            place += 4
+        if bases:
+            place = pack_bases(text, place, oriented, MARGIN + clips[0], bases, False)
+            bounds = begin, end
+            place = write_qualities(
+                text, place, base_qualities, bounds, clips[0], bases, is_reverse, NUMBERS_FROM
+            )
+        place = put_tags(text, place, rows, oriented, reference, texts, row, parts, True)
+        store(text, at, np.uint32(place - at - 4))
+        at = place
+        row_ends[unsigned(row)] = at
+        row += 1
+    state[NEXT_ROW] = row
+    return at

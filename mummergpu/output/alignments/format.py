@@ -1,0 +1,133 @@
+"""What every format of alignments of reads is, and how SAM and BAM are made in pieces."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.output.alignments.arrays import (
+    ReadsWithQualities,
+    padded_text,
+    record_texts,
+    reference_arrays,
+)
+from mummergpu.output.alignments.sam_rows import NEEDED_BYTES, NEXT_ROW, STATE_SIZE
+from mummergpu.output.bytes.compression import Piece
+from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.piece_pool import PiecePool
+from mummergpu.output.records.sam_header import UNSORTED
+from mummergpu.output.records.sam_options import ReadGroup
+
+
+@dataclass(frozen=True)
+class AlignmentHead:
+    """What the header of a file of alignments tells besides the records of the reference.
+
+    Attributes
+    ----------
+    read_group : ReadGroup or None
+        The read group of all reads.
+    command : str
+        The command line of the run; empty if there is none.
+    order : str
+        `sam_header.UNSORTED` or `sam_header.BY_COORDINATE`.
+    checksums : sequence of str
+        The MD5 of each record of the reference (`sam_header.sam_header`); empty to leave them out.
+    """
+
+    read_group: ReadGroup | None = None
+    command: str = ""
+    order: str = UNSORTED
+    checksums: Sequence[str] = ()
+
+
+class AlignmentFormat(ABC):
+    """Turns the alignments of blocks of reads into bytes; several threads may share one."""
+
+    @abstractmethod
+    def head(self) -> bytes:
+        """Return what comes before the alignments of the first block."""
+
+    @abstractmethod
+    def format_block(
+        self, reads: ReadsWithQualities, columns: AlignmentColumns
+    ) -> Iterator[TextArray]:
+        """Yield the alignments of a block as bytes, in pieces of bounded size.
+
+        Parameters
+        ----------
+        reads : ReadsWithQualities
+            The reads.
+        columns : AlignmentColumns
+            Their alignments.
+
+        Yields
+        ------
+        ndarray, dtype=uint8, shape=(n_bytes,)
+            Whole rows; the piece stays unchanged until `take_back` gets it.
+        """
+
+    @abstractmethod
+    def take_back(self, piece: Piece) -> None:
+        """Receive a piece that nothing will read again, so that its memory can be reused."""
+
+
+class PiecewiseFormat(AlignmentFormat):
+    """What the formats share that a compiled loop fills, piece by piece.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    group_tag : bytes
+        The tag of the read group as the format has it; empty if there is none.
+    read_path : str
+        The files of the reads, for errors.
+    piece_bytes : int
+        The most bytes of a piece, unless one row is longer.
+    """
+
+    def __init__(
+        self, reference: Reference, group_tag: bytes, read_path: str, piece_bytes: int
+    ) -> None:
+        self._read_path = read_path
+        self._reference = reference_arrays(reference)
+        self._texts = record_texts(reference.names, b"\t"), padded_text(group_tag)
+        self._name_bytes = max(map(len, reference.names))
+        self._pool = PiecePool(piece_bytes)
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`AlignmentFormat.take_back`)."""
+        self._pool.take_back(piece)
+
+    def _pieces(
+        self, row_count: int, fill: Callable[[TextArray, Int64Array], int]
+    ) -> Iterator[tuple[int, int, TextArray]]:
+        """Yield the rows of a block in pieces.
+
+        Parameters
+        ----------
+        row_count : int
+            The rows of the block.
+        fill : callable
+            Writes rows into a text from a state on (`sam_rows.STATE_SIZE`), which it
+            updates, and returns the number of bytes.
+
+        Yields
+        ------
+        first_row, end : int
+            The half-open range of the rows of the piece.
+        text : ndarray, dtype=uint8, shape=(n_bytes,)
+            The piece; it stays unchanged until `take_back` gets it.
+        """
+        state = np.zeros(STATE_SIZE, dtype=np.int64)
+        while (first := int(state[NEXT_ROW])) < row_count:
+            text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
+            if filled := fill(text, state):
+                yield first, int(state[NEXT_ROW]), text[:filled]

@@ -1,0 +1,220 @@
+"""Compiled functions that write the tags of an alignment, in text for SAM or in binary for BAM.
+
+Callers pass as a constant which of the two they want, so that no compiled loop asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.mapping.columns import NO_ROW
+from mummergpu.output.alignments.arrays import UNMAPPED, ReferenceArrays, RowArrays, Texts
+from mummergpu.output.alignments.tags import NAME_END, has_other_parts, put_other_parts, put_signed
+from mummergpu.output.bytes.number_fields import copy_padded
+from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
+from mummergpu.output.records.bam_fields import write_tag
+from mummergpu.output.records.cigars import put_cigar, put_mismatches
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray
+
+_TEXT_BYTES: Final = len("\tNM:i:")
+_BINARY_BYTES: Final = len("NMC")
+_END: Final = np.uint8(0)
+
+
+def _tag(name: str) -> np.uint64:
+    return np.frombuffer(b"\t" + name.encode().ljust(7), dtype="<u8")[0]  # type: ignore[no-any-return]
+
+
+_NM, _MD, _MC, _MQ = _tag("NM:i:"), _tag("MD:Z:"), _tag("MC:Z:"), _tag("MQ:i:")
+_AS, _XS, _SA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:")
+
+
+@inline_without_refcounts
+def _letters_of(tag: np.uint64) -> int:
+    """Return the two letters of a tag, the first in the lower byte.
+
+    Parameters
+    ----------
+    tag : uint64
+        The tab, the tag and its type, as SAM has them.
+
+    Returns
+    -------
+    int
+        The letters.
+    """
+    return widened(tag >> np.uint64(8)) & 0xFFFF  # type: ignore[arg-type]
+
+
+@inline_without_refcounts
+def _write_negative_tag(text: TextArray, at: int, letters: int, number: int) -> int:
+    """Write a tag with a negative number in as few bytes as hold it; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    letters : int
+        The two letters of the tag, the first in the lower byte.
+    number : int
+        The number, which fits 32 bits.
+
+    Returns
+    -------
+    int
+        Where the tag ends.
+    """
+    if number >= -(1 << 7):
+        kind, size = ord("c"), 1
+    elif number >= -(1 << 15):
+        kind, size = ord("s"), 2
+    else:
+        kind, size = ord("i"), 4
+    store(text, at, np.uint64(letters | kind << 16 | (number & 0xFFFF_FFFF) << 24))
+    return at + _BINARY_BYTES + size
+
+
+@inline_without_refcounts
+def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_binary: bool) -> int:
+    """Write a tag with a number; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    tag : uint64
+        The tab, the tag and its type, as SAM has them.
+    number : int
+        The number, of either sign.
+    is_binary : bool
+        Whether to write it as BAM has it.
+
+    Returns
+    -------
+    int
+        Where the tag ends.
+    """
+    if not is_binary:
+        store(text, at, tag)
+        return put_signed(text, at + _TEXT_BYTES, number)
+    if number >= 0:
+        return write_tag(text, at, _letters_of(tag), number)
+    return _write_negative_tag(text, at, _letters_of(tag), number)
+
+
+@inline_without_refcounts
+def _begin_text_tag(text: TextArray, at: int, tag: np.uint64, is_binary: bool) -> int:
+    """Write what comes before the value of a tag with a text; return where that ends.
+
+    Parameters
+    ----------
+    text, at, tag, is_binary
+        As for `_put_number_tag`.
+
+    Returns
+    -------
+    int
+        Where to write the value, which `_end_text_tag` ends.
+    """
+    if not is_binary:
+        store(text, at, tag)
+        return at + _TEXT_BYTES
+    store(text, at, np.uint32(_letters_of(tag) | ord("Z") << 16))
+    return at + _BINARY_BYTES
+
+
+@inline_without_refcounts
+def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
+    """End a tag with a text, after its value; return where it ends.
+
+    Parameters
+    ----------
+    text, at, is_binary
+        As for `_put_number_tag`.
+
+    Returns
+    -------
+    int
+        Where the tag ends.
+    """
+    if not is_binary:
+        return at
+    store(text, at, _END)
+    return at + 1
+
+
+@inline_without_refcounts
+def put_tags(
+    text: TextArray,
+    at: int,
+    rows: RowArrays,
+    oriented: CodeArray,
+    reference: ReferenceArrays,
+    texts: Texts,
+    row: int,
+    parts: tuple[int, int],
+    is_binary: bool,
+) -> int:
+    """Write the tags of a row; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    rows : tuple of ndarray
+        The alignments (`arrays.RowArrays`).
+    oriented : ndarray, dtype=uint8
+        The whole read (`tags.orient`).
+    reference : tuple of ndarray
+        The reference (`arrays.ReferenceArrays`).
+    texts : tuple
+        The names of the records with a tab after each, and the tag of the read group as SAM or BAM
+        has it.
+    row : int
+        The row.
+    parts : tuple of int
+        The rows of its read.
+    is_binary : bool
+        Whether to write the tags as BAM has them.
+
+    Returns
+    -------
+    int
+        Where the tags end.
+    """
+    (_, flags, records, positions, qualities, offsets, cigars, _, mate_rows, scores, seconds) = (
+        rows[:11]
+    )
+    is_mapped = flags[unsigned(row)] & UNMAPPED == 0
+    if is_mapped:
+        at = _put_number_tag(text, at, _NM, widened(rows[11][unsigned(row)]), is_binary)
+        start = MARGIN + reference[1][unsigned(records[unsigned(row)])] + positions[unsigned(row)]
+        begin, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
+        at = _begin_text_tag(text, at, _MD, is_binary)
+        at = put_mismatches(text, at, oriented, MARGIN, reference[0], start, cigars, begin, end)
+        at = _end_text_tag(text, at, is_binary)
+    mate = mate_rows[unsigned(row)]
+    if mate != NO_ROW and flags[unsigned(mate)] & UNMAPPED == 0:
+        begin, end = offsets[unsigned(mate)], offsets[unsigned(mate + 1)]
+        at = _begin_text_tag(text, at, _MC, is_binary)
+        at = put_cigar(text, at, cigars, begin, end, False)
+        at = _end_text_tag(text, at, is_binary)
+        at = _put_number_tag(text, at, _MQ, widened(qualities[unsigned(mate)]), is_binary)
+    if is_mapped:
+        at = _put_number_tag(text, at, _AS, widened(scores[unsigned(row)]), is_binary)
+        at = _put_number_tag(text, at, _XS, widened(seconds[unsigned(row)]), is_binary)
+    at = copy_padded(text, at, texts[1], 0, texts[1].size - OVERSHOOT)
+    if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
+        at = _begin_text_tag(text, at, _SA, is_binary)
+        at = put_other_parts(text, at, rows, texts[0], NAME_END, row, parts[0], parts[1])
+        at = _end_text_tag(text, at, is_binary)
+    return at

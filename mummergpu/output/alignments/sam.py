@@ -1,0 +1,91 @@
+"""Alignments of reads as SAM.
+
+A line has the fields that samtools, GATK and Picard want: the place of the mate, NM, MD, MC, MQ,
+AS, XS, the read group, and SA for a read in several parts. Bases and qualities lie on the forward
+strand of the reference. A secondary alignment has none of them, and a supplementary one only those
+that its CIGAR does not clip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.output.alignments.arrays import (
+    ReadsWithQualities,
+    block_arrays,
+)
+from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
+from mummergpu.output.alignments.sam_rows import fill_lines
+from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.piece_pool import PIECE_BYTES
+from mummergpu.output.records.sam_header import check_queries, sam_header
+from mummergpu.output.records.sam_options import SamOptions
+
+
+class AlignmentSamFormat(PiecewiseFormat):
+    """Turns the alignments of blocks of reads into SAM; several threads may share one.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    head : AlignmentHead
+        What the header tells.
+    read_path : str
+        The files of the reads, for errors.
+    piece_bytes : int
+        The most bytes of a piece, unless one line is longer.
+
+    Raises
+    ------
+    InputError
+        If SAM allows no record of such a name or length in a reference.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        head: AlignmentHead,
+        read_path: str,
+        piece_bytes: int = PIECE_BYTES,
+    ) -> None:
+        options = SamOptions(head.read_group)
+        self._header = sam_header(reference, options, head.command, head.order, head.checksums).text
+        group = head.read_group
+        tag = b"" if group is None else b"\tRG:Z:%b" % group.name.encode()
+        super().__init__(reference, tag, read_path, piece_bytes)
+
+    def head(self) -> bytes:
+        """Return the header."""
+        return self._header
+
+    def format_block(
+        self, reads: ReadsWithQualities, columns: AlignmentColumns
+    ) -> Iterator[TextArray]:
+        """Yield the lines of a block in pieces (`AlignmentFormat.format_block`).
+
+        Raises
+        ------
+        InputError
+            If SAM allows no read of such a name or length.
+        """
+        check_queries(reads, self._read_path)
+        arrays = block_arrays(reads, columns)
+
+        def fill(text: TextArray, state: Int64Array) -> int:
+            return fill_lines(
+                text,
+                state,
+                arrays.reads,
+                arrays.rows,
+                arrays.oriented,
+                self._reference,
+                self._texts,
+                self._name_bytes,
+            )
+
+        for _, _, text in self._pieces(columns.row_count, fill):
+            yield text

@@ -1,0 +1,242 @@
+"""The compiled loop that writes alignments of reads as lines of SAM."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.mapping.columns import NO_ROW
+from mummergpu.output.alignments.arrays import (
+    NO_QUALITY,
+    REVERSE,
+    SECONDARY,
+    ReadArrays,
+    ReferenceArrays,
+    RowArrays,
+    Texts,
+)
+from mummergpu.output.alignments.row_tags import put_tags
+from mummergpu.output.alignments.tags import measure_row, orient, put_signed
+from mummergpu.output.bytes.number_fields import copy_padded, put_number, put_small, put_tab
+from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, copy_text, digit_words, store
+from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
+from mummergpu.output.bytes.sequence_text import write_bases
+from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.records.cigars import put_cigar
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import CodeArray
+
+NEXT_ROW, NEEDED_BYTES = 0, 1
+"""The elements of the state between two pieces: the row to go on with, and the bytes that a text
+must have for it."""
+
+STATE_SIZE: Final = 2
+
+_STAR: Final = np.uint8(ord("*"))
+_LINE_END: Final = np.uint8(ord("\n"))
+_NO_PLACE: Final = np.frombuffer(b"*\t0\t", dtype="<u4")[0]
+_SAME_RECORD: Final = np.frombuffer(b"=\t", dtype="<u2")[0]
+_NO_BASES: Final = np.frombuffer(b"*\t*\t", dtype="<u4")[0]
+
+
+@inline_without_refcounts
+def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, position: int) -> int:
+    """Write a record and a position in it with a tab after each; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    records : tuple of ndarray
+        The name of each record and a tab (`text_arrays.RecordTexts`).
+    record : int
+        The record; a negative number for none.
+    position : int
+        0-based, in the record.
+
+    Returns
+    -------
+    int
+        Where the text ends.
+    """
+    if record < 0:
+        store(text, at, _NO_PLACE)
+        return at + 4
+    texts, offsets = records
+    at = copy_padded(text, at, texts, offsets[unsigned(record)], offsets[unsigned(record + 1)])
+    position += 1
+    return put_tab(text, put_number(text, at, position, digit_words(position, 0, 0, 0)[0]))
+
+
+@inline_without_refcounts
+def _put_mate(text: TextArray, at: int, rows: RowArrays, records: RecordTexts, row: int) -> int:
+    """Write the place of the mate and the length of the template; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    rows : tuple of ndarray
+        The alignments (`arrays.RowArrays`).
+    records : tuple of ndarray
+        The name of each record and a tab (`text_arrays.RecordTexts`).
+    row : int
+        The row.
+
+    Returns
+    -------
+    int
+        Where the text ends, after a tab.
+    """
+    _, _, row_records, positions, _, _, _, template_lengths, mate_rows, _, _, _ = rows
+    mate = mate_rows[unsigned(row)]
+    record, position = -1, -1
+    if mate != NO_ROW:
+        record, position = widened(row_records[unsigned(mate)]), positions[unsigned(mate)]
+    if record >= 0 and record == widened(row_records[unsigned(row)]):
+        store(text, at, _SAME_RECORD)
+        position += 1
+        at = put_number(text, at + 2, position, digit_words(position, 0, 0, 0)[0])
+        at = put_tab(text, at)
+    else:
+        at = _put_place(text, at, records, record, position)
+    return put_tab(text, put_signed(text, at, widened(template_lengths[unsigned(row)])))
+
+
+@inline_without_refcounts
+def _put_sequence(
+    text: TextArray,
+    at: int,
+    reads: ReadArrays,
+    oriented: CodeArray,
+    read: int,
+    clips: tuple[int, int],
+    is_reverse: bool,
+) -> int:
+    """Write the bases of a row and their qualities; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    reads : tuple of ndarray
+        The reads (`arrays.ReadArrays`).
+    oriented : ndarray, dtype=uint8
+        The whole read (`tags.orient`).
+    read : int
+        The number of the read.
+    clips : tuple of int
+        The bases that are clipped hard, before and after the others.
+    is_reverse : bool
+        Whether the read lies on the reverse strand.
+
+    Returns
+    -------
+    int
+        Where the text ends.
+    """
+    offsets, _, _, _, qualities = reads
+    begin, end = offsets[unsigned(read)], offsets[unsigned(read + 1)]
+    count = end - begin - clips[0] - clips[1]
+    if count <= 0:
+        store(text, at, _NO_BASES)
+        return at + 3
+    at = write_bases(text, at, oriented, 0, end - begin, clips[0], count, False)
+    at = put_tab(text, at)
+    if qualities[unsigned(begin)] == NO_QUALITY:
+        store(text, at, _STAR)
+        return at + 1
+    return write_qualities(
+        text, at, qualities, (begin, end), clips[0], count, is_reverse, LETTERS_FROM
+    )
+
+
+@jit_without_refcounts
+def fill_lines(
+    text: TextArray,
+    state: Int64Array,
+    reads: ReadArrays,
+    rows: RowArrays,
+    oriented: CodeArray,
+    reference: ReferenceArrays,
+    texts: Texts,
+    name_bytes: int,
+) -> int:
+    """Write the lines of rows from `state` on, until they end or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The row to go on with, and the bytes that a text must have for it; updated.
+    reads : tuple of ndarray
+        The reads (`arrays.ReadArrays`).
+    rows : tuple of ndarray
+        The alignments (`arrays.RowArrays`).
+    oriented : ndarray, dtype=uint8
+        Room for the codes of a read, with margins.
+    reference : tuple of ndarray
+        The reference (`arrays.ReferenceArrays`).
+    texts : tuple
+        The names of the records with a tab, and the tag of the read group with the tab before it.
+    name_bytes : int
+        The bytes of the longest name of a record.
+
+    Returns
+    -------
+    int
+        The number of bytes written.
+    """
+    offsets, names, name_offsets, codes, _ = reads
+    row_reads, flags, records, positions, qualities, cigar_offsets, cigars = rows[:7]
+    room = text.size - OVERSHOOT - texts[1].size
+    at = 0
+    row = state[NEXT_ROW]
+    while row < flags.size:
+        read = row_reads[unsigned(row)]
+        flag = widened(flags[unsigned(row)])
+        cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
+        needed, _, clips, parts = measure_row(reads, rows, row, name_bytes)
+        if at + needed > room:
+            state[NEEDED_BYTES] = needed + texts[1].size
+            break
+        is_reverse = flag & REVERSE != 0
+        orient(oriented, codes, offsets[unsigned(read)], offsets[unsigned(read + 1)], is_reverse)
+        name, name_end = name_offsets[unsigned(read)], name_offsets[unsigned(read + 1)]
+        if name == name_end:
+            store(text, at, _STAR)
+            at += 1
+        else:
+            at = copy_text(text, at, names, name, name_end)
+        at = put_tab(text, put_small(text, put_tab(text, at), flag))
+        record = widened(records[unsigned(row)])
+        at = _put_place(text, at, texts[0], record, positions[unsigned(row)])
+        at = put_tab(text, put_small(text, at, widened(qualities[unsigned(row)])))
+        if cigar == cigar_end:
+            store(text, at, _STAR)
+            at += 1
+        else:
+            at = put_cigar(text, at, cigars, cigar, cigar_end, False)
+        at = _put_mate(text, put_tab(text, at), rows, texts[0], row)
+        if flag & SECONDARY:
+            store(text, at, _NO_BASES)
+            at += 3
+        else:
+            at = _put_sequence(text, at, reads, oriented, read, clips, is_reverse)
+        at = put_tags(text, at, rows, oriented, reference, texts, row, parts, False)
+        store(text, at, _LINE_END)
+        at += 1
+        row += 1
+    state[NEXT_ROW] = row
+    return at

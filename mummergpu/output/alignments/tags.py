@@ -1,0 +1,218 @@
+"""Compiled functions for what SAM and BAM both say of an alignment: SA, and its strand and size."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.columns import NO_ROW
+from mummergpu.output.alignments.arrays import (
+    REVERSE,
+    SECONDARY,
+    ReadArrays,
+    RowArrays,
+    rows_of_read,
+    spans_of,
+)
+from mummergpu.output.bytes.number_fields import copy_padded, put_number, put_small
+from mummergpu.output.bytes.number_text import TextArray, digit_words, store
+from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
+from mummergpu.sequence.codes import STEP as LANES
+
+SA_BYTES: Final = 40
+"""The most bytes of an alignment in SA besides the name of the record and the CIGAR."""
+
+FIXED_BYTES: Final = 512
+"""More than the bytes of a row besides names, CIGARs, bases, qualities, MD, SA and read group."""
+
+NAME_END: Final = 1
+"""The bytes after the name of a record in its text: a tab."""
+
+_COMMA: Final = np.uint8(ord(","))
+_SEMICOLON: Final = np.uint8(ord(";"))
+_STRANDS: Final = np.frombuffer(b",+,,-,", dtype=np.uint8)
+
+
+@inline_without_refcounts
+def orient(oriented: CodeArray, codes: CodeArray, begin: int, end: int, is_reverse: bool) -> None:
+    """Copy a read, as it lies on the forward strand of the reference.
+
+    Parameters
+    ----------
+    oriented : ndarray, dtype=uint8
+        Receives the codes from `MARGIN` on; the margin after them is not cleared.
+    codes : ndarray, dtype=uint8
+        The codes of all reads, with margins.
+    begin, end : int
+        Where the read begins and ends, without the margin.
+    is_reverse : bool
+        Whether to copy its reverse complement.
+    """
+    if is_reverse:
+        for done in range(0, end - begin, LANES):
+            reverse_complement_lanes(codes, MARGIN + end - done - LANES, oriented, MARGIN + done)
+    else:
+        copy_padded(oriented, MARGIN, codes, MARGIN + begin, MARGIN + end)
+
+
+@inline_without_refcounts
+def put_signed(text: TextArray, at: int, number: int) -> int:
+    """Write a number with a minus if it is negative; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    number : int
+        Of at most `number_fields.MOST_DIGITS` digits.
+
+    Returns
+    -------
+    int
+        Where the digits end.
+    """
+    text[unsigned(at)] = np.uint8(ord("-"))
+    if number < 0:
+        return put_small(text, at + 1, -number)
+    return put_small(text, at, number)
+
+
+@inline_without_refcounts
+def has_other_parts(flags: npt.NDArray[np.uint16], row: int, first: int, end: int) -> bool:
+    """Return whether SA has something to tell: other rows of the read that are not secondary.
+
+    Parameters
+    ----------
+    flags : ndarray, dtype=uint16
+        The flags of all rows.
+    row : int
+        The row.
+    first, end : int
+        The rows of its read (`arrays.rows_of_read`).
+
+    Returns
+    -------
+    bool
+        False for a secondary row.
+    """
+    if flags[unsigned(row)] & SECONDARY:
+        return False
+    for other in range(first, end):
+        if other != row and flags[unsigned(other)] & SECONDARY == 0:
+            return True
+    return False
+
+
+@inline_without_refcounts
+def put_other_parts(
+    text: TextArray,
+    at: int,
+    rows: RowArrays,
+    names: RecordTexts,
+    name_end: int,
+    row: int,
+    first: int,
+    end: int,
+) -> int:
+    """Write the value of SA; return where it ends.
+
+    All clips are called soft, as usual: so the CIGAR tells where in the whole read a part lies.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    rows : tuple of ndarray
+        The alignments (`arrays.RowArrays`).
+    names : tuple of ndarray
+        The names of the records (`text_arrays.RecordTexts`).
+    name_end : int
+        The bytes after the name in each text of `names`.
+    row : int
+        The row.
+    first, end : int
+        The rows of its read (`arrays.rows_of_read`).
+
+    Returns
+    -------
+    int
+        Where the value ends.
+    """
+    _, flags, records, positions, qualities, offsets, cigars, _, _, _, _, distances = rows
+    texts, text_offsets = names
+    for other in range(first, end):
+        flag = widened(flags[unsigned(other)])
+        if other == row or flag & SECONDARY:
+            continue
+        record = widened(records[unsigned(other)])
+        name, next_name = text_offsets[unsigned(record)], text_offsets[unsigned(record + 1)]
+        at = copy_padded(text, at, texts, name, next_name - name_end)
+        store(text, at, _COMMA)
+        position = positions[unsigned(other)] + 1
+        at = put_number(text, at + 1, position, digit_words(position, 0, 0, 0)[0])
+        is_reverse = flag & REVERSE != 0
+        for letter in range(3):
+            text[unsigned(at + letter)] = _STRANDS[unsigned(3 * is_reverse + letter)]
+        at = put_cigar(
+            text, at + 3, cigars, offsets[unsigned(other)], offsets[unsigned(other + 1)], True
+        )
+        store(text, at, _COMMA)
+        at = put_small(text, at + 1, widened(qualities[unsigned(other)]))
+        store(text, at, _COMMA)
+        at = put_small(text, at + 1, widened(distances[unsigned(other)]))
+        store(text, at, _SEMICOLON)
+        at += 1
+    return at
+
+
+@inline_without_refcounts
+def measure_row(
+    reads: ReadArrays, rows: RowArrays, row: int, name_bytes: int
+) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
+    """Return what a row takes of texts, reference and read, and the rows of the same read.
+
+    Parameters
+    ----------
+    reads : tuple of ndarray
+        The reads (`arrays.ReadArrays`).
+    rows : tuple of ndarray
+        The alignments (`arrays.RowArrays`).
+    row : int
+        The row.
+    name_bytes : int
+        The bytes of the longest name of a record.
+
+    Returns
+    -------
+    needed : int
+        The most bytes of the row in text or in binary, without its read group.
+    span : int
+        The bases of the reference that it takes.
+    clips : tuple of int
+        The bases of the read that are clipped hard, before and after the others.
+    parts : tuple of int
+        The rows of its read (`arrays.rows_of_read`).
+    """
+    offsets, _, name_offsets, _, _ = reads
+    read, cigar_offsets, mate = rows[0][unsigned(row)], rows[5], rows[8][unsigned(row)]
+    begin, end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
+    span, before, after = spans_of(rows[6], begin, end)
+    parts = rows_of_read(rows[0], rows[1], row)
+    operations = cigar_offsets[unsigned(parts[1])] - cigar_offsets[unsigned(parts[0])]
+    operations += end - begin
+    if mate != NO_ROW:
+        operations += cigar_offsets[unsigned(mate + 1)] - cigar_offsets[unsigned(mate)]
+    bases = offsets[unsigned(read + 1)] - offsets[unsigned(read)]
+    name = name_offsets[unsigned(read + 1)] - name_offsets[unsigned(read)]
+    needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
+    needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
+    return needed, span, (before, after), parts

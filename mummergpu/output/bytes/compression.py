@@ -1,0 +1,191 @@
+"""Compresses output piece by piece; the compressed pieces, one after the other, are the file."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from abc import ABC, abstractmethod
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import LibraryError
+from mummergpu.output.bytes.bgzf_blocks import FAILED, PACKED_BYTES, compress_blocks
+from mummergpu.runtime.isal_functions import (
+    LEVEL_BYTES,
+    STREAM_BYTES,
+    IsalFunctions,
+    isal_functions,
+)
+
+BGZF_BLOCK_BYTES: Final = 0xFF00
+"""The bytes of a block of bgzf before compression, as in htslib: even if they do not compress, the
+block is less than 64 KiB long."""
+
+BGZF_END: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+"""The empty block that ends a bgzf file (SAM format specification, section 4.1.2)."""
+
+_BGZF_HEAD: Final = struct.Struct("<4sIBBHBBHH")
+_BGZF_TAIL: Final = struct.Struct("<II")
+_STORED: Final = struct.Struct("<BHH")
+
+_BGZF_LEVEL: Final = 1
+_ZSTD_LEVEL: Final = 3
+
+Piece = bytes | npt.NDArray[np.uint8]
+
+
+class Compressor(ABC):
+    """Compresses pieces of a file; any thread may call `compress`."""
+
+    @abstractmethod
+    def compress(self, piece: Piece) -> bytes:
+        """Return a piece in compressed form, which does not depend on the other pieces."""
+
+    @abstractmethod
+    def end(self) -> bytes:
+        """Return what must follow the last piece."""
+
+
+class BgzfCompressor(Compressor):
+    """Compresses into the blocks of bgzf, which `gzip`, `bgzip`, samtools and tabix read.
+
+    Parameters
+    ----------
+    level : int, default 1
+        From 0, the fastest, to 3 (`isal`).
+    """
+
+    def __init__(self, level: int = _BGZF_LEVEL) -> None:
+        from isal import igzip_lib, isal_zlib
+
+        self._level = level
+        self._library: Any = igzip_lib
+        self._checksum = isal_zlib.crc32
+        self._rooms = threading.local()
+        functions = isal_functions()
+        self._functions = functions if functions and self._agrees(functions) else None
+
+    def compress(self, piece: Piece) -> bytes:
+        """Return the blocks of a piece (`Compressor.compress`)."""
+        if self._functions is not None:
+            packed = self._compress_without_lock(piece, self._functions)
+            if packed is not None:
+                return packed
+        return self._compress_by_blocks(piece)
+
+    def end(self) -> bytes:
+        """Return the empty block that ends the file."""
+        return BGZF_END
+
+    def _agrees(self, functions: IsalFunctions) -> bool:
+        """Return whether the library compresses through both of its interfaces alike."""
+        text = np.arange(3000, dtype=np.uint16).view(np.uint8)
+        return self._compress_without_lock(text, functions) == self._compress_by_blocks(text)
+
+    def _compress_without_lock(self, piece: Piece, functions: IsalFunctions) -> bytes | None:
+        """Return the blocks of a piece, None if the library fails."""
+        text = np.require(np.frombuffer(piece, dtype=np.uint8), requirements=["C", "W"])
+        blocks = -(-text.size // BGZF_BLOCK_BYTES)
+        packed = self._room("packed", (blocks << 16) + PACKED_BYTES)
+        stream = self._room("stream", STREAM_BYTES)
+        level_buffer = self._room("level", LEVEL_BYTES)
+        arrays = (packed, text, stream, level_buffer)
+        addresses = [array.ctypes.data for array in arrays]
+        addresses += [functions.init, functions.deflate, functions.crc]
+        size = compress_blocks(
+            *(packed, text, np.array(addresses, dtype=np.int64), stream),
+            *(self._level, LEVEL_BYTES, BGZF_BLOCK_BYTES),
+        )
+        return None if size == FAILED else packed[:size].tobytes()
+
+    def _room(self, name: str, size: int) -> npt.NDArray[np.uint8]:
+        """Return memory of the calling thread, of at least some size."""
+        room: npt.NDArray[np.uint8] | None = getattr(self._rooms, name, None)
+        if room is None or room.size < size:
+            room = np.zeros(size, dtype=np.uint8)
+            setattr(self._rooms, name, room)
+        return room
+
+    def _compress_by_blocks(self, piece: Piece) -> bytes:
+        view = memoryview(cast(bytes, piece)).cast("B")
+        return b"".join(
+            self._block(view[begin : begin + BGZF_BLOCK_BYTES])
+            for begin in range(0, len(view), BGZF_BLOCK_BYTES)
+        )
+
+    def _block(self, text: memoryview) -> bytes:
+        library = self._library
+        packed: bytes = library.compress(text, self._level, library.COMP_DEFLATE)
+        if len(packed) > len(text):
+            packed = _STORED.pack(1, len(text), len(text) ^ 0xFFFF) + bytes(text)
+        size = _BGZF_HEAD.size + len(packed) + _BGZF_TAIL.size
+        head = _BGZF_HEAD.pack(b"\x1f\x8b\x08\x04", 0, 0, 0xFF, 6, 66, 67, 2, size - 1)
+        return head + packed + _BGZF_TAIL.pack(self._checksum(text), len(text))
+
+
+class ZstdCompressor(Compressor):
+    """Compresses every piece into a frame of Zstandard; a file may have many of them.
+
+    Parameters
+    ----------
+    level : int, default 3
+        The level, as that of the program `zstd`.
+
+    Raises
+    ------
+    LibraryError
+        If no library for Zstandard is installed.
+    """
+
+    def __init__(self, level: int = _ZSTD_LEVEL) -> None:
+        self._level = level
+        self._module = _zstd_module()
+
+    def compress(self, piece: Piece) -> bytes:
+        """Return a piece as a frame (`Compressor.compress`)."""
+        packed: bytes = self._module.compress(memoryview(cast(bytes, piece)), self._level)
+        return packed
+
+    def end(self) -> bytes:
+        """Return nothing: the last frame ends the file."""
+        return b""
+
+
+def compressor_of(name: str | None) -> Compressor | None:
+    """Return the compressor of a name in `targets.COMPRESSIONS`, None for None.
+
+    Parameters
+    ----------
+    name : str or None
+        ``bgzf``, ``zstd``, or None.
+
+    Returns
+    -------
+    Compressor or None
+        A new compressor.
+
+    Raises
+    ------
+    LibraryError
+        If the library for it is not installed.
+    """
+    if name is None:
+        return None
+    return BgzfCompressor() if name == "bgzf" else ZstdCompressor()
+
+
+def _zstd_module() -> Any:
+    """Return the module of Python for Zstandard, new in 3.14, or the library of that name."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        pass
+    else:
+        return zstd
+    try:
+        import zstandard  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as error:
+        raise LibraryError("output in .zst", "zstandard", "zstd", str(error)) from error
+    return zstandard

@@ -1,0 +1,101 @@
+"""Writes the bases of queries as letters, on either strand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from mummergpu.output.bytes.number_text import TextArray, address_of
+from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.sequence.codes import BASES, MARGIN, STEP, CodeArray
+
+_COMPLEMENT: Final = 3
+"""The bits that differ between the codes of a base and of its complement."""
+
+
+def _lanes(bits: int = 8) -> Any:
+    return ir.VectorType(ir.IntType(bits), STEP)
+
+
+def _all(value: int) -> Any:
+    return ir.Constant(_lanes(), [value] * STEP)
+
+
+def _letters(builder: Any, codes: Any) -> Any:
+    """Return the letter of each code, N for all that is not the code of a base."""
+    found = _all(BASES[-1])
+    for code, letter in enumerate(BASES[:-1]):
+        is_code = builder.icmp_unsigned("==", codes, _all(code))
+        found = builder.select(is_code, _all(letter), found)
+    return found
+
+
+def _generate_letters(
+    typing_context: Any, text: Any, at: Any, codes: Any, begin: Any, is_reverse: Any
+) -> Any:
+    """Write the letters of `STEP` codes; or of their complements, the last one first."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target = address_of(context, builder, _lanes(), signature.args[0], *arguments[:2])
+        origin = address_of(context, builder, _lanes(), signature.args[2], *arguments[2:4])
+        lanes = builder.load(origin, align=1, typ=_lanes())
+        order = ir.Constant(_lanes(32), list(range(STEP))[::-1])
+        complements = builder.xor(lanes, _all(_COMPLEMENT))
+        turned = builder.shuffle_vector(complements, complements, order)
+        # No branch: the processor cannot predict the strand.
+        flag = builder.trunc(arguments[4], ir.IntType(1))
+        lanes = builder.select(flag, turned, lanes)
+        builder.store(_letters(builder, lanes), target, align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.int64, codes, types.int64, types.int64), generate
+
+
+_Step = Callable[[TextArray, int, CodeArray, int, int], None]
+_letters_step = cast(_Step, intrinsic(_generate_letters))
+
+
+@inline_without_refcounts
+def write_bases(
+    text: TextArray,
+    at: int,
+    padded_codes: CodeArray,
+    begin: int,
+    end: int,
+    first: int,
+    count: int,
+    is_reverse: bool,
+) -> int:
+    """Write bases of a sequence or of its reverse complement; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    padded_codes : ndarray, dtype=uint8
+        Codes of sequences between two margins (`queries.QueryBlock.padded_codes`).
+    begin, end : int
+        Where the sequence begins and ends, without the margin.
+    first : int
+        The first base to write, counted from the first one of the strand.
+    count : int
+        How many bases to write.
+    is_reverse : bool
+        Whether to write the reverse complement.
+
+    Returns
+    -------
+    int
+        Where the bases end.
+    """
+    turn = widened(is_reverse)
+    # The codes beyond those to write are others of the block, or of a margin.
+    source = MARGIN + (end - first - STEP if is_reverse else begin + first)
+    step = STEP - 2 * STEP * turn
+    for done in range(0, count, STEP):
+        _letters_step(text, at + done, padded_codes, source, turn)
+        source += step
+    return at + count

@@ -1,0 +1,102 @@
+"""Genome alignments as nucmer's .delta, which delta-filter, show-coords and dnadiff read.
+
+The file names the reference and the queries, and tells that the alignments are of bases. A header
+for each query and each record of the reference that it aligns with is followed by the alignments::
+
+    reference.fa queries.fa
+    NUCMER
+    >chr1 contig1 5000 3600
+    1001 1500 14 511 7 7 0
+    120
+    -35
+    0
+
+An alignment has its first and last base in the record and in the query, 1-based, the differences
+(twice: for bases all of them count alike), and 0 for stop codons, which bases do not have. If the
+reverse complement of the query aligns, the last base in the query is before the first. Below are
+the distances between the bases of gaps (`operation_text.distance_texts`), and 0.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from mummergpu.errors import InputError
+from mummergpu.input.reference import Reference
+from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
+from mummergpu.output.genomes.operation_text import distance_texts
+
+
+class GenomeDelta(GenomeFormat):
+    """Turns genome alignments into .delta.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    query_path : str
+        The file of the queries.
+
+    Raises
+    ------
+    InputError
+        If the path of a file has a blank, or a record of the reference has no name: the format has
+        no room for them.
+    """
+
+    def __init__(self, reference: Reference, query_path: str) -> None:
+        for path in (reference.path, query_path):
+            if len(os.path.abspath(path).split()) != 1:
+                raise InputError("a .delta cannot name a file with a blank in its path", path)
+        if b"" in reference.names:
+            number = reference.names.index(b"") + 1
+            raise InputError(f"a .delta needs names, and record {number} has none", reference.path)
+        self._reference = reference
+        self._query_path = query_path
+        self._lengths = reference.record_lengths.tolist()
+
+    def head(self) -> bytes:
+        """Return the whole names of the files, for programs in other folders, and the kind."""
+        paths = (os.path.abspath(path) for path in (self._reference.path, self._query_path))
+        return " ".join(paths).encode(errors="surrogateescape") + b"\nNUCMER\n"
+
+    def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
+        """Yield the alignments of each query (`GenomeFormat.format_queries`).
+
+        Raises
+        ------
+        InputError
+            If a query that is aligned has no name.
+        """
+        columns = queries.alignments
+        if columns.count == 0:
+            return
+        if not all(queries.names[query] for query in columns.queries.tolist()):
+            raise InputError("a .delta needs names, and a query has none", self._query_path)
+        distances, offsets = distance_texts(columns.cigars, columns.cigar_offsets)
+        text, ends = distances.tobytes(), offsets.tolist()
+        begins, forward_ends = queries.forward_ends()
+        numbers = zip(
+            columns.queries.tolist(),
+            columns.records.tolist(),
+            columns.strands.tolist(),
+            (columns.reference_starts + 1).tolist(),
+            columns.reference_ends.tolist(),
+            (begins + 1).tolist(),
+            forward_ends.tolist(),
+            columns.errors.tolist(),
+            strict=True,
+        )
+        last = None
+        for row, (query, record, strand, first, end, begin, stop, errors) in enumerate(numbers):
+            if (query, record) != last:
+                last = query, record
+                lengths = b"%d %d" % (self._lengths[record], queries.lengths[query])
+                name, own_name = self._reference.names[record], queries.names[query]
+                yield b">%b %b %b\n" % (name, own_name, lengths)
+            if strand:
+                begin, stop = stop, begin
+            yield b"%d %d %d %d %d %d 0\n" % (first, end, begin, stop, errors, errors)
+            yield text[ends[row] : ends[row + 1]]
+            yield b"0\n"

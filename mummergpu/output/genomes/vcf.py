@@ -1,0 +1,201 @@
+"""The differences of genome alignments as VCF, one row for each.
+
+The rows are sorted by record and position. A row is a difference (`find_differences`): REF and ALT
+are its bases, with the base before an insertion or deletion. Several alignments may have the same
+one; it has one row then, which tells of the first alignment in the order of the queries. Other
+alignments that cover the position do not take it away, but FILTER tells of them: ``PASS`` is for
+differences that one alignment alone covers, in the reference and in the query (what ``show-snps
+-C`` selects). With alignments that map one to one almost all are of this kind.
+
+INFO has the name of the query, the position of the first base of ALT in it, 1-based on its forward
+strand, and the strand, under the names that ``paftools.js call`` gives them. The genotype is that
+of one copy, and the sample is named by the file of the queries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.reference import Reference
+from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
+from mummergpu.output.genomes.differences import Differences, find_differences
+from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
+from mummergpu.output.genomes.vcf_rows import ROW_BYTES, order_rows, write_rows
+from mummergpu.output.records.sam_header import check_records
+from mummergpu.output.records.sam_options import usual_read_group
+from mummergpu.version import __version__
+
+Int64Array = npt.NDArray[np.int64]
+
+_ROWS_OF_PIECE: Final = 1 << 16
+
+_FIELDS: Final = (
+    '##FILTER=<ID=ambiguous,Description="Another alignment covers the position in the reference '
+    'or in the query">',
+    '##INFO=<ID=QNAME,Number=1,Type=String,Description="Query">',
+    '##INFO=<ID=QSTART,Number=1,Type=Integer,Description="Position of the first base of ALT on the '
+    'forward strand of the query">',
+    '##INFO=<ID=QSTRAND,Number=1,Type=String,Description="Strand of the query">',
+    '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">',
+)
+
+_RESERVED: Final = re.compile(rb"[\x00-\x20%,:;=\x7f]")
+"""What a value of INFO may not contain."""
+
+
+class GenomeVcf(GenomeFormat):
+    """Turns genome alignments into the VCF of their differences.
+
+    All differences wait for the last query, because the rows are sorted: some 70 bytes of memory
+    for each, and the names of the queries.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    query_paths : tuple of str
+        The files of the queries.
+
+    Raises
+    ------
+    InputError
+        If the format allows no record of such a name or length in a reference.
+    """
+
+    def __init__(self, reference: Reference, query_paths: tuple[str, ...]) -> None:
+        check_records(reference, "VCF")
+        self._reference = reference
+        self._sample = usual_read_group(query_paths).name
+        self._names: list[bytes] = []
+        self._blocks: list[Differences] = []
+        self._extents: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
+        self._query_bases = 0
+        self._query_offsets: list[Int64Array] = []
+
+    @property
+    def needs_bases(self) -> bool:
+        """True: the rows have the bases of the queries."""
+        return True
+
+    def head(self) -> bytes:
+        """Return the header, with the records that have bases."""
+        reference = self._reference
+        path = re.sub(r"[\x00-\x1f\x7f]", " ", reference.path)
+        lines = ["##fileformat=VCFv4.2", f"##source=mummergpu {__version__}", f"##reference={path}"]
+        lengths = reference.record_lengths.tolist()
+        lines += [
+            f"##contig=<ID={name.decode()},length={length}>"
+            for name, length in zip(reference.names, lengths, strict=True)
+            if length > 0
+        ]
+        lines += _FIELDS
+        columns = "CHROM POS ID REF ALT QUAL FILTER INFO FORMAT"
+        lines.append("#" + "\t".join([*columns.split(), self._sample]))
+        return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
+
+    def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
+        """Keep the differences of some queries (`GenomeFormat.format_queries`)."""
+        columns = queries.alignments
+        found = find_differences(queries, self._reference)
+        first = len(self._names)
+        self._names += [_RESERVED.sub(_escaped, name) or b"." for name in queries.names]
+        self._blocks.append(
+            Differences(
+                found.positions,
+                found.reference_lengths,
+                found.alternatives,
+                found.offsets,
+                found.queries + first,
+                found.query_positions,
+                found.strands,
+            )
+        )
+        # Queries, as records, lie one after the other, so that a base has one number.
+        offsets = self._query_bases + np.concatenate(([0], np.cumsum(queries.lengths)))
+        self._query_bases = int(offsets[-1])
+        self._query_offsets.append(offsets[:-1])
+        begins, ends = (end + offsets[columns.queries] for end in queries.forward_ends())
+        starts = self._reference.record_starts[columns.records]
+        self._extents.append(
+            (columns.reference_starts + starts, columns.reference_ends + starts, begins, ends)
+        )
+        return iter(())
+
+    def tail(self) -> Iterator[bytes]:
+        """Yield the rows."""
+        if not self._blocks:
+            return
+        found = _joined(self._blocks)
+        self._blocks.clear()
+        reference = self._reference
+        alternatives = found.alternatives, found.offsets
+        order = order_rows(found.positions, found.reference_lengths, *alternatives)
+        is_ambiguous = self._are_ambiguous(found)[order].astype(np.uint8)
+        records = np.searchsorted(reference.record_starts, found.positions, side="right") - 1
+        record_texts, query_texts = _texts(reference.names), _texts(self._names)
+        name_sizes = np.diff(record_texts[1])[records] + np.diff(query_texts[1])[found.queries]
+        sizes = name_sizes + found.reference_lengths + np.diff(found.offsets) + ROW_BYTES
+        for begin in range(0, order.size, _ROWS_OF_PIECE):
+            rows = order[begin : begin + _ROWS_OF_PIECE]
+            text = np.empty(int(sizes[rows].sum()) + OVERSHOOT, dtype=np.uint8)
+            filled = write_rows(
+                rows,
+                is_ambiguous[begin : begin + rows.size],
+                (records, found.positions, found.reference_lengths),
+                (found.queries, found.query_positions),
+                found.strands,
+                alternatives[0],
+                alternatives[1],
+                reference.padded_codes,
+                reference.record_starts,
+                record_texts,
+                query_texts,
+                text,
+            )
+            yield text[:filled].tobytes()
+
+    def _are_ambiguous(self, found: Differences) -> npt.NDArray[np.bool_]:
+        """Return which differences several alignments cover."""
+        begins, ends, query_begins, query_ends = map(
+            np.concatenate, zip(*self._extents, strict=True)
+        )
+        query_places = np.concatenate(self._query_offsets)[found.queries] + found.query_positions
+        several = _coverage(begins, ends, found.positions) > 1
+        several |= _coverage(query_begins, query_ends, query_places) > 1
+        return several
+
+
+def _coverage(begins: Int64Array, ends: Int64Array, places: Int64Array) -> Int64Array:
+    """Return how many of some ranges have each place."""
+    begun = np.searchsorted(np.sort(begins), places, side="right")
+    covering: Int64Array = begun - np.searchsorted(np.sort(ends), places, side="right")
+    return covering
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % found[0][0]
+
+
+def _texts(names: list[bytes] | tuple[bytes, ...]) -> tuple[TextArray, Int64Array]:
+    """Return texts one after the other, and where each begins and the last ends."""
+    text = np.frombuffer(bytearray(b"".join(names)), dtype=np.uint8)
+    return text, np.cumsum([0, *map(len, names)], dtype=np.int64)
+
+
+def _joined(blocks: list[Differences]) -> Differences:
+    """Return the differences of several blocks."""
+    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
+    return Differences(
+        np.concatenate([block.positions for block in blocks]),
+        np.concatenate([block.reference_lengths for block in blocks]),
+        np.concatenate([block.alternatives for block in blocks]),
+        np.concatenate(([0], np.cumsum(sizes))),
+        np.concatenate([block.queries for block in blocks]),
+        np.concatenate([block.query_positions for block in blocks]),
+        np.concatenate([block.strands for block in blocks]),
+    )

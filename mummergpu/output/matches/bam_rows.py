@@ -1,0 +1,201 @@
+"""The compiled loop that lays out the records of BAM (SAM format specification, section 4.2)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, copy_text, store
+from mummergpu.output.bytes.text_arrays import QueryColumns
+from mummergpu.output.matches.sam_choice import REVERSE, SECONDARY, UNMAPPED
+from mummergpu.output.records.bam_bases import pack_bases
+from mummergpu.output.records.bam_fields import NAME_AT, write_fixed_fields, write_name, write_tag
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray
+
+NumberArray = npt.NDArray[np.uint32]
+RowNumbers = tuple[NumberArray, NumberArray, NumberArray]
+RowPlaces = tuple[Int64Array, Int64Array, Int64Array]
+
+# The elements of the state between two pieces.
+NEXT_ROW: Final = 0
+
+_MOST_CIGAR_BYTES: Final = 12
+_MOST_TAG_BYTES: Final = 4 * 7
+FIXED_BYTES: Final = NAME_AT + 2 + _MOST_CIGAR_BYTES + _MOST_TAG_BYTES
+"""The most bytes of a record without its name, its bases and its read group."""
+
+_MAPPED: Final = 0xFF
+"""The mapping quality of an alignment: not known."""
+
+_SOFT_CLIP, _EQUAL = 4, 7
+
+_NO_QUALITIES: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+_NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"NH", b"HI"))
+
+
+@inline_without_refcounts
+def _write_operation(text: TextArray, at: int, length: int, operation: int) -> int:
+    """Write an operation of the CIGAR unless it has no base; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    length : int
+        The bases of the operation.
+    operation : int
+        Its number.
+
+    Returns
+    -------
+    int
+        Where the operation ends.
+    """
+    if length == 0:
+        return at
+    store(text, at, np.uint32(length << 4 | operation))
+    return at + 4
+
+
+@inline_without_refcounts
+def _write_bases(
+    text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
+) -> int:
+    """Write a query's bases, and qualities that are not known; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    codes : ndarray, dtype=uint8
+        The codes of all queries, with margins.
+    begin : int
+        Where the query begins in the block.
+    length : int
+        The bases of the query.
+    is_reverse : bool
+        Whether to write the reverse complement.
+
+    Returns
+    -------
+    int
+        Where the qualities end.
+    """
+    at = pack_bases(text, at, codes, MARGIN + begin, length, is_reverse)
+    end = at + length
+    for place in range(at, end, 8):
+        store(text, place, _NO_QUALITIES)
+    return end
+
+
+@jit_without_refcounts
+def fill_records(
+    text: TextArray,
+    state: Int64Array,
+    codes: CodeArray,
+    queries: QueryColumns,
+    numbers: RowNumbers,
+    places: RowPlaces,
+    records: npt.NDArray[np.int32],
+    flags: npt.NDArray[np.uint16],
+    record_ids: npt.NDArray[np.int32],
+    read_group: TextArray,
+    with_bases: bool,
+) -> int:
+    """Write the records of rows from `state` on, until they end or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    state : ndarray, dtype=int64, shape=(1,)
+        The row to go on with; updated.
+    codes : ndarray, dtype=uint8
+        The codes of all queries, with margins.
+    queries : tuple of ndarray
+        The queries (`text_arrays.QueryColumns`).
+    numbers : tuple of ndarray, dtype=uint32, shape=(n_rows,)
+        The queries, the hit counts and the hit numbers of the rows (`sam_rows.AlignmentTable`).
+    places : tuple of ndarray, dtype=int64, shape=(n_rows,)
+        The positions, the clips and the lengths of the rows.
+    records : ndarray, dtype=int32, shape=(n_rows,)
+        The records of the reference.
+    flags : ndarray, dtype=uint16, shape=(n_rows,)
+        The flags.
+    record_ids : ndarray, dtype=int32, shape=(n_records,)
+        The number of each record among those of the header.
+    read_group : ndarray, dtype=uint8
+        The tag of the read group; empty if there is none.
+    with_bases : bool
+        Whether secondary alignments have bases.
+
+    Returns
+    -------
+    int
+        The number of bytes written.
+    """
+    row_queries, hit_counts, hit_numbers = numbers
+    positions, clips, lengths = places
+    offsets, names, name_offsets = queries
+    room = text.size - OVERSHOOT
+    at = 0
+    row = state[NEXT_ROW]
+    while row < flags.size:
+        query = widened(row_queries[unsigned(row)])
+        flag = widened(flags[unsigned(row)])
+        begin = offsets[unsigned(query)]
+        length = offsets[unsigned(query + 1)] - begin
+        bases = 0 if flag & SECONDARY and not with_bases else length
+        name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
+        variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
+        if at + FIXED_BYTES + variable_bytes > room:
+            break
+        name = at + NAME_AT
+        cigar = write_name(text, name, names, name_offsets, query)
+        end = cigar
+        if flag & UNMAPPED:
+            place, size, quality = (-1, -1), 1, 0
+        else:
+            place = widened(record_ids[records[unsigned(row)]]), positions[unsigned(row)]
+            size, clip, quality = lengths[unsigned(row)], clips[unsigned(row)], _MAPPED
+            end = _write_operation(text, end, clip, _SOFT_CLIP)
+            end = _write_operation(text, end, size, _EQUAL)
+            end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
+        operations = (end - cigar) >> 2
+        if bases:
+            end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
+        if flag & UNMAPPED == 0:
+            end = write_tag(text, end, _NM, 0)
+            end = write_tag(text, end, _AS, lengths[unsigned(row)])
+            end = write_tag(text, end, _NH, widened(hit_counts[unsigned(row)]))
+            end = write_tag(text, end, _HI, widened(hit_numbers[unsigned(row)]))
+        end = copy_text(text, end, read_group, 0, read_group.size)
+        store(text, at, np.uint32(end - at - 4))
+        write_fixed_fields(
+            text,
+            at,
+            place,
+            size,
+            cigar - name,
+            quality,
+            flag,
+            operations,
+            bases,
+            (-1, -1),
+            0,
+        )
+        at = end
+        row += 1
+    state[NEXT_ROW] = row
+    return at

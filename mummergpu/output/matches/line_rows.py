@@ -1,0 +1,301 @@
+"""The compiled loop that writes the lines of PAF, BED and TSV, one for each match."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.input.record_lookup import BucketArray, Int64Array, record_at
+from mummergpu.output.bytes.number_fields import (
+    MOST_DIGITS,
+    copy_padded,
+    put_number,
+    put_small,
+    put_tab,
+)
+from mummergpu.output.bytes.number_text import (
+    LINE_END,
+    OVERSHOOT,
+    TextArray,
+    copy_text,
+    digit_words,
+    store,
+)
+from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
+from mummergpu.output.matches.match_table import (
+    NEXT_QUERY,
+    NEXT_ROW,
+    NEXT_STRAND,
+    NOT_BEGUN,
+    StrandRows,
+)
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+
+Lookup = tuple[Int64Array, BucketArray, int]
+"""The records of the reference (`record_lookup.RecordLookup`)."""
+
+PAF, BED, TSV = 0, 1, 2
+"""The formats."""
+
+OTHER_BYTES: Final = 8 * MOST_DIGITS + len("\t" * 12 + "+255cg:Z:=\n")
+"""The most bytes of a line besides the name of the query and the text of the record."""
+
+START_BYTES: Final = MOST_DIGITS + len("\t\t") + OVERSHOOT
+"""The most bytes of what the lines of a query share, besides its name."""
+
+_MOST_SCORE: Final = 1000
+_DOT: Final = np.uint8(ord("."))
+_MINUS: Final = np.uint8(ord("-"))
+_PLUS: Final = np.uint8(ord("+"))
+_ALIGNMENT: Final = np.frombuffer(bytearray(b"\t255\tcg:Z:".ljust(OVERSHOOT)), dtype=np.uint8)
+_ALIGNMENT_BYTES: Final = len(b"\t255\tcg:Z:")
+_ALIGNMENT_END: Final = np.frombuffer(b"=\n", dtype="<u2")[0]
+
+
+@inline_without_refcounts
+def _write_start(start: TextArray, queries: QueryColumns, query: int, with_length: bool) -> int:
+    """Write what the lines of a query share: its name and its length; return where it ends.
+
+    Parameters
+    ----------
+    start : ndarray, dtype=uint8
+        Receives the text, with a tab after each field.
+    queries : tuple of ndarray
+        The queries (`QueryColumns`).
+    query : int
+        The number of the query.
+    with_length : bool
+        Whether to write the length; if not, a dot stands for an empty name.
+
+    Returns
+    -------
+    int
+        Where the text ends.
+    """
+    offsets, names, name_offsets = queries
+    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    at = put_tab(start, copy_text(start, 0, names, begin, end))
+    if not with_length and begin == end:
+        # BED writes a dot in a field that has no value.
+        store(start, 0, _DOT)
+        at = put_tab(start, 1)
+    if with_length:
+        length = offsets[unsigned(query + 1)] - offsets[unsigned(query)]
+        at = put_tab(start, put_small(start, at, length))
+    return at
+
+
+@inline_without_refcounts
+def _write_bed(
+    text: TextArray,
+    at: int,
+    start_text: TextArray,
+    start_size: int,
+    records: RecordTexts,
+    record: int,
+    position: int,
+    length: int,
+    sign: np.uint8,
+) -> int:
+    """Write a line of BED; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    start_text : ndarray, dtype=uint8
+        The name of the query and a tab.
+    start_size : int
+        The bytes of it.
+    records : tuple of ndarray
+        The name of each record and a tab (`RecordTexts`).
+    record : int
+        The number of the record.
+    position, length : int
+        The place of the match in the record; 0-based, in bases.
+    sign : uint8
+        The sign of the strand.
+
+    Returns
+    -------
+    int
+        Where the line ends.
+    """
+    texts, offsets = records
+    words = digit_words(position, position + length, 0, 0)
+    at = copy_padded(text, at, texts, offsets[unsigned(record)], offsets[unsigned(record + 1)])
+    at = put_tab(text, put_number(text, at, position, words[0]))
+    at = put_tab(text, put_number(text, at, position + length, words[1]))
+    at = copy_padded(text, at, start_text, 0, start_size)
+    at = put_tab(text, put_small(text, at, min(length, _MOST_SCORE)))
+    store(text, at, sign)
+    store(text, at + 1, LINE_END)
+    return at + 2
+
+
+@inline_without_refcounts
+def _write_pair(
+    text: TextArray,
+    at: int,
+    start_text: TextArray,
+    start_size: int,
+    records: RecordTexts,
+    record: int,
+    query_start: int,
+    position: int,
+    length: int,
+    sign: np.uint8,
+) -> int:
+    """Write what PAF and TSV share: the places in the query and in the record, and the length.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    start_text : ndarray, dtype=uint8
+        The name and the length of the query, with a tab after each.
+    start_size : int
+        The bytes of it.
+    records : tuple of ndarray
+        A tab, and the name and the length of each record with a tab after each (`RecordTexts`).
+    record : int
+        The number of the record.
+    query_start, position, length : int
+        The place of the match on the forward strand of the query and in the record; 0-based, in
+        bases.
+    sign : uint8
+        The sign of the strand.
+
+    Returns
+    -------
+    int
+        Where the text ends.
+    """
+    texts, offsets = records
+    words = digit_words(position, position + length, 0, 0)
+    at = copy_padded(text, at, start_text, 0, start_size)
+    at = put_tab(text, put_small(text, at, query_start))
+    at = put_tab(text, put_small(text, at, query_start + length))
+    store(text, at, sign)
+    begin, end = offsets[unsigned(record)], offsets[unsigned(record + 1)]
+    at = copy_padded(text, at + 1, texts, begin, end)
+    at = put_tab(text, put_number(text, at, position, words[0]))
+    at = put_tab(text, put_number(text, at, position + length, words[1]))
+    return put_small(text, at, length)
+
+
+@inline_without_refcounts
+def _write_alignment(text: TextArray, at: int, length: int) -> int:
+    """Write the rest of a line of PAF; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    length : int
+        The bases of the match.
+
+    Returns
+    -------
+    int
+        Where the line ends.
+    """
+    at = put_small(text, put_tab(text, at), length)
+    at = copy_padded(text, at, _ALIGNMENT, 0, _ALIGNMENT_BYTES)
+    at = put_small(text, at, length)
+    store(text, at, _ALIGNMENT_END)
+    return at + 2
+
+
+@jit_without_refcounts
+def write_lines(
+    text: TextArray,
+    state: Int64Array,
+    queries: QueryColumns,
+    rows: tuple[StrandRows, StrandRows],
+    lookup: Lookup,
+    records: RecordTexts,
+    start_text: TextArray,
+    row_bytes: int,
+    kind: int,
+) -> int:
+    """Write lines from `state` on, until the block ends or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    state : ndarray, dtype=int64, shape=(3,)
+        The query, the strand and the row to go on with (`NEXT_QUERY`, `NEXT_STRAND`, `NEXT_ROW`);
+        updated.
+    queries : tuple of ndarray
+        The queries of the block (`QueryColumns`).
+    rows : tuple of tuple of ndarray, dtype=int64
+        The matches on each strand, as `match_table.strand_rows` returns them.
+    lookup : tuple
+        The records of the reference (`Lookup`).
+    records : tuple of ndarray
+        The text of each record (`RecordTexts`).
+    start_text : ndarray, dtype=uint8
+        Room for what the lines of a query share.
+    row_bytes : int
+        The most bytes of a line.
+    kind : int
+        The format: `PAF`, `BED` or `TSV`.
+
+    Returns
+    -------
+    int
+        The number of bytes written.
+    """
+    query_offsets = queries[0]
+    record_starts, buckets, bucket_shift = lookup
+    query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
+    last_start = text.size - OVERSHOOT - row_bytes
+    at = 0
+    while query < query_offsets.size - 1:
+        offsets, starts, positions, lengths = rows[strand]
+        end = offsets[unsigned(query + 1)]
+        row = offsets[unsigned(query)] if row == NOT_BEGUN else row
+        if row < end:
+            start_size = _write_start(start_text, queries, query, kind != BED)
+            query_length = query_offsets[unsigned(query + 1)] - query_offsets[unsigned(query)]
+            sign = _MINUS if strand == 1 else _PLUS
+            while row < end and at <= last_start:
+                position, length = positions[unsigned(row)], lengths[unsigned(row)]
+                start = starts[unsigned(row)]
+                start = query_length - start - length if strand == 1 else start
+                record = record_at(record_starts, buckets, bucket_shift, position)
+                position -= record_starts[unsigned(record)]
+                if kind == BED:
+                    at = _write_bed(
+                        *(text, at, start_text, start_size, records, record),
+                        *(position, length, sign),
+                    )
+                else:
+                    at = _write_pair(
+                        *(text, at, start_text, start_size, records, record),
+                        *(start, position, length, sign),
+                    )
+                    if kind == PAF:
+                        at = _write_alignment(text, at, length)
+                    else:
+                        store(text, at, LINE_END)
+                        at += 1
+                row += 1
+            if row < end:
+                break
+        row = NOT_BEGUN
+        strand = 1 - strand
+        query += 1 - strand
+    state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
+    return at

@@ -1,0 +1,259 @@
+"""Matches as a table in the order of the output, with records and forward positions.
+
+A search returns columns for each strand, with positions in the joined reference and on the strand
+that was searched (`matching.columns`). Most formats want each match as a row: its query, its
+record, and positions in the record and on the forward strand of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
+from mummergpu.matching.columns import MemColumns, match_count
+from mummergpu.runtime.jit import jit_without_refcounts, unsigned, writable
+from mummergpu.sequence.codes import Strand
+
+NumberArray = npt.NDArray[np.uint32]
+FlagArray = npt.NDArray[np.bool_]
+StrandRows = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+
+MOST_ROWS: Final = 1 << 17
+"""The rows of a table, unless another number is asked for: a few megabytes."""
+
+NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
+"""The elements of the state of a loop over the rows of a block: where it goes on."""
+
+NOT_BEGUN: Final = -1
+"""The next row of a query that has not begun on a strand."""
+
+
+@dataclass(frozen=True)
+class MatchTable:
+    """Matches of some queries of a block: query by query, forward strand before reverse.
+
+    Attributes
+    ----------
+    first_query, end_query : int
+        The queries whose rows begin in this table, or that have no rows. The rows of one that began
+        in the table before can go on at the beginning of this one.
+    queries : ndarray, dtype=uint32, shape=(n_matches,)
+        The number of the query in its block.
+    records : ndarray, dtype=uint32, shape=(n_matches,)
+        The number of the record of the reference.
+    query_starts : ndarray, dtype=int64, shape=(n_matches,)
+        0-based, on the forward strand of the query, also for matches on the reverse strand.
+    reference_starts : ndarray, dtype=int64, shape=(n_matches,)
+        0-based, in the record.
+    lengths : ndarray, dtype=int64, shape=(n_matches,)
+        In bases.
+    is_reverse : ndarray, dtype=bool, shape=(n_matches,)
+        Whether the reverse complement of the query matches.
+    """
+
+    first_query: int
+    end_query: int
+    queries: NumberArray
+    records: NumberArray
+    query_starts: Int64Array
+    reference_starts: Int64Array
+    lengths: Int64Array
+    is_reverse: FlagArray
+
+    @property
+    def count(self) -> int:
+        """The number of matches."""
+        return self.lengths.size
+
+
+def match_tables(
+    block: QueryBlock,
+    mems: Mapping[Strand, MemColumns],
+    lookup: RecordLookup,
+    most_rows: int = MOST_ROWS,
+) -> Iterator[MatchTable]:
+    """Yield all matches of a block, in tables of a limited size.
+
+    Parameters
+    ----------
+    block : QueryBlock
+        The queries.
+    mems : mapping of Strand to MemColumns
+        Their matches on each strand that was searched.
+    lookup : RecordLookup
+        The records of the reference.
+    most_rows : int
+        The most rows of a table, at least 1. A query with more of them goes on in the next table.
+
+    Yields
+    ------
+    MatchTable
+        Together they have every match once, and every query of the block between `first_query` and
+        `end_query` once.
+    """
+    rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
+    left = match_count(mems)
+    state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
+    query_offsets = writable(block.offsets)
+    while state[NEXT_QUERY] < block.query_count:
+        first = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
+        room = min(left, most_rows)
+        queries, records = (np.empty(room, dtype=np.uint32) for _ in range(2))
+        query_starts, reference_starts, lengths = (np.empty(room, dtype=np.int64) for _ in range(3))
+        is_reverse = np.empty(room, dtype=np.bool_)
+        count = fill_table(
+            state,
+            query_offsets,
+            rows,
+            *lookup,
+            queries,
+            records,
+            query_starts,
+            reference_starts,
+            lengths,
+            is_reverse,
+        )
+        left -= count
+        end = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
+        yield MatchTable(
+            first,
+            end,
+            queries[:count],
+            records[:count],
+            query_starts[:count],
+            reference_starts[:count],
+            lengths[:count],
+            is_reverse[:count],
+        )
+
+
+def match_table(
+    block: QueryBlock, mems: Mapping[Strand, MemColumns], lookup: RecordLookup
+) -> MatchTable:
+    """Return all matches of a block in one table (`match_tables`)."""
+    count = match_count(mems)
+    tables = list(match_tables(block, mems, lookup, max(1, count)))
+    if tables:
+        return tables[0]
+    none = np.empty(0, dtype=np.int64)
+    numbers = np.empty(0, dtype=np.uint32)
+    return MatchTable(0, 0, numbers, numbers, none, none, none, np.empty(0, dtype=np.bool_))
+
+
+def match_counts(block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> Int64Array:
+    """Return how many matches each query has: ndarray, dtype=int64, shape=(n_queries,)."""
+    counts = np.zeros(block.query_count, dtype=np.int64)
+    for columns in mems.values():
+        counts += np.diff(columns.offsets)
+    return counts
+
+
+@jit_without_refcounts
+def fill_table(
+    state: Int64Array,
+    query_offsets: Int64Array,
+    rows: tuple[StrandRows, StrandRows],
+    record_starts: Int64Array,
+    buckets: BucketArray,
+    bucket_shift: int,
+    queries: NumberArray,
+    records: NumberArray,
+    query_starts: Int64Array,
+    reference_starts: Int64Array,
+    lengths: Int64Array,
+    is_reverse: FlagArray,
+) -> int:
+    """Fill a table from `state` on, until the block ends or the table is full.
+
+    Returns the number of rows, and updates `state`.
+
+    Parameters
+    ----------
+    state : ndarray, dtype=int64, shape=(3,)
+        The query, the strand and the row to go on with (`NEXT_QUERY`, `NEXT_STRAND`, `NEXT_ROW`);
+        updated. The row is -1 if no row of the query has been written.
+    query_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where each query begins in the block.
+    rows : tuple of tuple of ndarray, dtype=int64
+        For the forward and the reverse strand: offsets by query, query starts, reference starts and
+        lengths, as in `columns.MemColumns`.
+    record_starts, buckets, bucket_shift
+        The records of the reference (`record_lookup.RecordLookup`).
+    queries, records : ndarray, dtype=uint32
+        Receive the numbers of the queries and of the records.
+    query_starts, reference_starts, lengths : ndarray, dtype=int64
+        Receive positions and lengths.
+    is_reverse : ndarray, dtype=bool
+        Receives the strands.
+
+    Returns
+    -------
+    int
+        The number of rows.
+    """
+    query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
+    has_begun = row >= 0
+    at = 0
+    while query < query_offsets.size - 1:
+        offsets, starts, positions, sizes = rows[strand]
+        if row < 0:
+            row = offsets[unsigned(query)]
+        end = offsets[unsigned(query + 1)]
+        query_length = query_offsets[unsigned(query + 1)] - query_offsets[unsigned(query)]
+        last = min(end, row + lengths.size - at)
+        while row < last:
+            position, size = positions[unsigned(row)], sizes[unsigned(row)]
+            start = starts[unsigned(row)]
+            record = record_at(record_starts, buckets, bucket_shift, position)
+            queries[unsigned(at)] = query
+            records[unsigned(at)] = record
+            query_starts[unsigned(at)] = query_length - start - size if strand == 1 else start
+            reference_starts[unsigned(at)] = position - record_starts[unsigned(record)]
+            lengths[unsigned(at)] = size
+            is_reverse[unsigned(at)] = strand == 1
+            row += 1
+            at += 1
+            has_begun = True
+        if row < end:
+            if not has_begun:
+                strand, row = 0, -1
+            break
+        row = -1
+        strand = 1 - strand
+        if strand == 0:
+            query += 1
+            has_begun = False
+    state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
+    return at
+
+
+def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> StrandRows:
+    """Return the columns of a strand, as compiled loops take them.
+
+    Parameters
+    ----------
+    mems : mapping of Strand to MemColumns
+        The matches on each strand that was searched.
+    strand : Strand
+        The strand; one that was not searched has no rows.
+    block : QueryBlock
+        The queries.
+
+    Returns
+    -------
+    tuple of ndarray, dtype=int64
+        Offsets by query, query starts, reference starts and lengths.
+    """
+    if strand not in mems:
+        none = np.empty(0, dtype=np.int64)
+        return np.zeros(block.query_count + 1, dtype=np.int64), none, none, none
+    columns = mems[strand]
+    arrays = (columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
+    first, second, third, fourth = map(writable, arrays)
+    return first, second, third, fourth

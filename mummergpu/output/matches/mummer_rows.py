@@ -1,0 +1,297 @@
+"""Compiled loops that write the headers and rows of MUMmer's text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.record_lookup import BucketArray, Int64Array, record_at
+from mummergpu.output.bytes.number_text import (
+    GAP,
+    LINE_END,
+    OVERSHOOT,
+    TextArray,
+    copy_text,
+    fill_blanks,
+    store,
+    write_digits,
+    write_numbers,
+)
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.sequence.codes import BASES, CodeArray
+
+QueryColumns = tuple[Int64Array, TextArray, Int64Array]
+RecordColumns = tuple[Int64Array, BucketArray, int, TextArray, Int64Array, CodeArray]
+RowColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+
+_LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)
+_REVERSE: Final = np.frombuffer(b" Reverse", dtype="<u8")[0]
+_LENGTH: Final = np.frombuffer(b"  Len = ", dtype="<u8")[0]
+_HEADER_MARK: Final = np.frombuffer(b"> ", dtype="<u2")[0]
+_MOST_DIGITS: Final = 20
+HEADER_BYTES: Final = 2 + 8 + 8 + _MOST_DIGITS + 1
+"""The most bytes of a header without the name."""
+
+# The elements of the writer's state between two pieces.
+NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
+NO_HEADER_YET: Final = -1
+
+
+@inline_without_refcounts
+def _write_header(
+    text: TextArray,
+    at: int,
+    queries: QueryColumns,
+    query: int,
+    reverse: bool,
+    show_length: bool,
+) -> int:
+    """Write a query's header; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    queries : tuple of ndarray
+        The columns of the queries: where each begins in the block (int64, one more than there
+        are queries), names (uint8), and where each name begins (int64).
+    query : int
+        The number of the query.
+    reverse : bool
+        Whether this is the header of the reverse strand.
+    show_length : bool
+        Whether the header shows the length of the query.
+
+    Returns
+    -------
+    int
+        Where the header ends.
+    """
+    offsets, names, name_offsets = queries
+    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    store(text, at, _HEADER_MARK)
+    at = copy_text(text, at + 2, names, begin, end)
+    if reverse:
+        store(text, at, _REVERSE)
+        at += 8
+    if show_length:
+        store(text, at, _LENGTH)
+        at = write_digits(text, at + 8, offsets[unsigned(query + 1)] - offsets[unsigned(query)])
+    store(text, at, LINE_END)
+    return at + 1
+
+
+@inline_without_refcounts
+def _write_row(
+    text: TextArray,
+    at: int,
+    records: RecordColumns,
+    name_width: int,
+    reference_start: int,
+    query_position: int,
+    length: int,
+) -> int:
+    """Write a row, with a record name unless `name_width` is -1; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    records : tuple
+        The columns of the records: starts (int64), the last record at or before each bucket
+        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
+        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
+        shown.
+    name_width : int
+        The bytes of the longest record name, or -1 for rows without names.
+    reference_start : int
+        The 0-based position in the joined reference.
+    query_position : int
+        The 1-based position in the query, as it is printed.
+    length : int
+        The bases of the match.
+
+    Returns
+    -------
+    int
+        Where the row ends.
+    """
+    starts, buckets, bucket_shift, names, name_offsets, _ = records
+    record = unsigned(record_at(starts, buckets, bucket_shift, reference_start))
+    if name_width >= 0:
+        numbers = at + name_width + 4
+        store(text, at, GAP)
+        at = copy_text(text, at + 2, names, name_offsets[record], name_offsets[record + 1])
+        fill_blanks(text, at, numbers)
+        at = numbers
+    return write_numbers(text, at, reference_start - starts[record] + 1, query_position, length)
+
+
+@inline_without_refcounts
+def _write_rows(
+    text: TextArray,
+    at: int,
+    row: int,
+    end: int,
+    columns: RowColumns,
+    records: RecordColumns,
+    row_bytes: int,
+    name_width: int,
+    flipped_length: int,
+    show_sequences: bool,
+) -> tuple[int, int]:
+    """Write the rows of one query until `end`, or until the text is full.
+
+    Returns where the text ends and the first row that is not written.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    row : int
+        The first row to write.
+    end : int
+        Where the rows of the query end.
+    columns : tuple of ndarray, dtype=int64
+        The columns of the rows: offsets by query, query starts, reference starts and lengths,
+        as in `columns.MemColumns`.
+    records : tuple
+        The columns of the records: starts (int64), the last record at or before each bucket
+        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
+        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
+        shown.
+    row_bytes : int
+        The most bytes of a row, not counting sequences.
+    name_width : int
+        The bytes of the longest record name, or -1 for rows without names.
+    flipped_length : int
+        The length of the query if positions on the reverse strand are printed as positions on
+        the forward strand, else -1.
+    show_sequences : bool
+        Whether a line with the bases of the match follows each row.
+
+    Returns
+    -------
+    at : int
+        Where the text ends.
+    row : int
+        The first row that is not written.
+    """
+    _, query_starts, reference_starts, lengths = columns
+    codes = records[-1]
+    room = text.size - OVERSHOOT
+    while row < end:
+        length = lengths[unsigned(row)]
+        if at + row_bytes + (length + 1 if show_sequences else 0) > room:
+            break
+        position = query_starts[unsigned(row)] + 1
+        if flipped_length >= 0:
+            position = flipped_length + 1 - position
+        start = reference_starts[unsigned(row)]
+        at = _write_row(text, at, records, name_width, start, position, length)
+        if show_sequences:
+            for base in range(start, start + length):
+                text[at] = _LETTERS[codes[base]]
+                at += 1
+            text[at] = LINE_END
+            at += 1
+        row += 1
+    return at, row
+
+
+@jit_without_refcounts
+def fill_text(
+    text: TextArray,
+    state: Int64Array,
+    strands: npt.NDArray[np.bool_],
+    queries: QueryColumns,
+    rows: tuple[RowColumns, RowColumns],
+    records: RecordColumns,
+    row_bytes: int,
+    name_width: int,
+    forward_coordinates: bool,
+    show_lengths: bool,
+    show_sequences: bool,
+) -> int:
+    """Write headers and rows from `state` on, until the block ends or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
+    state : ndarray, dtype=int64, shape=(3,)
+        The query, the strand and the row to continue with (`NEXT_QUERY`, `NEXT_STRAND`,
+        `NEXT_ROW`); updated.
+    strands : ndarray, dtype=bool, shape=(2,)
+        Whether each strand is written: forward, reverse.
+    queries : tuple of ndarray
+        The columns of the queries: where each begins in the block (int64, one more than there
+        are queries), names (uint8), and where each name begins (int64).
+    rows : tuple of tuple of ndarray, dtype=int64
+        The rows on the forward and on the reverse strand.
+    records : tuple
+        The columns of the records: starts (int64), the last record at or before each bucket
+        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
+        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
+        shown.
+    row_bytes : int
+        The most bytes of a row, not counting sequences.
+    name_width : int
+        The bytes of the longest record name, or -1 for rows without names.
+    forward_coordinates : bool
+        Whether positions on the reverse strand are printed as positions on the forward strand.
+    show_lengths : bool
+        Whether headers show the lengths of queries.
+    show_sequences : bool
+        Whether a line with the bases of the match follows each row.
+
+    Returns
+    -------
+    int
+        The number of bytes written.
+    """
+    query_offsets, _, name_offsets = queries
+    query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
+    at = 0
+    while query < query_offsets.size - 1:
+        if strands[strand]:
+            columns = rows[strand]
+            if row == NO_HEADER_YET:
+                name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
+                if at + HEADER_BYTES + name_bytes > text.size - OVERSHOOT:
+                    break
+                at = _write_header(text, at, queries, query, strand == 1, show_lengths)
+                row = columns[0][unsigned(query)]
+            end = columns[0][unsigned(query + 1)]
+            flipped_length = -1
+            if forward_coordinates and strand == 1:
+                flipped_length = query_offsets[query + 1] - query_offsets[query]
+            at, row = _write_rows(
+                text,
+                at,
+                row,
+                end,
+                columns,
+                records,
+                row_bytes,
+                name_width,
+                flipped_length,
+                show_sequences,
+            )
+            if row < end:
+                break
+        row = NO_HEADER_YET
+        strand = 1 - strand
+        query += 1 - strand
+    state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
+    return at

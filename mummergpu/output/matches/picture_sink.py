@@ -1,0 +1,305 @@
+"""Collects matches for a picture, which is drawn and written when the last match has come."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+
+from mummergpu.drawing.coverage import CoverageCounter
+from mummergpu.drawing.lengths import LengthCounter
+from mummergpu.drawing.picture import (
+    PAGE,
+    PictureStyle,
+    coverage_file,
+    dots_file,
+    lengths_file,
+    require_matplotlib,
+)
+from mummergpu.drawing.records import ByteArray, Int64Array, JoinedNames, Records
+from mummergpu.drawing.segments import Segments
+from mummergpu.drawing.style import hush
+from mummergpu.errors import OptionError
+from mummergpu.input.files import STANDARD_INPUT
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.record_lookup import record_lookup
+from mummergpu.input.reference import Reference
+from mummergpu.output.matches.match_table import MatchTable, match_tables
+from mummergpu.output.matches.segment_store import SegmentColumns, SegmentStore
+from mummergpu.output.matches.sink import BlockMems, MatchSink, made_or_left
+from mummergpu.output.targets import OutputTarget
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+
+Part = TypeVar("Part")
+"""What a thread makes of a table of matches, and the collector adds up."""
+
+_ENDS_OF_COMPRESSIONS: Final = frozenset((".gz", ".bgz", ".zst", ".bz2", ".xz"))
+_ENDS_OF_FORMATS: Final = frozenset(
+    (".fa", ".fna", ".fasta", ".fas", ".fq", ".fastq", ".sam", ".bam", ".cram")
+)
+
+MOST_QUERIES: Final = 1 << 20
+"""So many queries have a place on the axis of a dot plot."""
+
+
+class Collector(ABC, Generic[Part]):
+    """Collects matches for one kind of picture."""
+
+    @abstractmethod
+    def part(self, block: QueryBlock, table: MatchTable) -> Part:
+        """Return what `add` needs of a table of matches; any thread may call this."""
+
+    @abstractmethod
+    def add(self, block: QueryBlock, parts: Iterable[Part]) -> None:
+        """Take the matches of a block; blocks come in the order of the input."""
+
+    @abstractmethod
+    def picture(self, style: PictureStyle, file_format: str) -> bytes:
+        """Return the picture of all matches as a file."""
+
+
+CountedSegments = tuple[int, SegmentColumns]
+"""The number of matches of a table, and those that are long enough to be kept."""
+
+
+class DotCollector(Collector[CountedSegments]):
+    """Collects the longest matches, and the names and lengths of the first queries.
+
+    Parameters
+    ----------
+    references : Records
+        The records of the reference.
+    title : str
+        What the queries are together.
+    """
+
+    def __init__(self, references: Records, title: str) -> None:
+        self._references = references
+        self._title = title
+        self._store = SegmentStore()
+        self._query_count = 0
+        self._base_count = 0
+        self._match_count = 0
+        self._lengths: list[Int64Array] = []
+        self._names: list[ByteArray] = []
+        self._name_lengths: list[Int64Array] = []
+
+    def part(self, block: QueryBlock, table: MatchTable) -> CountedSegments:
+        """Return the matches, with positions on the axis of the block's queries."""
+        columns = SegmentColumns(
+            self._references.offsets[table.records] + table.reference_starts,
+            block.offsets[table.queries] + table.query_starts,
+            table.lengths,
+            table.is_reverse,
+        )
+        # What is too short by now will stay so.
+        return table.count, columns.longer_than(self._store.longest_dropped)
+
+    def add(self, block: QueryBlock, parts: Iterable[CountedSegments]) -> None:
+        """Take the matches of a block (`Collector.add`)."""
+        room = max(0, MOST_QUERIES - self._query_count)
+        end = block.offsets[min(room, block.query_count)]
+        for count, columns in parts:
+            self._match_count += count
+            if end < block.base_count:
+                columns = columns.chosen(columns.query_positions < end)
+            places = columns.query_positions + self._base_count
+            self._store.add(replace(columns, query_positions=places))
+        self._base_count += int(end)
+        self._query_count += block.query_count
+        if not room:
+            return
+        self._lengths.append(np.diff(block.offsets[: room + 1]))
+        self._name_lengths.append(np.diff(block.name_offsets[: room + 1]))
+        self._names.append(block.names[: block.name_offsets[min(room, block.query_count)]].copy())
+
+    def picture(self, style: PictureStyle, file_format: str) -> bytes:
+        """Return the dot plot as a file."""
+        names = np.concatenate([np.empty(0, dtype=np.uint8), *self._names])
+        ends = np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *self._name_lengths]))
+        lengths = np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
+        columns = self._store.columns()
+        segments = Segments(
+            self._references,
+            Records(JoinedNames(names, ends), lengths, self._title),
+            columns.reference_positions,
+            columns.query_positions,
+            columns.lengths,
+            columns.is_reverse,
+            self._match_count,
+            self._query_count,
+        )
+        return dots_file(segments, style, file_format)
+
+
+class CoverageCollector(Collector[CoverageCounter]):
+    """Counts matched bases along the reference.
+
+    Parameters
+    ----------
+    references : Records
+        The records of the reference.
+    """
+
+    def __init__(self, references: Records) -> None:
+        self._references = references
+        self._counter = CoverageCounter(references)
+
+    def part(self, block: QueryBlock, table: MatchTable) -> CoverageCounter:
+        """Return the counts of a table."""
+        counter = CoverageCounter(self._references)
+        positions = self._references.offsets[table.records] + table.reference_starts
+        counter.add(positions, table.lengths, table.is_reverse)
+        return counter
+
+    def add(self, block: QueryBlock, parts: Iterable[CoverageCounter]) -> None:
+        """Add the counts of a block."""
+        for counter in parts:
+            self._counter.merge(counter)
+
+    def picture(self, style: PictureStyle, file_format: str) -> bytes:
+        """Return the coverage as a file."""
+        return coverage_file(self._counter, style, file_format)
+
+
+class LengthCollector(Collector[LengthCounter]):
+    """Counts matches by length."""
+
+    def __init__(self) -> None:
+        self._counter = LengthCounter()
+
+    def part(self, block: QueryBlock, table: MatchTable) -> LengthCounter:
+        """Return the counts of a table."""
+        counter = LengthCounter()
+        counter.add(table.lengths)
+        return counter
+
+    def add(self, block: QueryBlock, parts: Iterable[LengthCounter]) -> None:
+        """Add the counts of a block."""
+        for counter in parts:
+            self._counter.merge(counter)
+
+    def picture(self, style: PictureStyle, file_format: str) -> bytes:
+        """Return the histogram as a file."""
+        return lengths_file(self._counter, style, file_format)
+
+
+def check_picture(target: OutputTarget, style: PictureStyle) -> None:
+    """Refuse a picture that cannot be made here.
+
+    Parameters
+    ----------
+    target : OutputTarget
+        Where the picture is written.
+    style : PictureStyle
+        The kind of picture.
+
+    Raises
+    ------
+    LibraryError
+        If matplotlib is needed and missing.
+    OptionError
+        If a page of another kind than a dot plot is asked for.
+    """
+    if _file_format_of(target) != PAGE:
+        hush()
+        require_matplotlib("a picture")
+    elif style.kind != "dots":
+        raise OptionError("--kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
+
+
+def _file_format_of(target: OutputTarget) -> str:
+    return os.path.splitext(target.path)[1].lower().removeprefix(".")
+
+
+class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
+    """Draws the matches of a run.
+
+    Parameters
+    ----------
+    target : OutputTarget
+        The file; its suffix says which format the picture has.
+    file : OutputFile
+        The same, open.
+    reference : Reference
+        The reference.
+    query_paths : sequence of str
+        The files of the queries.
+    style : PictureStyle
+        The kind of picture, and its looks.
+    stats : Stats
+        Collects the bytes and the times.
+    most_rows : int
+        The matches of a block up to which they may be prepared before they are collected.
+
+    Raises
+    ------
+    LibraryError
+        If matplotlib is needed and missing.
+    OptionError
+        If a page of another kind than a dot plot is asked for.
+    """
+
+    def __init__(
+        self,
+        target: OutputTarget,
+        file: OutputFile,
+        reference: Reference,
+        query_paths: Sequence[str],
+        style: PictureStyle,
+        stats: Stats,
+        most_rows: int,
+    ) -> None:
+        check_picture(target, style)
+        self._file_format = _file_format_of(target)
+        self._file = file
+        self._stats = stats
+        self._most_rows = most_rows
+        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
+        queries = ", ".join(map(file_title, query_paths))
+        reference_title = file_title(reference.path)
+        self._style = replace(style, title=style.title or f"{queries} against {reference_title}")
+        names = tuple(name.decode(errors="replace") for name in reference.names)
+        records = Records(names, reference.record_lengths, reference_title)
+        self._collector = _collector(style.kind, records, queries)
+
+    def prepare(self, block: QueryBlock, mems: BlockMems) -> tuple[QueryBlock, Iterator[Any]]:
+        """Return what the picture needs of a block's matches (`MatchSink.prepare`)."""
+        tables = match_tables(block, mems, self._lookup)
+        parts = (self._collector.part(block, table) for table in tables)
+        return block, made_or_left(parts, mems, self._most_rows, self._stats)
+
+    def write(self, prepared: tuple[QueryBlock, Iterator[Any]]) -> None:
+        """Collect the matches of a block."""
+        self._collector.add(*prepared)
+
+    def finish(self) -> None:
+        """Draw the picture, and write it."""
+        with self._stats.stage("format"):
+            picture = self._collector.picture(self._style, self._file_format)
+        with self._stats.stage("results_to_disk"):
+            self._file.write(picture)
+        self._stats.add_bytes(output=len(picture))
+
+
+def file_title(path: str) -> str:
+    """Return the name of a file as a title: without its folder, and the ends of known formats."""
+    if path == STANDARD_INPUT:
+        return "standard input"
+    name = os.path.basename(path)
+    for ends in (_ENDS_OF_COMPRESSIONS, _ENDS_OF_FORMATS):
+        stem, suffix = os.path.splitext(name)
+        if stem and suffix.lower() in ends:
+            name = stem
+    return name
+
+
+def _collector(kind: str, references: Records, queries: str) -> Collector[Any]:
+    if kind == "coverage":
+        return CoverageCollector(references)
+    return LengthCollector() if kind == "lengths" else DotCollector(references, queries)

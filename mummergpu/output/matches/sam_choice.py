@@ -1,0 +1,193 @@
+"""Chooses which matches of a query are rows of SAM, BAM and CRAM, and which one is primary."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.output.matches.match_table import NEXT_QUERY as NEXT_QUERY
+from mummergpu.output.matches.match_table import NEXT_ROW as NEXT_ROW
+from mummergpu.output.matches.match_table import NEXT_STRAND as NEXT_STRAND
+from mummergpu.output.matches.match_table import NOT_BEGUN as NOT_BEGUN
+from mummergpu.output.matches.match_table import StrandRows
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+
+UNMAPPED: Final = 4
+REVERSE: Final = 16
+SECONDARY: Final = 256
+"""The flags of a row (SAM format specification, section 1.4)."""
+
+NO_ROW: Final = -1
+"""What `flag_of` returns for a match that is no row."""
+
+MATCHES, LONGEST, LEAST = 3, 4, 5
+"""The elements of the state, after where a loop goes on, with what is known of the query: how many
+matches it has, and the longest and the least length of its rows; the latter is 0 if all matches are
+rows."""
+
+HITS, TIES_LEFT, HAS_PRIMARY = 6, 7, 8
+"""The elements with what has become of its matches so far: the number of rows, how many matches of
+the least length may still become rows, and whether there was the primary row."""
+
+STATE_SIZE: Final = 9
+
+_STEP: Final = 8
+
+
+@inline_without_refcounts
+def begin_query(
+    state: Int64Array, heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int
+) -> None:
+    """Find what decides on the rows of a query.
+
+    Parameters
+    ----------
+    state : ndarray, dtype=int64
+        Receives it, from the element `MATCHES` on.
+    heap : ndarray, dtype=int64
+        Room for the lengths of the most rows of a query; empty if there may be any number.
+    rows : tuple of tuple of ndarray, dtype=int64
+        The matches on each strand, as `match_table.strand_rows` returns them.
+    query : int
+        The number of the query.
+    """
+    count, longest = 0, 0
+    for strand in range(2):
+        offsets, _, _, sizes = rows[strand]
+        begin, end = offsets[unsigned(query)], offsets[unsigned(query + 1)]
+        count += end - begin
+        longest = max(longest, _longest(sizes, begin, end))
+    state[MATCHES], state[LONGEST], state[LEAST] = count, longest, 0
+    state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = 0, 0, 0
+    if 0 < heap.size < count:
+        _fill_heap(heap, rows, query)
+        state[LEAST] = heap[0]
+        for place in range(heap.size):
+            state[TIES_LEFT] += heap[place] == heap[0]
+
+
+@inline_without_refcounts
+def _longest(sizes: Int64Array, begin: int, end: int) -> int:
+    """Return the largest of some sizes.
+
+    Parameters
+    ----------
+    sizes : ndarray, dtype=int64
+        The sizes, which are more than 0.
+    begin, end : int
+        The half-open range of them.
+
+    Returns
+    -------
+    int
+        The largest, 0 for an empty range.
+    """
+    longest = 0
+    # The first step is taken for an empty range too: most queries have few matches on a strand, and
+    # the processor cannot predict which of them have none.
+    first = begin
+    while True:
+        if first + _STEP <= sizes.size:
+            for lane in range(_STEP):
+                in_range = widened(first + lane < end)
+                longest = max(longest, sizes[unsigned(first + lane)] & -in_range)
+        else:
+            for row in range(first, end):
+                longest = max(longest, sizes[unsigned(row)])
+        first += _STEP
+        if first >= end:
+            break
+    return longest
+
+
+@inline_without_refcounts
+def flag_of(size: int, longest: int, least: int, ties_left: int, has_primary: int) -> int:
+    """Return the flag of a match without its strand, `NO_ROW` if it is no row.
+
+    Parameters
+    ----------
+    size : int
+        The length of the match.
+    longest, least : int
+        The longest and the least length of the rows of the query (`LONGEST`, `LEAST`).
+    ties_left : int
+        How many matches of the least length may still become rows.
+    has_primary : int
+        Whether the query has had its primary row: 1 or 0.
+
+    Returns
+    -------
+    int
+        0 for the primary row, `SECONDARY` or `NO_ROW`.
+    """
+    if size <= least and (size < least or ties_left == 0):
+        return NO_ROW
+    return 0 if size == longest and has_primary == 0 else SECONDARY
+
+
+@inline_without_refcounts
+def _fill_heap(heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int) -> None:
+    """Put the lengths of the longest matches of a query into a heap, as many as it holds.
+
+    Parameters
+    ----------
+    heap : ndarray, dtype=int64
+        Receives the lengths, the least one first; the query has more matches than it holds.
+    rows : tuple of tuple of ndarray, dtype=int64
+        The matches on each strand, as `match_table.strand_rows` returns them.
+    query : int
+        The number of the query.
+    """
+    used = 0
+    for strand in range(2):
+        offsets, _, _, sizes = rows[strand]
+        for row in range(offsets[query], offsets[query + 1]):
+            size = sizes[row]
+            if used < heap.size:
+                _add(heap, used, size)
+                used += 1
+            elif size > heap[0]:
+                _replace_least(heap, size)
+
+
+@inline_without_refcounts
+def _add(heap: Int64Array, used: int, number: int) -> None:
+    """Add a number to a heap, whose first element is the least.
+
+    Parameters
+    ----------
+    heap : ndarray, dtype=int64
+        The heap, in its first `used` elements, and room for one more.
+    used : int
+        How many numbers the heap has.
+    number : int
+        The number to add.
+    """
+    place = used
+    while place > 0 and heap[(place - 1) >> 1] > number:
+        heap[place] = heap[(place - 1) >> 1]
+        place = (place - 1) >> 1
+    heap[place] = number
+
+
+@inline_without_refcounts
+def _replace_least(heap: Int64Array, number: int) -> None:
+    """Put a number into a full heap in place of the least one.
+
+    Parameters
+    ----------
+    heap : ndarray, dtype=int64
+        The heap, whose first element is the least.
+    number : int
+        The number to put in.
+    """
+    place = 0
+    while 2 * place + 1 < heap.size:
+        child = 2 * place + 1
+        if child + 1 < heap.size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= number:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = number

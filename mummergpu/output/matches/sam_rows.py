@@ -1,0 +1,324 @@
+"""The rows that SAM, BAM and CRAM have for matches: which there are, and their flags and numbers.
+
+Every match of a query is an alignment; a query without a match is an unmapped row. The longest
+match of a query, the first of them if several are equally long, is its primary alignment, and the
+others are secondary. If there may be at most so many alignments of a query, they are its longest
+matches, and of equally long ones the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
+from mummergpu.matching.columns import MemColumns, match_count
+from mummergpu.output.matches.match_table import (
+    MOST_ROWS,
+    NumberArray,
+    StrandRows,
+    match_counts,
+    strand_rows,
+)
+from mummergpu.output.matches.sam_choice import (
+    HAS_PRIMARY,
+    HITS,
+    LEAST,
+    LONGEST,
+    MATCHES,
+    NEXT_QUERY,
+    NEXT_ROW,
+    NEXT_STRAND,
+    NO_ROW,
+    NOT_BEGUN,
+    STATE_SIZE,
+    TIES_LEFT,
+    begin_query,
+    flag_of,
+)
+from mummergpu.output.matches.sam_choice import REVERSE as REVERSE
+from mummergpu.output.matches.sam_choice import SECONDARY as SECONDARY
+from mummergpu.output.matches.sam_choice import UNMAPPED as UNMAPPED
+from mummergpu.runtime.jit import (
+    inline_without_refcounts,
+    jit_without_refcounts,
+    unsigned,
+    writable,
+)
+from mummergpu.sequence.codes import Strand
+
+NO_RECORD: Final = -1
+"""The record and the position of an unmapped row."""
+
+FlagArray = npt.NDArray[np.uint16]
+RecordArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class AlignmentTable:
+    """Rows of some queries of a block, in the order of the output.
+
+    Attributes
+    ----------
+    queries : ndarray, dtype=uint32, shape=(n_rows,)
+        The number of the query in its block.
+    records : ndarray, dtype=int32, shape=(n_rows,)
+        The number of the record of the reference; `NO_RECORD` in an unmapped row.
+    positions : ndarray, dtype=int64, shape=(n_rows,)
+        0-based, in the record; `NO_RECORD` in an unmapped row.
+    clips : ndarray, dtype=int64, shape=(n_rows,)
+        The bases of the query before the match, on the forward strand of the reference.
+    lengths : ndarray, dtype=int64, shape=(n_rows,)
+        The bases of the match; 0 in an unmapped row.
+    flags : ndarray, dtype=uint16, shape=(n_rows,)
+        `UNMAPPED`, or the sum of `REVERSE` and `SECONDARY`, or 0. A row has the bases of its query
+        if it is not secondary.
+    hit_counts : ndarray, dtype=uint32, shape=(n_rows,)
+        How many matches the query has, on both strands, also those without a row (NH).
+    hit_numbers : ndarray, dtype=uint32, shape=(n_rows,)
+        The number of the row among those of its query, from 1 (HI); 0 in an unmapped row.
+    """
+
+    queries: NumberArray
+    records: RecordArray
+    positions: Int64Array
+    clips: Int64Array
+    lengths: Int64Array
+    flags: FlagArray
+    hit_counts: NumberArray
+    hit_numbers: NumberArray
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self.lengths.size
+
+
+def alignment_tables(
+    block: QueryBlock,
+    mems: Mapping[Strand, MemColumns],
+    lookup: RecordLookup,
+    most_hits: int | None = None,
+    most_rows: int = MOST_ROWS,
+) -> Iterator[AlignmentTable]:
+    """Yield the rows of a block, in tables of a limited size.
+
+    Parameters
+    ----------
+    block : QueryBlock
+        The queries.
+    mems : mapping of Strand to MemColumns
+        Their matches on each strand that was searched.
+    lookup : RecordLookup
+        The records of the reference.
+    most_hits : int or None
+        The most alignments of a query, at least 1; None for all.
+    most_rows : int
+        The most rows of a table, at least 1. A query with more of them goes on in the next table.
+
+    Yields
+    ------
+    AlignmentTable
+        Together they have every row of the block once; none is empty.
+    """
+    rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
+    offsets = writable(block.offsets)
+    heap = hit_heap(mems, most_hits)
+    left = int(np.maximum(match_counts(block, mems), 1).sum())
+    state = new_state()
+    while state[NEXT_QUERY] < block.query_count:
+        # A block can end without a row, such as after the matches that are too many.
+        table = _new_table(max(1, min(left, most_rows)))
+        filled = fill_alignments(
+            state,
+            offsets,
+            rows,
+            *lookup,
+            heap,
+            (table.queries, table.hit_counts, table.hit_numbers),
+            (table.positions, table.clips, table.lengths),
+            table.records,
+            table.flags,
+        )
+        left -= filled
+        if filled:
+            yield _first_rows(table, filled)
+
+
+def hit_heap(mems: Mapping[Strand, MemColumns], most_hits: int | None) -> Int64Array:
+    """Return the room that `sam_choice.begin_query` needs for the most rows of a query.
+
+    Parameters
+    ----------
+    mems : mapping of Strand to MemColumns
+        The matches of a block on each strand that was searched.
+    most_hits : int or None
+        The most rows of a query, at least 1; None for all.
+
+    Returns
+    -------
+    ndarray, dtype=int64
+        Empty if a query may have any number of rows.
+    """
+    count = match_count(mems)
+    return np.empty(0 if most_hits is None else min(most_hits, count), dtype=np.int64)
+
+
+def new_state(*more: int) -> Int64Array:
+    """Return the state of a loop over the rows of a block, with some elements more."""
+    state = np.array([0] * STATE_SIZE + list(more), dtype=np.int64)
+    state[NEXT_ROW] = NOT_BEGUN
+    return state
+
+
+@inline_without_refcounts
+def _set_row(
+    numbers: tuple[NumberArray, NumberArray, NumberArray],
+    places: tuple[Int64Array, Int64Array, Int64Array],
+    at: int,
+    query: int,
+    hit_count: int,
+    hit_number: int,
+    position: int,
+    clip: int,
+    length: int,
+) -> None:
+    """Set the numbers of a row.
+
+    Parameters
+    ----------
+    numbers : tuple of ndarray, dtype=uint32
+        Receive the query, the hit count and the hit number.
+    places : tuple of ndarray, dtype=int64
+        Receive the position, the clip and the length.
+    at : int
+        The row.
+    query, hit_count, hit_number, position, clip, length : int
+        As in `AlignmentTable`.
+    """
+    queries, hit_counts, hit_numbers = numbers
+    positions, clips, lengths = places
+    queries[unsigned(at)] = query
+    hit_counts[unsigned(at)] = hit_count
+    hit_numbers[unsigned(at)] = hit_number
+    positions[unsigned(at)] = position
+    clips[unsigned(at)] = clip
+    lengths[unsigned(at)] = length
+
+
+@jit_without_refcounts
+def fill_alignments(
+    state: Int64Array,
+    query_offsets: Int64Array,
+    rows: tuple[StrandRows, StrandRows],
+    record_starts: Int64Array,
+    buckets: BucketArray,
+    bucket_shift: int,
+    heap: Int64Array,
+    numbers: tuple[NumberArray, NumberArray, NumberArray],
+    places: tuple[Int64Array, Int64Array, Int64Array],
+    records: RecordArray,
+    flags: FlagArray,
+) -> int:
+    """Fill a table from `state` on, until the block ends or the table is full.
+
+    Returns the number of rows, and updates `state`.
+
+    Parameters
+    ----------
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        Where to go on (`new_state`); updated.
+    query_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where each query begins in the block.
+    rows : tuple of tuple of ndarray, dtype=int64
+        The matches on each strand, as `match_table.strand_rows` returns them.
+    record_starts, buckets, bucket_shift
+        The records of the reference (`record_lookup.RecordLookup`).
+    heap : ndarray, dtype=int64
+        Room for the lengths of the most rows of a query (`hit_heap`).
+    numbers : tuple of ndarray, dtype=uint32
+        Receive the queries, the hit counts and the hit numbers.
+    places : tuple of ndarray, dtype=int64
+        Receive the positions, the clips and the lengths.
+    records : ndarray, dtype=int32
+        Receives the records.
+    flags : ndarray, dtype=uint16
+        Receives the flags.
+
+    Returns
+    -------
+    int
+        The number of rows.
+    """
+    lengths = places[2]
+    query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
+    at = 0
+    while query < query_offsets.size - 1 and at < lengths.size:
+        offsets, starts, positions, sizes = rows[strand]
+        if row == NOT_BEGUN:
+            row = offsets[unsigned(query)]
+            if strand == 0:
+                begin_query(state, heap, rows, query)
+        count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
+        if count == 0:
+            _set_row(numbers, places, at, query, 0, 0, NO_RECORD, 0, 0)
+            records[unsigned(at)] = NO_RECORD
+            flags[unsigned(at)] = UNMAPPED
+            at += 1
+            query += 1
+            row = NOT_BEGUN
+            continue
+        end = offsets[unsigned(query + 1)]
+        hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
+        while row < end and at < lengths.size:
+            size, position = sizes[unsigned(row)], positions[unsigned(row)]
+            # On the strand that was searched, the query lies as the reference does.
+            clip = starts[unsigned(row)]
+            flag = flag_of(size, longest, least, ties_left, has_primary)
+            row += 1
+            if flag == NO_ROW:
+                continue
+            ties_left -= size == least
+            has_primary |= flag == 0
+            hits += 1
+            record = record_at(record_starts, buckets, bucket_shift, position)
+            in_record = position - record_starts[unsigned(record)]
+            _set_row(numbers, places, at, query, count, hits, in_record, clip, size)
+            records[unsigned(at)] = record
+            flags[unsigned(at)] = flag + REVERSE * strand
+            at += 1
+        state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
+        if row < end:
+            break
+        row = NOT_BEGUN
+        strand = 1 - strand
+        query += 1 - strand
+    state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
+    return at
+
+
+def _new_table(room: int) -> AlignmentTable:
+    queries, hit_counts, hit_numbers = (np.empty(room, dtype=np.uint32) for _ in range(3))
+    positions, clips, lengths = (np.empty(room, dtype=np.int64) for _ in range(3))
+    records, flags = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint16)
+    return AlignmentTable(
+        queries, records, positions, clips, lengths, flags, hit_counts, hit_numbers
+    )
+
+
+def _first_rows(table: AlignmentTable, count: int) -> AlignmentTable:
+    return AlignmentTable(
+        table.queries[:count],
+        table.records[:count],
+        table.positions[:count],
+        table.clips[:count],
+        table.lengths[:count],
+        table.flags[:count],
+        table.hit_counts[:count],
+        table.hit_numbers[:count],
+    )

@@ -1,0 +1,114 @@
+"""Writes bases as BAM has them: two in a byte, on the strand of the reference.
+
+The four bits of a base are a set of the letters that it can be: A is 1, C is 2, G is 4, T is 8, and
+N is all of them (SAM format specification, section 4.2.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.sequence.codes import BREAK, STEP, CodeArray
+
+_ANY_BASE: Final = 15
+
+
+def _lanes(count: int) -> Any:
+    """Return the type of a vector register with `count` bytes."""
+    return ir.VectorType(ir.IntType(8), count)
+
+
+def _all(value: int, count: int = STEP) -> Any:
+    return ir.Constant(_lanes(count), [value] * count)
+
+
+def _chosen(builder: Any, lanes: Any, order: range) -> Any:
+    """Return the lanes of the numbers in `order`."""
+    numbers = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), list(order))
+    return builder.shuffle_vector(lanes, lanes, numbers)
+
+
+def _packing(is_reverse: bool, codes: Any, text: Any) -> Any:
+    """Return the signature and the generator of a function that packs `STEP` codes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def address_of(kind: Any, array_type: Any, array: Any, index: Any) -> Any:
+            view = context.make_array(array_type)(context, builder, array)
+            return builder.bitcast(builder.gep(view.data, [index]), kind.as_pointer())
+
+        source = address_of(_lanes(STEP), signature.args[0], *arguments[:2])
+        lanes = builder.load(source, align=1, typ=_lanes(STEP))
+        is_break = builder.icmp_unsigned(">=", lanes, _all(BREAK))
+        if is_reverse:
+            lanes = builder.sub(_all(3), lanes)
+        # The lower bit of a code moves the bit of its base by one place, the higher bit by two.
+        bases = builder.add(builder.and_(lanes, _all(1)), _all(1))
+        is_high = builder.icmp_unsigned("!=", builder.and_(lanes, _all(2)), _all(0))
+        bases = builder.select(is_high, builder.shl(bases, _all(2)), bases)
+        bases = builder.select(is_break, _all(_ANY_BASE), bases)
+        if is_reverse:
+            bases = _chosen(builder, bases, range(STEP - 1, -1, -1))
+        first, second = (_chosen(builder, bases, range(half, STEP, 2)) for half in (0, 1))
+        pairs = builder.or_(builder.shl(first, _all(4, STEP // 2)), second)
+        target = address_of(_lanes(STEP // 2), signature.args[2], *arguments[2:])
+        builder.store(pairs, target, align=1)
+        return context.get_dummy_value()
+
+    return types.void(codes, types.int64, text, types.int64), generate
+
+
+def _forward(typing_context: Any, codes: Any, at: Any, text: Any, to: Any) -> Any:
+    """Pack `STEP` codes into half as many bytes."""
+    return _packing(False, codes, text)
+
+
+def _reverse(typing_context: Any, codes: Any, at: Any, text: Any, to: Any) -> Any:
+    """Pack the reverse complement of `STEP` codes into half as many bytes."""
+    return _packing(True, codes, text)
+
+
+_Pack = Callable[[CodeArray, int, TextArray, int], None]
+_pack_lanes = cast(_Pack, intrinsic(_forward))
+_pack_reverse_lanes = cast(_Pack, intrinsic(_reverse))
+
+
+@inline_without_refcounts
+def pack_bases(
+    text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
+) -> int:
+    """Write a sequence, or its reverse complement; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in `text` to write.
+    codes : ndarray, dtype=uint8
+        Sequences with margins of at least `STEP` codes.
+    begin : int
+        Where in `codes` the sequence begins; it includes the margin.
+    length : int
+        The bases of the sequence.
+    is_reverse : bool
+        Whether to write the reverse complement.
+
+    Returns
+    -------
+    int
+        Where the sequence ends, in bytes. Four bits are 0 if the number of bases is odd.
+    """
+    for done in range(0, length, STEP):
+        to = at + (done >> 1)
+        if is_reverse:
+            _pack_reverse_lanes(codes, begin + length - done - STEP, text, to)
+        else:
+            _pack_lanes(codes, begin + done, text, to)
+    if length & 1:
+        last = unsigned(at + (length >> 1))
+        text[last] &= 0xF0
+    return at + ((length + 1) >> 1)

@@ -1,0 +1,149 @@
+"""The operations of alignments, and compiled functions for their texts: CIGARs and MD."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.output.bytes.number_fields import put_small
+from mummergpu.output.bytes.number_text import TextArray, store
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import BASES, CodeArray
+from mummergpu.sequence.extension import extend_right
+
+OPERATION_LETTERS: Final = b"MIDNSHP=X"
+"""The letter of each operation of a CIGAR, by its number in BAM."""
+
+TAKES_READ: Final = 0b110010011
+"""A bit for each operation that takes bases of the read: M, I, S, = and X."""
+
+TAKES_REFERENCE: Final = 0b110001101
+"""A bit for each operation that takes bases of the reference: M, D, N, = and X."""
+
+HARD_CLIP: Final = 5
+
+OPERATION_BYTES: Final = 14
+"""The most bytes that an operation adds to a CIGAR, nine digits and a letter, or to MD besides the
+bases of the reference and two bytes for each base of the read, and some to spare."""
+
+_DELETION: Final = 2
+_ALIGNED: Final = 0b110000001
+"""A bit for each operation that aligns bases with bases: M, = and X."""
+
+_OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS, dtype=np.uint8)
+_SOFT_OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS.replace(b"H", b"S"), dtype=np.uint8)
+_LETTERS: Final = np.frombuffer(BASES, dtype=np.uint8)
+_CARET: Final = np.uint8(ord("^"))
+
+
+@inline_without_refcounts
+def put_cigar(
+    text: TextArray, at: int, cigars: npt.NDArray[np.uint32], begin: int, end: int, soft: bool
+) -> int:
+    """Write a CIGAR; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    cigars : ndarray, dtype=uint32
+        The operations of all rows.
+    begin, end : int
+        The half-open range of the operations.
+    soft : bool
+        Whether to call hard clips soft.
+
+    Returns
+    -------
+    int
+        Where the CIGAR ends.
+    """
+    for place in range(begin, end):
+        operation = widened(cigars[unsigned(place)])
+        at = put_small(text, at, operation >> 4)
+        kind = unsigned(operation & 15)
+        text[unsigned(at)] = _SOFT_OPERATIONS[kind] if soft else _OPERATIONS[kind]
+        at += 1
+    return at
+
+
+@inline_without_refcounts
+def put_mismatches(
+    text: TextArray,
+    at: int,
+    oriented: CodeArray,
+    read_at: int,
+    reference: CodeArray,
+    position: int,
+    cigars: npt.NDArray[np.uint32],
+    begin: int,
+    end: int,
+) -> int:
+    """Write the value of MD; return where it ends.
+
+    It tells the bases of the reference that differ or are deleted, as ``samtools calmd`` does. A
+    letter that is no base differs from every letter.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    oriented : ndarray, dtype=uint8
+        The read, as it lies on the forward strand of the reference.
+    read_at : int
+        Where in `oriented` the bases are that the first operation consumes, or clips.
+    reference : ndarray, dtype=uint8
+        The codes of the reference with margins.
+    position : int
+        Where in `reference` the alignment begins; it includes the margin.
+    cigars : ndarray, dtype=uint32
+        The operations of all rows.
+    begin, end : int
+        The half-open range of the operations.
+
+    Returns
+    -------
+    int
+        Where the value ends.
+    """
+    run = 0
+    for place in range(begin, end):
+        operation = widened(cigars[unsigned(place)])
+        kind, length = operation & 15, operation >> 4
+        if _ALIGNED >> kind & 1:
+            done = 0
+            while True:
+                equal = extend_right(
+                    oriented, read_at + done, reference, position + done, length - done
+                )
+                run += equal
+                done += equal
+                if done >= length:
+                    break
+                at = put_small(text, at, run)
+                text[unsigned(at)] = _LETTERS[unsigned(reference[unsigned(position + done)])]
+                at += 1
+                run = 0
+                done += 1
+            read_at += length
+            position += length
+        elif kind == _DELETION:
+            at = put_small(text, at, run)
+            store(text, at, _CARET)
+            for base in range(length):
+                code = reference[unsigned(position + base)]
+                text[unsigned(at + 1 + base)] = _LETTERS[unsigned(code)]
+            at += 1 + length
+            run = 0
+            position += length
+        elif TAKES_READ >> kind & 1 or kind == HARD_CLIP:
+            read_at += length
+        else:
+            position += length
+    return put_small(text, at, run)

@@ -1,0 +1,107 @@
+"""CRAM: htslib makes it of BAM.
+
+The CRAM has all bases itself, so that it can be read without the reference. CRAM knows no ``=`` in
+a CIGAR: readers show ``M``.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, BinaryIO, Final
+
+from mummergpu.runtime.htslib import silent_deallocation
+from mummergpu.runtime.temporary_file import temporary_data
+
+_OPTIONS: Final = (b"no_ref=1", b"version=3.0")
+"""All bases are in the file, and its version is the one that most programs read."""
+
+_FILE_ID: Final = range(6, 26)
+"""Where CRAM has any name of itself. htslib writes the number of the open file, which may vary."""
+
+_READ_BYTES: Final = 1 << 20
+
+
+def encode_cram(bam: BinaryIO, cram: BinaryIO) -> None:
+    """Turn BAM into CRAM, from the beginning of one temporary file to that of another one.
+
+    Parameters
+    ----------
+    bam : file
+        The BAM.
+    cram : file
+        Receives the CRAM; it is at its beginning afterwards.
+
+    Raises
+    ------
+    OutputError
+        If one of the files fails.
+    """
+    # htslib's words for a failure of the output would not do for an error.
+    with temporary_data():
+        bam.seek(0)
+        _encode(bam, cram)
+        cram.seek(_FILE_ID.start)
+        cram.write(bytes(len(_FILE_ID)))
+        cram.seek(0)
+
+
+def pieces_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a temporary file from where it stands.
+
+    Parameters
+    ----------
+    file : file
+        The file.
+
+    Yields
+    ------
+    bytes
+        Pieces of the content.
+
+    Raises
+    ------
+    OutputError
+        If the file fails.
+    """
+    return iter(partial(_read_piece, file), b"")
+
+
+def _encode(bam: BinaryIO, cram: BinaryIO) -> None:
+    """Turn BAM into CRAM, from where one file stands to where the other does.
+
+    One thread does all: of several, the order of their work decides how htslib compresses, and
+    those that decompress wait for ever if the file fails.
+
+    Raises
+    ------
+    OSError
+        If one of the files fails.
+    """
+    import pysam
+
+    library: Any = pysam
+    verbosity = library.set_verbosity(0)
+    try:
+        with (
+            silent_deallocation(),
+            library.AlignmentFile(bam, "rb", check_sq=False) as source,
+            library.AlignmentFile(
+                cram, "wc", template=source, format_options=list(_OPTIONS)
+            ) as target,
+        ):
+            for record in source.fetch(until_eof=True):
+                target.write(record)
+    except (OSError, ValueError) as error:
+        # htslib tells why it could not write, but not why it could not read what was written.
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise OSError(errno.EIO, str(error)) from error
+    finally:
+        library.set_verbosity(verbosity)
+
+
+def _read_piece(file: BinaryIO) -> bytes:
+    with temporary_data():
+        return file.read(_READ_BYTES)

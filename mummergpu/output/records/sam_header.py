@@ -1,0 +1,219 @@
+"""The header of SAM, BAM and CRAM, and the names that these formats allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import InputError
+from mummergpu.input.reference import Reference
+from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.runtime.jit import jit_without_refcounts, writable
+from mummergpu.sequence.offsets import longest_of
+from mummergpu.version import __version__
+
+MOST_RECORD_BASES: Final = (1 << 31) - 1
+"""The most bases of a record of the reference (SAM format specification, section 1.3)."""
+
+MOST_NAME_BYTES: Final = 254
+"""The most bytes of the name of a query (section 1.4)."""
+
+MOST_QUERY_BASES: Final = (1 << 28) - 1
+"""The most bases of a query: the length of an operation of a CIGAR has 28 bits in BAM (section
+4.2), and htslib refuses more in SAM too."""
+
+_RECORD_NAME: Final = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
+"""The names of records that the specification allows (section 1.2.1)."""
+
+_FIRST_PRINTED: Final = ord("!")
+_LAST_PRINTED: Final = ord("~")
+_AT_SIGN: Final = ord("@")
+"""The bytes of names (section 1.4)."""
+
+_PROGRAM: Final = "mummergpu"
+
+UNSORTED: Final = "SO:unsorted\tGO:query"
+"""The order of alignments that are written read by read."""
+
+BY_COORDINATE: Final = "SO:coordinate"
+"""The order of alignments that are sorted by their places."""
+
+
+class NamedSequences(Protocol):
+    """Sequences with names, such as a `QueryBlock`."""
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where each sequence begins, and where the last one ends: shape=(n_sequences + 1,)."""
+
+    @property
+    def names(self) -> npt.NDArray[np.uint8]:
+        """The names, one after the other: shape=(n_name_bytes,)."""
+
+    @property
+    def name_offsets(self) -> npt.NDArray[np.int64]:
+        """Where each name begins, and where the last one ends: shape=(n_sequences + 1,)."""
+
+
+@dataclass(frozen=True)
+class SamHeader:
+    """The header of a file of alignments.
+
+    Attributes
+    ----------
+    text : bytes
+        Its lines, each with a line end.
+    record_ids : ndarray, dtype=int32, shape=(n_records,)
+        The number of each record of the reference among the @SQ lines, counted from 0; -1 for a
+        record without bases, which SAM cannot describe.
+    """
+
+    text: bytes
+    record_ids: npt.NDArray[np.int32]
+
+
+def sam_header(
+    reference: Reference,
+    options: SamOptions,
+    command: str,
+    order: str = UNSORTED,
+    checksums: Sequence[str] = (),
+) -> SamHeader:
+    """Return the header for alignments with a reference.
+
+    The checksums of records (M5) are of all letters of a record, and a reference keeps no other
+    letters than A, C, G and T; so they must be given.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    options : SamOptions
+        The options of the alignments.
+    command : str
+        The command line of the run; empty if there is none.
+    order : str
+        `UNSORTED` or `BY_COORDINATE`.
+    checksums : sequence of str
+        The MD5 of the letters of each record in upper case, as hexadecimal digits; or nothing, to
+        leave them out.
+
+    Returns
+    -------
+    SamHeader
+        The header.
+
+    Raises
+    ------
+    InputError
+        If the format allows no record of such a name or length.
+    """
+    check_records(reference, "SAM")
+    lines = [f"@HD\tVN:1.6\t{order}".encode()]
+    lengths = reference.record_lengths
+    marks = [f"\tM5:{checksum}".encode() for checksum in checksums] or [b""] * lengths.size
+    for name, length, mark in zip(reference.names, lengths.tolist(), marks, strict=True):
+        if length > 0:
+            lines.append(b"@SQ\tSN:%b\tLN:%d%b" % (name, length, mark))
+    if options.read_group is not None:
+        lines.append(options.read_group.line.encode())
+    lines.append(_program_line(command))
+    has_bases = lengths > 0
+    ids = np.where(has_bases, np.cumsum(has_bases) - 1, -1).astype(np.int32)
+    return SamHeader(b"".join(line + b"\n" for line in lines), ids)
+
+
+def check_records(reference: Reference, format_name: str) -> None:
+    """Refuse a reference that SAM cannot describe, or VCF, which has the same rules.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference; records without bases are not described.
+    format_name : str
+        What the format is called, for errors.
+
+    Raises
+    ------
+    InputError
+        If the format allows no record of such a name or length.
+    """
+    seen: set[bytes] = set()
+    for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
+        if length == 0:
+            continue
+        if not _RECORD_NAME.fullmatch(name):
+            raise _refused(reference, name, f"{format_name} allows no such name in a reference")
+        if name in seen:
+            raise _refused(reference, name, f"{format_name} needs records of different names")
+        if length > MOST_RECORD_BASES:
+            message = f"{format_name} allows no record of more than 2,147,483,647 bases"
+            raise _refused(reference, name, message)
+        seen.add(name)
+
+
+def check_queries(block: NamedSequences, path: str) -> None:
+    """Refuse a block with a query that SAM cannot describe.
+
+    Empty names are accepted: ``*`` stands for them.
+
+    Parameters
+    ----------
+    block : QueryBlock
+        The queries.
+    path : str
+        The files of the queries, for errors.
+
+    Raises
+    ------
+    InputError
+        If a query is longer than `MOST_QUERY_BASES`, or its name longer than `MOST_NAME_BYTES`, or
+        if the name has a byte that is not printable ASCII, or an ``@``.
+    """
+    if longest_of(writable(block.offsets)) > MOST_QUERY_BASES:
+        lengths = np.diff(block.offsets)
+        name = _name_of(block, int(np.argmax(lengths > MOST_QUERY_BASES)))
+        raise InputError(f"SAM has queries of at most {MOST_QUERY_BASES:,} bases", path, None, name)
+    if longest_of(writable(block.name_offsets)) > MOST_NAME_BYTES:
+        sizes = np.diff(block.name_offsets)
+        name = _name_of(block, int(np.argmax(sizes > MOST_NAME_BYTES)))
+        raise InputError(f"SAM allows names of at most {MOST_NAME_BYTES} bytes", path, None, name)
+    names = block.names
+    place = find_forbidden(writable(names))
+    if place >= 0:
+        query = int(np.searchsorted(block.name_offsets, place, side="right")) - 1
+        name = _name_of(block, query)
+        what = "'@'" if names[place] == _AT_SIGN else f"byte {int(names[place])}"
+        raise InputError(f"SAM allows no {what} in a name", path, None, name)
+
+
+@jit_without_refcounts
+def find_forbidden(names: npt.NDArray[np.uint8]) -> int:
+    """Return where the first byte is that SAM allows in no name; -1 if there is none."""
+    for place in range(names.size):
+        byte = names[place]
+        if byte < _FIRST_PRINTED or byte > _LAST_PRINTED or byte == _AT_SIGN:
+            return place
+    return -1
+
+
+def _program_line(command: str) -> bytes:
+    fields = ["@PG", f"ID:{_PROGRAM}", f"PN:{_PROGRAM}", f"VN:{__version__}"]
+    if command:
+        # A field ends with a tab, and a line of the header with a line end.
+        fields.append("CL:" + re.sub(r"[\x00-\x1f\x7f]", " ", command))
+    return "\t".join(fields).encode(errors="replace")
+
+
+def _name_of(block: NamedSequences, query: int) -> str:
+    begin, end = block.name_offsets[query : query + 2].tolist()
+    return block.names[begin:end].tobytes().decode(errors="backslashreplace")
+
+
+def _refused(reference: Reference, name: bytes, message: str) -> InputError:
+    return InputError(message, reference.path, None, name.decode(errors="backslashreplace"))

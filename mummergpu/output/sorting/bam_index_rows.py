@@ -1,0 +1,136 @@
+"""The compiled loop over sorted rows that finds the bins and the windows of an index."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.output.sorting.places import NOT_MAPPED, SpanArray
+from mummergpu.output.sorting.radix_order import PREFETCH_AHEAD, KeyArray, OrderArray
+from mummergpu.runtime.jit import (
+    inline_without_refcounts,
+    jit_without_refcounts,
+    prefetch,
+    unsigned,
+    widened,
+)
+
+NEXT_ROW, NEXT_RECORD = 0, 1
+"""The elements of the state between two calls."""
+
+STATE_SIZE: Final = 2
+
+RUN_FIELDS: Final = 4
+"""The record, the bin, and the begin and the end of a run."""
+
+COUNTS: Final = 4
+"""The begin and the end of the rows of a record, the mapped ones, and the others."""
+
+WINDOW_BITS: Final = 14
+"""The bits of the length of a window, and of a bin of the lowest level."""
+
+
+@inline_without_refcounts
+def bin_at_depth(begin: int, end: int, depth: int) -> int:
+    """Return the smallest bin that has a half-open range of a record.
+
+    Parameters
+    ----------
+    begin, end : int
+        The 0-based range, not empty.
+    depth : int
+        The levels of bins below the first one.
+
+    Returns
+    -------
+    int
+        The number of the bin.
+    """
+    last = end - 1
+    shift, level = WINDOW_BITS, depth
+    while level > 0:
+        if begin >> shift == last >> shift:
+            return ((1 << 3 * level) - 1) // 7 + (begin >> shift)
+        shift += 3
+        level -= 1
+    return 0
+
+
+@jit_without_refcounts
+def find_runs(
+    runs: Int64Array,
+    state: Int64Array,
+    keys: KeyArray,
+    order: OrderArray,
+    spans: SpanArray,
+    ends: Int64Array,
+    first_begin: int,
+    starts: Int64Array,
+    window_starts: Int64Array,
+    windows: Int64Array,
+    counts: Int64Array,
+    depth: int,
+) -> int:
+    """Find runs of rows with one bin from `state` on, until the rows end or `runs` is full.
+
+    Returns the number of runs, and updates `state`, `windows` and `counts`.
+
+    Parameters
+    ----------
+    runs : ndarray, dtype=int64, shape=(n, RUN_FIELDS)
+        Receives the runs.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The row and the record to go on with; updated.
+    keys, order, spans, ends, first_begin
+        As for `bam_index.index_rows`.
+    starts : ndarray, dtype=int64, shape=(n_records + 1,)
+        Where each record begins on the axis of the keys.
+    window_starts : ndarray, dtype=int64, shape=(n_records + 1,)
+        The first window of each record.
+    windows : ndarray, dtype=int64
+        The first byte of the rows that overlap each window; updated.
+    counts : ndarray, dtype=int64, shape=(n_records + 1, COUNTS)
+        What is counted of each record; updated.
+    depth : int
+        The levels of bins below the first one.
+
+    Returns
+    -------
+    int
+        The number of runs.
+    """
+    row, record = state[NEXT_ROW], state[NEXT_RECORD]
+    records = starts.size - 1
+    filled = 0
+    last_record, last_bin = -1, -1
+    while row < order.size:
+        if row + PREFETCH_AHEAD < order.size:
+            prefetch(spans, order[unsigned(row + PREFETCH_AHEAD)])
+        key, span = widened(keys[unsigned(row)]), widened(spans[unsigned(order[unsigned(row)])])
+        while record < records and key >= starts[unsigned(record + 1)]:
+            record += 1
+        begin = ends[unsigned(row - 1)] if row else first_begin
+        end = ends[unsigned(row)]
+        if record < records:
+            position = key - starts[unsigned(record)]
+            last = position + max(span, 1)
+            number_of_bin = bin_at_depth(position, last, depth)
+            if record != last_record or number_of_bin != last_bin:
+                if filled == runs.shape[0]:
+                    break
+                runs[filled, 0], runs[filled, 1], runs[filled, 2] = record, number_of_bin, begin
+                last_record, last_bin = record, number_of_bin
+                filled += 1
+            runs[filled - 1, 3] = end
+            first_window = window_starts[unsigned(record)] + (position >> WINDOW_BITS)
+            last_window = window_starts[unsigned(record)] + (last - 1 >> WINDOW_BITS)
+            last_window = min(last_window, window_starts[unsigned(record + 1)] - 1)
+            for window in range(first_window, last_window + 1):
+                windows[unsigned(window)] = min(windows[unsigned(window)], begin)
+        if counts[record, 2] + counts[record, 3] == 0:
+            counts[record, 0] = begin
+        counts[record, 1] = end
+        counts[record, 3 if span == NOT_MAPPED else 2] += 1
+        row += 1
+    state[NEXT_ROW], state[NEXT_RECORD] = row, record
+    return filled

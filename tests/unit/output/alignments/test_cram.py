@@ -1,0 +1,70 @@
+"""CRAM has the same alignments as BAM, sorted or in the order of the reads."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.alignment_tools import GROUP, samtools
+from helpers.made_alignments import random_alignments, random_reference
+from helpers.written_alignments import pass_through, rows_of, write_bam, write_sorted
+
+from mummergpu.errors import OutputError
+from mummergpu.output.alignments.bam import AlignmentBamFormat
+from mummergpu.output.alignments.cram import AlignmentCramSink
+from mummergpu.output.alignments.format import AlignmentHead
+from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
+from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+
+
+def fields_of(row: Any) -> list[str]:
+    """The fields, and the tags in any order: CRAM puts the read group last."""
+    fields: list[str] = row.to_string().split("\t")
+    return fields[:11] + sorted(fields[11:])
+
+
+@pytest.mark.parametrize("by_coordinate", [False, True])
+def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> None:
+    made = random.Random(9)
+    reference = random_reference(made)
+    case = random_alignments(made, reference, 200)
+    path, stats = tmp_path / "x.cram", Stats()
+    head = AlignmentHead(GROUP, order=BY_COORDINATE if by_coordinate else UNSORTED)
+    records = AlignmentBamFormat(reference, head, "r.fq")
+
+    def sorted_sink(emit: Emit) -> AlignmentSink[PreparedRows]:
+        return SortedBamSink(records, reference, emit, stats, SortOptions())
+
+    def plain_sink(emit: Emit) -> AlignmentSink[list[TextArray]]:
+        return AlignmentByteSink(records, emit, stats, BgzfCompressor())
+
+    with OutputFile(str(path)) as output:
+        emit = writer_of(output, stats)
+        if by_coordinate:
+            pass_through(AlignmentCramSink(sorted_sink, emit, stats), [case])
+            write_sorted(tmp_path / "x.bam", reference, [case], SortOptions(), GROUP)
+        else:
+            pass_through(AlignmentCramSink(plain_sink, emit, stats), [case])
+            write_bam(tmp_path / "x.bam", reference, [case], GROUP)
+    samtools("quickcheck", path)
+    assert len(rows_of(path)) == case.columns.row_count
+    found, expected = rows_of(path), rows_of(tmp_path / "x.bam")
+    assert [fields_of(row) for row in found] == [fields_of(row) for row in expected]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+
+    def sink_of(emit: Emit) -> AlignmentSink[None]:
+        raise AssertionError
+
+    with pytest.raises(OutputError, match="/nowhere"):
+        AlignmentCramSink(sink_of, lambda piece: None, Stats())

@@ -1,0 +1,63 @@
+"""A stream is compressed to the same bytes, however it is cut and by however many threads."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mummergpu.output.bytes import compressed_stream
+from mummergpu.output.bytes.compressed_stream import CHUNK_BYTES, CompressedStream
+from mummergpu.output.bytes.compression import BgzfCompressor
+
+TEXT = np.random.default_rng(3).integers(0, 8, 3 * CHUNK_BYTES + 1234, dtype=np.uint8).tobytes()
+
+
+def compressed(text: bytes, cuts: list[int], threads: int) -> bytes:
+    found: list[bytes] = []
+    stream = CompressedStream(BgzfCompressor(), threads, found.append)
+    bounds = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    for begin, end in pairwise(bounds):
+        piece = np.frombuffer(bytearray(text[begin:end]), dtype=np.uint8)
+        stream.add(piece)
+        piece.fill(0)
+    stream.finish()
+    stream.close()
+    return b"".join(found)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(0, 1 << 30), max_size=6), st.integers(1, 4))
+def test_cuts_and_threads_change_nothing(cuts: list[int], threads: int) -> None:
+    found = compressed(TEXT, cuts, threads)
+    assert found == compressed(TEXT, [], 1)
+    assert gzip.decompress(found) == TEXT
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1])
+def test_every_size_comes_back(size: int) -> None:
+    assert gzip.decompress(compressed(TEXT[:size], [], 2)) == TEXT[:size]
+
+
+def test_few_chunks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressed_stream, "CHUNK_BYTES", 10)
+    found: list[bytes] = []
+    stream = CompressedStream(BgzfCompressor(), 1, found.append)
+    for number in range(50):
+        stream.add(b"0123456789")
+        assert len(found) >= number - 2
+    stream.close()
+
+
+def test_closing_ends_the_threads() -> None:
+    before = threading.active_count()
+    stream = CompressedStream(BgzfCompressor(), 3, lambda piece: None)
+    stream.add(TEXT)
+    assert threading.active_count() > before
+    stream.close()
+    assert threading.active_count() == before

@@ -1,0 +1,138 @@
+"""Compressed output is what other programs read: gzip, bgzip, samtools and zstd."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from mummergpu.errors import OptionError
+from mummergpu.output.bytes.bgzf_blocks import FAILED
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor, compressor_of
+from mummergpu.output.targets import FORMATS, OutputTarget, target_of
+
+SIZES = [0, 1, 1000, BGZF_BLOCK_BYTES - 1, BGZF_BLOCK_BYTES, BGZF_BLOCK_BYTES + 1, 300_000]
+
+
+def text_of(size: int, random_bytes: bool) -> bytes:
+    return (
+        os.urandom(size) if random_bytes else bytes(random.Random(size).choices(b"ACGT\n", k=size))
+    )
+
+
+@pytest.mark.parametrize("random_bytes", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+def test_bgzf_is_gzip(size: int, random_bytes: bool) -> None:
+    text = text_of(size, random_bytes)
+    compressor = BgzfCompressor()
+    packed = compressor.compress(np.frombuffer(text, dtype=np.uint8)) + compressor.compress(text)
+    assert gzip.decompress(packed + compressor.end()) == text + text
+
+
+@pytest.mark.parametrize("random_bytes", [False, True])
+def test_each_block_says_where_the_next_one_begins(random_bytes: bool) -> None:
+    text = text_of(300_000, random_bytes)
+    compressor = BgzfCompressor()
+    packed = compressor.compress(text) + compressor.end()
+    at, blocks = 0, []
+    while at < len(packed):
+        size = int.from_bytes(packed[at + 16 : at + 18], "little") + 1
+        blocks.append(gzip.decompress(packed[at : at + size]))
+        at += size
+    assert at == len(packed) and b"".join(blocks) == text and blocks[-1] == b""
+    assert max(map(len, blocks)) == BGZF_BLOCK_BYTES
+
+
+@pytest.mark.parametrize("random_bytes", [False, True])
+def test_htslib_reads_bgzf(random_bytes: bool, tmp_path: Path) -> None:
+    text = text_of(300_000, random_bytes)
+    compressor = BgzfCompressor()
+    path = tmp_path / "x.gz"
+    path.write_bytes(compressor.compress(text) + compressor.end())
+    with pysam.BGZFile(str(path)) as file:
+        assert file.read(len(text) + 1) == text
+    if (program := shutil.which("bgzip")) is not None:
+        subprocess.run([program, "-t", str(path)], check=True)
+
+
+def test_zstd_reads_what_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("zstandard", reason="zstandard is not installed")
+    compressor = compressor_of("zstd")
+    assert compressor is not None
+    path = tmp_path / "x.zst"
+    path.write_bytes(compressor.compress(b"one ") + compressor.compress(b"two") + compressor.end())
+    try:
+        done = subprocess.run(["zstd", "-dc", str(path)], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("zstd is not installed")
+    assert done.stdout == b"one two"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("-", OutputTarget("-", "mummer", None)),
+        ("x.txt", OutputTarget("x.txt", "mummer", None)),
+        ("a.b/x", OutputTarget("a.b/x", "mummer", None)),
+        ("x.txt.gz", OutputTarget("x.txt.gz", "mummer", "bgzf")),
+        ("x.PAF.GZ", OutputTarget("x.PAF.GZ", "paf", "bgzf")),
+        ("x.bed.bgz", OutputTarget("x.bed.bgz", "bed", "bgzf")),
+        ("x.sam.zst", OutputTarget("x.sam.zst", "sam", "zstd")),
+        ("x.bam", OutputTarget("x.bam", "bam", None)),
+        ("x.feather", OutputTarget("x.feather", "arrow", None)),
+    ],
+)
+def test_the_name_of_a_file_tells_its_format(path: str, expected: OutputTarget) -> None:
+    assert target_of(path) == expected
+
+
+def test_a_format_that_is_named_wins() -> None:
+    for name in FORMATS:
+        path = "x.png" if name == "plot" else "x.paf"
+        assert target_of(path, name).format == name
+
+
+@pytest.mark.parametrize("path", ["x.bam.gz", "x.cram.zst", "x.parquet.bgz"])
+def test_nothing_is_compressed_twice(path: str) -> None:
+    with pytest.raises(OptionError, match="once more"):
+        target_of(path)
+
+
+def mixed_text(size: int, seed: int) -> bytes:
+    """Text of letters, numbers and noise, so that blocks are of every kind."""
+    made = random.Random(seed)
+    parts = []
+    while sum(map(len, parts)) < size:
+        kind = made.choice([b"ACGT", b"A", bytes(range(33, 97)), bytes(range(256))])
+        parts.append(bytes(made.choices(kind, k=made.choice([10, 3000, 70_000]))))
+    return b"".join(parts)[:size]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_both_ways_into_the_library_agree(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = BgzfCompressor(level)
+    assert fast._functions is not None
+    monkeypatch.setattr("mummergpu.output.bytes.compression.isal_functions", lambda: None)
+    slow = BgzfCompressor(level)
+    assert slow._functions is None
+    for seed, size in enumerate([0, 1, 17, 5000, BGZF_BLOCK_BYTES, 200_000, 1_100_000]):
+        text = np.frombuffer(bytearray(mixed_text(size, seed)), dtype=np.uint8)
+        packed = fast.compress(text)
+        assert packed == slow.compress(text) == fast.compress(text.tobytes())
+        assert gzip.decompress(packed + fast.end()) == text.tobytes()
+
+
+def test_a_library_that_disagrees_is_called_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "mummergpu.output.bytes.compression.compress_blocks", lambda *arguments: FAILED
+    )
+    compressor = BgzfCompressor()
+    assert compressor._functions is None
+    assert gzip.decompress(compressor.compress(b"abc") + compressor.end()) == b"abc"

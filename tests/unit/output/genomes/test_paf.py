@@ -1,0 +1,101 @@
+"""PAF of genome alignments, against a plain formatter."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import groupby
+
+import pytest
+from helpers.genome_alignments import (
+    DELETION,
+    INSERTION,
+    MATCH,
+    GenomeCase,
+    MadeAlignment,
+    random_case,
+)
+from helpers.loops import each
+
+from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.genomes.paf import GenomePaf
+
+
+def plain_changes(case: GenomeCase, row: MadeAlignment) -> str:
+    """The value of cs, the slow way."""
+
+    def kind_of(pair: tuple[int, str, str]) -> str:
+        kind, base, other = pair
+        if kind != MATCH:
+            return "+" if kind == INSERTION else "-"
+        return ":" if base == other and base != "N" else "*"
+
+    text = ""
+    for mark, pairs in groupby(case.pairs(row), kind_of):
+        found = list(pairs)
+        if mark == ":":
+            text += f":{len(found)}"
+        elif mark == "*":
+            text += "".join(f"*{base}{other}".lower() for _, base, other in found)
+        else:
+            text += mark + "".join(base + other for _, base, other in found).lower()
+    return text
+
+
+def plain_line(case: GenomeCase, row: MadeAlignment, score: int) -> str:
+    """The line of an alignment, the slow way."""
+    pairs = list(case.pairs(row))
+    length = len(case.texts[row.query])
+    begin, end = row.query_start, row.query_end
+    if row.strand:
+        begin, end = length - end, length - begin
+    errors = sum(case.counts(row)[:2])
+    cigar = "".join(f"{size}{'MID'[kind]}" for kind, size in row.operations)
+    return "\t".join(
+        [
+            *(case.names[row.query].decode(), str(length), str(begin), str(end)),
+            "+-"[row.strand],
+            case.reference.names[row.record].decode(),
+            str(int(case.reference.record_lengths[row.record])),
+            *(str(row.reference_start), str(row.reference_end)),
+            *(str(len(pairs) - errors), str(len(pairs)), "255"),
+            *(f"NM:i:{errors}", f"AS:i:{score}", "tp:A:P", f"cg:Z:{cigar}"),
+            f"cs:Z:{plain_changes(case, row)}",
+        ]
+    )
+
+
+def lines_of(made: GenomePaf, queries: AlignedQueries) -> list[str]:
+    return b"".join(made.format_queries(queries)).decode().splitlines()
+
+
+@each("seed", range(60))
+def test_lines_equal_those_of_a_plain_formatter(seed: int) -> None:
+    case = random_case(random.Random(seed))
+    expected = [plain_line(case, row, score) for score, row in enumerate(case.rows)]
+    assert lines_of(GenomePaf(case.reference, with_changes=True), case.queries) == expected
+    without = [line[: line.index("\tcs:Z:")] for line in expected]
+    assert lines_of(GenomePaf(case.reference), case.queries) == without
+
+
+def test_the_random_alignments_have_every_kind_of_difference() -> None:
+    cases = [random_case(random.Random(seed)) for seed in range(60)]
+    text = "".join(plain_changes(case, row) for case in cases for row in case.rows)
+    for pattern in (
+        r"\*[acgt][acgt]",
+        r"\*n[acgt]",
+        r"\*[acgt]n",
+        r"\+[acgt]{5}-",
+        r"-[acgt]{5}\+",
+    ):
+        assert re.search(pattern, text)
+    assert {row.strand for case in cases for row in case.rows} == {0, 1}
+    kinds = {kind for case in cases for row in case.rows for kind, _ in row.operations}
+    assert kinds == {MATCH, INSERTION, DELETION}
+
+
+def test_queries_without_bases_have_no_changes() -> None:
+    case = random_case(random.Random(0))
+    queries = AlignedQueries.of_block(case.block, case.columns)
+    with pytest.raises(ValueError, match="bases"):
+        lines_of(GenomePaf(case.reference, with_changes=True), queries)

@@ -1,0 +1,196 @@
+"""SAM and BAM of genome alignments: against a plain formatter, and as samtools reads them."""
+
+from __future__ import annotations
+
+import random
+from itertools import groupby
+from pathlib import Path
+
+import pysam
+import pytest
+from helpers.alignment_tools import GROUP, NO_QUALITIES, picard_errors, samtools
+from helpers.alignments import COMPLEMENT, bases_of, small_reference
+from helpers.genome_alignments import (
+    DELETION,
+    INSERTION,
+    MATCH,
+    GenomeCase,
+    MadeAlignment,
+    random_case,
+)
+from helpers.loops import each
+
+from mummergpu.errors import InputError
+from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.genomes.bam import MOST_OPERATIONS, GenomeBam
+from mummergpu.output.genomes.format import GenomeFormat
+from mummergpu.output.genomes.sam import GenomeSam
+
+COMMAND = "mummergpu align r.fa q.fa"
+
+
+def plain_mismatches(case: GenomeCase, row: MadeAlignment) -> str:
+    """The value of MD, the slow way."""
+    text, run = "", 0
+    pairs = [pair for pair in case.pairs(row) if pair[0] != INSERTION]
+    for kind, group in groupby(pairs, lambda pair: pair[0]):
+        found = list(group)
+        if kind == DELETION:
+            text += f"{run}^" + "".join(base for _, base, _ in found)
+            run = 0
+            continue
+        for _, base, other in found:
+            if base == other != "N":
+                run += 1
+            else:
+                text += f"{run}{base}"
+                run = 0
+    return f"{text}{run}"
+
+
+def plain_rows(case: GenomeCase) -> list[str]:
+    """The rows of all alignments, the slow way."""
+    lines = []
+    for score, row in enumerate(case.rows):
+        own = [other for other in case.rows if other.query == row.query]
+        longest = max(own, key=lambda other: other.query_end - other.query_start)
+        bases = case.texts[row.query]
+        if row.strand:
+            bases = bases.translate(COMPLEMENT)[::-1]
+        clips = row.query_start, len(bases) - row.query_end
+        is_primary = row is longest
+        before, after = (f"{size}{'HS'[is_primary]}" if size else "" for size in clips)
+        cigar = "".join(f"{size}{'MID'[kind]}" for kind, size in row.operations)
+        fields = [
+            case.names[row.query].decode() or "*",
+            str(16 * row.strand + 2048 * (not is_primary)),
+            case.reference.names[row.record].decode(),
+            str(row.reference_start + 1),
+            "255",
+            before + cigar + after,
+            *("*", "0", "0"),
+            (bases if is_primary else case.aligned_text(row)).decode(),
+            "*",
+            f"NM:i:{sum(case.counts(row)[:2])}",
+            f"MD:Z:{plain_mismatches(case, row)}",
+            f"AS:i:{score}",
+            f"RG:Z:{GROUP.name}",
+        ]
+        lines.append("\t".join(fields))
+    return lines
+
+
+def content_of(made: GenomeFormat, case: GenomeCase) -> bytes:
+    return b"".join([made.head(), *made.format_queries(case.queries), *made.tail()])
+
+
+def write_bam(path: Path, case: GenomeCase) -> None:
+    compressor = BgzfCompressor()
+    content = content_of(GenomeBam(case.reference, GROUP, COMMAND, "q.fa"), case)
+    path.write_bytes(compressor.compress(content) + compressor.end())
+
+
+def write_reference(path: Path, case: GenomeCase) -> None:
+    names = [name.decode() for name in case.reference.names]
+    path.write_text(
+        "".join(
+            f">{name}\n{bases_of(case.reference, number).decode()}\n"
+            for number, name in enumerate(names)
+        )
+    )
+
+
+def bins_of(path: Path) -> list[int]:
+    with pysam.AlignmentFile(str(path), "rb") as file:
+        return [record.bin for record in file]
+
+
+@each("seed", range(60))
+def test_rows_equal_those_of_a_plain_formatter(seed: int) -> None:
+    case = random_case(random.Random(seed))
+    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case).decode()
+    assert [line for line in text.splitlines() if line[0] != "@"] == plain_rows(case)
+
+
+@each("seed", range(25))
+def test_samtools_reads_the_rows_of_sam_from_bam(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("bam")
+    case = random_case(random.Random(seed))
+    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case)
+    write_bam(folder / "x.bam", case)
+    (folder / "x.sam").write_bytes(text)
+    assert samtools("view", "-h", "--no-PG", folder / "x.bam") == text
+    samtools("view", "-b", "--no-PG", "-o", folder / "theirs.bam", folder / "x.sam")
+    assert bins_of(folder / "x.bam") == bins_of(folder / "theirs.bam")
+    samtools("sort", "--no-PG", "-o", folder / "sorted.bam", folder / "x.bam")
+    samtools("index", folder / "sorted.bam")
+    write_reference(folder / "r.fa", case)
+    changed = samtools("calmd", "--no-PG", folder / "x.bam", folder / "r.fa")
+    assert changed == text
+    for row in case.rows:
+        name = case.reference.names[row.record].decode()
+        place = f"{name}:{row.reference_start + 1}-{row.reference_start + 1}"
+        assert int(samtools("view", "-c", folder / "sorted.bam", place)) >= 1
+
+
+def long_case(pairs: int) -> GenomeCase:
+    """A query whose alignment has two operations for each of so many pairs, and one more; twice."""
+    made = random.Random(pairs)
+    reference, query = b"", b"GG"
+    operations = []
+    for number in range(pairs):
+        kept = bytes(made.choices(b"ACGT", k=3))
+        gap = made.choice(b"ACGT").to_bytes()
+        reference += kept + (gap if number % 2 else b"")
+        query += kept + (b"" if number % 2 else gap)
+        operations += [(MATCH, 3), (DELETION if number % 2 else INSERTION, 1)]
+    reference, query = reference + b"ACGT", query + b"ACGT"
+    operations.append((MATCH, 4))
+    rows = [
+        MadeAlignment(0, 0, 0, 2, 0, operations),
+        # All but the last ones: a supplementary alignment, with as many operations and a clip.
+        MadeAlignment(0, 0, 1, 2, 0, [*operations[:-1], (MATCH, 3)]),
+    ]
+    both = small_reference([(b"a", reference), (b"b", reference)])
+    return GenomeCase(both, [b"long"], [query], rows)
+
+
+@pytest.mark.parametrize("pairs", [(MOST_OPERATIONS - 1) // 2 - 1, 40_000])
+def test_alignments_of_many_operations(pairs: int, tmp_path: Path) -> None:
+    case = long_case(pairs)
+    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case)
+    write_bam(tmp_path / "x.bam", case)
+    (tmp_path / "x.sam").write_bytes(text)
+    assert [line for line in text.decode().splitlines() if line[0] != "@"] == plain_rows(case)
+    samtools("quickcheck", tmp_path / "x.bam")
+    samtools("view", "-b", "--no-PG", "-o", tmp_path / "theirs.bam", tmp_path / "x.sam")
+    assert bins_of(tmp_path / "x.bam") == bins_of(tmp_path / "theirs.bam")
+    assert samtools("view", "-h", "--no-PG", tmp_path / "x.bam") == text
+    write_reference(tmp_path / "r.fa", case)
+    assert samtools("calmd", "--no-PG", tmp_path / "x.bam", tmp_path / "r.fa") == text
+
+
+def test_picard_finds_no_error(tmp_path: Path) -> None:
+    case = next(
+        case
+        for seed in range(100)
+        if len((case := random_case(random.Random(seed), b"ACGT")).rows) > 6
+    )
+    write_reference(tmp_path / "r.fa", case)
+    (tmp_path / "x.sam").write_bytes(
+        content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case)
+    )
+    write_bam(tmp_path / "x.bam", case)
+    for name in ("x.sam", "x.bam"):
+        assert picard_errors(tmp_path / name, tmp_path / "r.fa", *NO_QUALITIES) == []
+
+
+def test_names_that_sam_has_no_room_for() -> None:
+    reference = small_reference([(b"r", b"ACGTACGT")])
+    row = MadeAlignment(0, 0, 0, 0, 0, [(MATCH, 8)])
+    for made in (GenomeSam(reference, None, "", "q.fa"), GenomeBam(reference, None, "", "q.fa")):
+        case = GenomeCase(reference, [b"a@b"], [b"ACGTTCGT"], [row])
+        with pytest.raises(InputError, match="'@' in a name"):
+            content_of(made, case)

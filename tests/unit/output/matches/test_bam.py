@@ -1,0 +1,129 @@
+"""BAM is, byte for byte, what htslib makes of the same alignments in SAM."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from helpers.loops import each
+from helpers.match_cases import MatchCase, Row, match_cases, text_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mummergpu.errors import InputError
+from mummergpu.input.reference import Reference
+from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.matches.bam import PIECE_BYTES, BamFormat
+from mummergpu.output.matches.sam import SamFormat
+from mummergpu.output.records.sam_options import ReadGroup, SamOptions
+from mummergpu.sequence.codes import Strand
+
+GROUPS = [None, ReadGroup("@RG\tID:lane 1\tSM:x", "lane 1"), ReadGroup("@RG\tID:x", "x" * 300)]
+OPTIONS = st.builds(
+    SamOptions, st.sampled_from(GROUPS), st.sampled_from([None, 1, 2, 5]), st.booleans()
+)
+
+
+def sam_of(case: MatchCase, options: SamOptions) -> bytes:
+    return text_of(SamFormat(case.reference, options, "", "q.fa"), case)
+
+
+def bam_of_htslib(text: bytes, folder: Path) -> bytes:
+    """What htslib makes of SAM, without the compression."""
+    source, target = folder / "x.sam", folder / "x.bam"
+    source.write_bytes(text)
+    with (
+        pysam.AlignmentFile(str(source), "r") as alignments,
+        pysam.AlignmentFile(str(target), "wbu", template=alignments) as copy,
+    ):
+        for alignment in alignments.fetch(until_eof=True):
+            copy.write(alignment)
+    return gzip.decompress(target.read_bytes())
+
+
+def bam_of(case: MatchCase, options: SamOptions, piece_bytes: int, most_rows: int) -> bytes:
+    made = BamFormat(case.reference, options, "", "q.fa", piece_bytes, most_rows)
+    return text_of(made, case)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(match_cases(), OPTIONS, st.integers(1, 2000), st.integers(1, 9))
+def test_records_are_those_of_htslib(
+    tmp_path: Path, case: MatchCase, options: SamOptions, piece_bytes: int, most_rows: int
+) -> None:
+    expected = bam_of_htslib(sam_of(case, options), tmp_path)
+    assert bam_of(case, options, piece_bytes, most_rows) == expected
+
+
+@each("length", [*range(1, 70), 127, 128, 129, 1000])
+@pytest.mark.parametrize("strand", list(Strand))
+def test_bases_of_every_length_are_packed(length: int, strand: Strand, tmp_path: Path) -> None:
+    made = random.Random(length)
+    bases = [bytes(made.choices(b"ACGTN", k=size)) for size in (3, length, 2)]
+    rows = {strand: [[(0, (0, 0, 1))]] * 3}
+    case = MatchCase([(b"r", b"ACGT" * 300)], [(b"q", one) for one in bases], rows)
+    expected = bam_of_htslib(sam_of(case, SamOptions()), tmp_path)
+    assert bam_of(case, SamOptions(), PIECE_BYTES, 1000) == expected
+
+
+def test_numbers_of_every_size(tmp_path: Path) -> None:
+    """Tags of one, two and four bytes; CIGARs with long clips."""
+    bases = bytes(random.Random(3).choices(b"ACGT", k=70_000))
+    rows: list[tuple[int, Row]] = [(0, (n % 60_000, n, 20 + n % 300)) for n in range(69_000)]
+    rows.append((0, (1, 0, 69_990)))
+    case = MatchCase([(b"r", bases)], [(b"q", bases)], {Strand.FORWARD: [rows]})
+    expected = bam_of_htslib(sam_of(case, SamOptions()), tmp_path)
+    assert bam_of(case, SamOptions(), PIECE_BYTES, 1 << 14) == expected
+
+
+def far_reference(case: MatchCase, base_count: int) -> Reference:
+    """The reference of a case with a longer record, which takes no memory."""
+    codes = np.broadcast_to(np.uint8(0), (base_count,))
+    lengths = np.array([base_count], dtype=np.int64)
+    return replace(case.reference, codes=codes, record_lengths=lengths)
+
+
+def test_bins_at_every_border(tmp_path: Path) -> None:
+    """Where each of the levels of bins ends, to the end of the longest record."""
+    borders = [1 << level for level in range(14, 31)] + [3 << 14, 5 << 17, 7 << 20, 3 << 26]
+    rows: list[tuple[int, Row]] = [
+        (0, (0, border + shift, length))
+        for border in borders
+        for shift in (-20_000, -20, -11, -10, -9, -1, 0, 1)
+        for length in (1, 10, 15_000)
+        if border + shift >= 0
+    ]
+    query = b"A" * 15_000
+    case = MatchCase([(b"r", b"A")], [(b"q", query)], {Strand.FORWARD: [rows]})
+    reference = far_reference(case, (1 << 31) - 1)
+    text = text_of(SamFormat(reference, SamOptions(), "", "q.fa"), case)
+    made = BamFormat(reference, SamOptions(), "", "q.fa")
+    assert text_of(made, case) == bam_of_htslib(text, tmp_path)
+
+
+def test_a_longer_record_or_query_is_refused() -> None:
+    case = MatchCase([(b"r", b"A")], [(b"q" * 255, b"A")], {})
+    with pytest.raises(InputError, match="2,147,483,647"):
+        BamFormat(far_reference(case, 1 << 31), SamOptions(), "", "q.fa")
+    with pytest.raises(InputError, match="254 bytes"):
+        text_of(BamFormat(case.reference, SamOptions(), "", "q.fa"), case)
+
+
+def test_a_compressed_file_is_what_htslib_reads(tmp_path: Path) -> None:
+    made = random.Random(6)
+    bases = bytes(made.choices(b"ACGT", k=200))
+    queries = [(b"q%d" % number, bases[number % 100 :]) for number in range(3000)]
+    rows = {Strand.FORWARD: [[(0, (0, number % 100, 90))] for number in range(3000)]}
+    case = MatchCase([(b"r", bases)], queries, rows)
+    compressor = BgzfCompressor()
+    text = bam_of(case, SamOptions(), PIECE_BYTES, 700)
+    path = tmp_path / "x.bam"
+    path.write_bytes(compressor.compress(text) + compressor.end())
+    with pysam.AlignmentFile(str(path)) as alignments:
+        found = [(one.query_name, one.reference_start) for one in alignments.fetch(until_eof=True)]
+    assert found == [(f"q{number}", number % 100) for number in range(3000)]

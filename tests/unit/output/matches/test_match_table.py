@@ -1,0 +1,91 @@
+"""Tables of matches hold what the columns of a search say, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.record_lookup import record_lookup
+from mummergpu.matching.columns import MemColumns
+from mummergpu.output.matches.match_table import MatchTable, match_counts, match_table, match_tables
+from mummergpu.sequence.codes import MARGIN, Strand
+
+QUERY_LENGTH = 50
+RECORD_LENGTHS = [0, 30, 7, 0, 100, 5]
+RECORD_STARTS = np.cumsum([0, *(length + 1 for length in RECORD_LENGTHS[:-1])], dtype=np.int64)
+SIZE = int(RECORD_STARTS[-1]) + RECORD_LENGTHS[-1]
+
+Row = tuple[int, int, int]
+
+
+def block_of(count: int) -> QueryBlock:
+    offsets = np.arange(count + 1, dtype=np.int64) * QUERY_LENGTH
+    codes = np.zeros(count * QUERY_LENGTH + 2 * MARGIN, dtype=np.uint8)
+    return QueryBlock(0, codes, offsets, np.empty(0, np.uint8), np.zeros(count + 1, np.int64))
+
+
+def columns_of(rows: list[list[Row]]) -> MemColumns:
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    flat = np.array([row for one in rows for row in one], dtype=np.int64).reshape(-1, 3)
+    starts, positions, lengths = (np.ascontiguousarray(flat[:, column]) for column in range(3))
+    return MemColumns(offsets, starts, positions, lengths)
+
+
+def expected_rows(strands: dict[Strand, list[list[Row]]], count: int) -> list[tuple[Any, ...]]:
+    found = []
+    for query in range(count):
+        for strand in Strand:
+            for start, position, length in strands.get(strand, [[]] * count)[query]:
+                (candidates,) = np.nonzero(RECORD_STARTS <= position)
+                record = int(candidates[-1])
+                if strand is Strand.REVERSE:
+                    start = QUERY_LENGTH - start - length
+                in_record = position - int(RECORD_STARTS[record])
+                found.append((query, record, start, in_record, length, strand is Strand.REVERSE))
+    return found
+
+
+def rows_of(table: MatchTable) -> list[tuple[Any, ...]]:
+    columns = (
+        *(table.queries, table.records, table.query_starts),
+        *(table.reference_starts, table.lengths, table.is_reverse),
+    )
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+row = st.tuples(st.integers(0, 20), st.integers(0, SIZE - 1), st.integers(1, 30))
+row_lists = st.lists(row, max_size=4)
+
+
+@settings(deadline=None)
+@given(st.data(), st.integers(0, 6), st.integers(1, 9))
+def test_tables_of_every_size_hold_every_row(data: Any, count: int, most_rows: int) -> None:
+    searched = data.draw(st.sampled_from([(Strand.FORWARD,), (Strand.REVERSE,), tuple(Strand)]))
+    strands = {
+        strand: data.draw(st.lists(row_lists, min_size=count, max_size=count))
+        for strand in searched
+    }
+    block = block_of(count)
+    mems = {strand: columns_of(rows) for strand, rows in strands.items()}
+    lookup = record_lookup(RECORD_STARTS, SIZE)
+    tables = list(match_tables(block, mems, lookup, most_rows))
+    expected = expected_rows(strands, count)
+    assert [one for table in tables for one in rows_of(table)] == expected
+    assert rows_of(match_table(block, mems, lookup)) == expected
+    counts = match_counts(block, mems).tolist()
+    assert counts == [sum(row[0] == query for row in expected) for query in range(count)]
+    next_query = 0
+    for table in tables:
+        assert 0 <= table.count <= most_rows
+        assert table.first_query == next_query
+        next_query = table.end_query
+        begun = {query for query in table.queries.tolist() if query >= table.first_query}
+        assert begun <= set(range(table.first_query, table.end_query))
+        without_rows = set(range(table.first_query, table.end_query)) - begun
+        assert all(counts[query] == 0 for query in without_rows)
+        assert all(query >= table.first_query - 1 for query in table.queries.tolist())
+    assert next_query == count

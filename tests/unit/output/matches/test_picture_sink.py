@@ -1,0 +1,190 @@
+"""A run's matches as a picture: which are drawn, with which names, and what is left out."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.options import match_options
+
+from mummergpu.drawing import picture
+from mummergpu.drawing.coverage import CoverageCounter
+from mummergpu.drawing.lengths import LengthCounter
+from mummergpu.drawing.segments import Segments
+from mummergpu.output.matches import picture_sink
+from mummergpu.output.matches.picture_sink import file_title
+from mummergpu.output.matches.segment_store import SegmentStore
+from mummergpu.output.targets import OutputTarget, target_of
+from mummergpu.pipeline.match import run
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+
+BOTH = (Strand.FORWARD, Strand.REVERSE)
+
+
+def text_rows(path: Path, names: list[str], lengths: list[int]) -> list[tuple[Any, ...]]:
+    """The rows of MUMmer's text: query, record, starts on the forward strand, length, strand."""
+    rows = []
+    query, is_reverse = "", False
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if words[0] == ">":
+            query, is_reverse = words[1], "Reverse" in words
+            continue
+        record, place, start, length = words[0], *(int(word) for word in words[1:])
+        start = start - 1
+        if is_reverse:
+            start = lengths[names.index(query)] - start - length
+        rows.append((query, record, start, place - 1, length, is_reverse))
+    return rows
+
+
+def segment_rows(segments: Segments) -> list[tuple[Any, ...]]:
+    rows = []
+    queries = segments.queries.numbers_of(segments.query_positions).tolist()
+    records = segments.references.numbers_of(segments.reference_positions).tolist()
+    for at, (query, record) in enumerate(zip(queries, records, strict=True)):
+        rows.append(
+            (
+                segments.queries.names[query],
+                segments.references.names[record],
+                int(segments.query_positions[at] - segments.queries.offsets[query]),
+                int(segments.reference_positions[at] - segments.references.offsets[record]),
+                int(segments.lengths[at]),
+                bool(segments.is_reverse[at]),
+            )
+        )
+    return rows
+
+
+class Inputs:
+    """A reference of three records and queries from them, and what the pictures got."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        made = random.Random(11)
+        self.records = ["".join(made.choices("ACGT", k=size)) for size in (400, 30, 700)]
+        complement = str.maketrans("ACGT", "TGCA")
+        self.queries = []
+        for _ in range(40):
+            text = made.choice((self.records[0], self.records[2]))
+            at = made.randrange(len(text) - 60)
+            piece = text[at : at + made.randrange(20, 60)]
+            self.queries.append(piece if made.random() < 0.5 else piece[::-1].translate(complement))
+        self.names = [f"query{number}" for number in range(len(self.queries))]
+        self._write("r.fa", [f"record{number}" for number in range(3)], self.records)
+        self._write("q.fa", self.names, self.queries)
+        self.got: list[Any] = []
+        for name in ("dots_file", "coverage_file", "lengths_file"):
+            monkeypatch.setattr(picture_sink, name, self._take)
+
+    def _write(self, name: str, names: list[str], texts: list[str]) -> None:
+        lines = [f">{one}\n{text}\n" for one, text in zip(names, texts, strict=True)]
+        (self.folder / name).write_text("".join(lines))
+
+    def _take(self, found: Any, style: picture.PictureStyle, file_format: str) -> bytes:
+        self.got.append((found, style))
+        return file_format.encode()
+
+    def run(self, targets: tuple[OutputTarget, ...], block_size: int, kind: str = "dots") -> None:
+        options = match_options(
+            str(self.folder / "r.fa"),
+            (str(self.folder / "q.fa"),),
+            minimum_length=8,
+            strands=BOTH,
+            search="kmer",
+            backend="cpu",
+            four_columns=True,
+            block_size=block_size,
+            threads=2,
+            picture=picture.PictureStyle(kind),
+        )
+        run(
+            replace(options, outputs=targets),
+            Stats(),
+            NullProgress(StringIO()),
+            lambda line: None,
+            lambda line: None,
+        )
+
+    def draw(self, kind: str, block_size: int = 1 << 20) -> Any:
+        """What the picture of a kind was made of, beside the rows of the text."""
+        path = self.folder / "x.png"
+        text = self.folder / "rows.txt"
+        self.run((target_of(str(path)), target_of(str(text))), block_size, kind)
+        assert path.read_bytes() == b"png"
+        found, style = self.got.pop()
+        assert style.title == "q against r"
+        return found
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        lengths = [len(query) for query in self.queries]
+        return text_rows(self.folder / "rows.txt", self.names, lengths)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inputs:
+    return Inputs(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("block_size", [1, 200, 1 << 20])
+def test_a_dot_plot_gets_all_rows(inputs: Inputs, block_size: int) -> None:
+    segments = inputs.draw("dots", block_size)
+    rows = inputs.rows()
+    assert len(rows) > 40 and {row[5] for row in rows} == {False, True}
+    assert segment_rows(segments) == rows
+    assert list(segments.queries.names) == inputs.names
+    assert segments.queries.lengths.tolist() == [len(query) for query in inputs.queries]
+    assert segments.references.lengths.tolist() == [len(record) for record in inputs.records]
+    assert (segments.match_count, segments.query_count) == (len(rows), 40)
+
+
+@pytest.mark.parametrize("block_size", [1, 200, 1 << 20])
+def test_the_longest_matches_of_the_first_queries_stay(
+    inputs: Inputs, block_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_sink, "MOST_QUERIES", 33)
+    monkeypatch.setattr(picture_sink, "SegmentStore", lambda: SegmentStore(20))
+    segments = inputs.draw("dots", block_size)
+    rows = inputs.rows()
+    placed = [row for row in rows if inputs.names.index(row[0]) < 33]
+    order = sorted(range(len(placed)), key=lambda at: (-placed[at][4], at))
+    assert segment_rows(segments) == [placed[at] for at in sorted(order[:20])]
+    assert list(segments.queries.names) == inputs.names[:33]
+    assert (segments.match_count, segments.query_count) == (len(rows), 40)
+
+
+@pytest.mark.parametrize("block_size", [1, 200, 1 << 20])
+def test_coverage_and_lengths_count_all_rows(inputs: Inputs, block_size: int) -> None:
+    counter = inputs.draw("coverage", block_size)
+    rows = inputs.rows()
+    assert isinstance(counter, CoverageCounter) and counter.match_count == len(rows)
+    for strand in (0, 1):
+        expected = sum(row[4] for row in rows if row[5] == bool(strand))
+        assert counter.matched_bases()[strand].sum() == expected
+    of_lengths = inputs.draw("lengths", block_size)
+    assert isinstance(of_lengths, LengthCounter)
+    found = dict(zip(of_lengths.lengths.tolist(), of_lengths.counts.tolist(), strict=True))
+    assert found == Counter(row[4] for row in rows)
+
+
+def test_rows_of_a_large_block_come_in_parts(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mummergpu.matching.kmer import cpu
+
+    monkeypatch.setattr(cpu, "SIZES", replace(cpu.SIZES, most_rows=3))
+    assert segment_rows(inputs.draw("dots")) == inputs.rows()
+
+
+def test_titles_are_the_names_of_files() -> None:
+    paths = ("a/b/yeast.fa.gz", "reads.fastq", "x.2.fna", "-", ".fa", "plain", "index.mgi", "a.BAM")
+    assert [file_title(path) for path in paths] == [
+        *("yeast", "reads", "x.2", "standard input", ".fa", "plain", "index.mgi", "a"),
+    ]

@@ -1,0 +1,205 @@
+"""Duplicates: those of a plain search, and those of samtools."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from helpers.alignment_tools import (
+    GROUP,
+    bwa_alignments,
+    picard_errors,
+    picard_marked,
+    samtools,
+)
+from helpers.alignments import COMPLEMENT, aligned_reads, bases_of, small_reference
+from helpers.made_alignments import random_alignments
+from helpers.written_alignments import rows_of, write_bam, write_sorted
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mummergpu.input.reference import Reference
+from mummergpu.output.sorting.options import SortOptions
+
+End = tuple[int, int, bool]
+
+
+def end_of(row: Any) -> End:
+    """Where a read begins in sequencing, clipped bases included, and whether it is reverse."""
+    cigar = row.cigartuples[::-1] if row.is_reverse else row.cigartuples
+    clipped = sum(size for _, size in takewhile(lambda part: part[0] in (4, 5), cigar))
+    if row.is_reverse:
+        return row.reference_id, row.reference_end - 1 + clipped, True
+    return row.reference_id, row.reference_start - clipped, False
+
+
+def plain_duplicates(rows: list[Any]) -> set[int]:
+    """Return the numbers of the rows to flag, in the order of the reads."""
+    templates: dict[str, list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        if not row.flag & 0x904:
+            templates[row.query_name].append(number)
+    pairs: dict[Any, list[list[int]]] = defaultdict(list)
+    fragments: dict[End, list[list[int]]] = defaultdict(list)
+    ends: set[End] = set()
+    for numbers in templates.values():
+        own = sorted(end_of(rows[number]) for number in numbers)
+        if len(own) == 2:
+            pairs[tuple(own)].append(numbers)
+            ends.update(own)
+        else:
+            fragments[own[0]].append(numbers)
+
+    def score(numbers: list[int]) -> int:
+        qualities = [rows[number].query_qualities or [] for number in numbers]
+        return sum(one for own in qualities for one in own if one >= 15)
+
+    found: set[int] = set()
+    for group in pairs.values():
+        best = max(group, key=score)
+        found.update(number for numbers in group if numbers is not best for number in numbers)
+    for end, group in fragments.items():
+        best = max(group, key=score)
+        for numbers in group:
+            if end in ends or numbers is not best:
+                found.update(numbers)
+    return found
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.integers(), st.integers(1, 60), st.booleans())
+def test_duplicates_are_those_of_a_plain_search(
+    tmp_path: Path, seed: int, templates: int, by_coordinate: bool
+) -> None:
+    made = random.Random(seed)
+    reference = small_reference([(b"r", b"ACGT" * 10), (b"s", b"CATG" * 10)])
+    case = random_alignments(made, reference, templates, 6)
+    write_bam(tmp_path / "plain.bam", reference, [case])
+    options = SortOptions(by_coordinate, True, made.choice([1, 1 << 30]), str(tmp_path))
+    write_sorted(tmp_path / "x.bam", reference, [case], options)
+    plain = rows_of(tmp_path / "plain.bam")
+    for number in plain_duplicates(plain):
+        plain[number].flag |= 1024
+    found = rows_of(tmp_path / "x.bam")
+    assert sorted(row.to_string() for row in found) == sorted(row.to_string() for row in plain)
+
+
+def copied_pairs(made: random.Random, reference: Reference, count: int) -> bytes:
+    """Return reads as SAM in the order of the reads: pairs that face each other, some copied."""
+    record = bases_of(reference, 0)
+    lines = []
+    for number in range(count):
+        begin, size = made.randrange(len(record) - 500), made.randint(120, 400)
+        for copy in range(made.choice([1, 1, 1, 2, 5])):
+            lines += _pair(made, record, f"q{number:05}c{copy}", begin, size)
+    head = f"@HD\tVN:1.6\n@SQ\tSN:r\tLN:{len(record)}\n{GROUP.line}\n"
+    return (head + "".join(lines)).encode()
+
+
+def _pair(made: random.Random, record: bytes, name: str, begin: int, size: int) -> list[str]:
+    group = GROUP.name
+    kind = made.random()
+    clips = [made.choice([0, 0, 0, 7]) for _ in range(2)]
+    places = begin + clips[0], begin + size - 100
+    reads = [record[begin : begin + 100], record[begin + size - 100 : begin + size]]
+    first = made.randint(0, 1)
+    lines = []
+    cigars = [f"{clips[0]}S{100 - clips[0]}M" if clips[0] else "100M"]
+    cigars.append(f"{100 - clips[1]}M{clips[1]}S" if clips[1] else "100M")
+    for end in range(2):
+        quality = "".join(chr(33 + made.randint(2, 40)) for _ in range(100))
+        flag = 1 | (64 if end == first else 128) | (16 if end else 32)
+        place, mate = places[end] + 1, places[1 - end] + 1
+        fields = [flag | 2, "r", place, 60, cigars[end], "=", mate, (1 - 2 * end) * size]
+        tags = f"NM:i:0\tAS:i:100\tXS:i:0\tMC:Z:{cigars[1 - end]}\tMQ:i:60"
+        if kind < 0.15:
+            # One of the two is not mapped.
+            fields = [flag & ~50 | 8 | 16 * end, "r", place, 60, cigars[end], "=", place, 0]
+            tags = "NM:i:0\tAS:i:100\tXS:i:0"
+            if end:
+                fields = [flag & ~50 | 4, "r", mate, 0, "*", "=", mate, 0]
+                tags = f"MC:Z:{cigars[0]}\tMQ:i:60"
+        text = "\t".join(str(one) for one in fields)
+        lines.append(f"{name}\t{text}\t{reads[end].decode()}\t{quality}\t{tags}\tRG:Z:{group}\n")
+    return lines
+
+
+def test_samtools_finds_the_same(tmp_path: Path) -> None:
+    """Besides which of equally good templates stays."""
+    made = random.Random(4)
+    reference = small_reference([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
+    (tmp_path / "in.sam").write_bytes(copied_pairs(made, reference, 1500))
+    case = aligned_reads(tmp_path / "in.sam")
+    write_bam(tmp_path / "plain.bam", reference, [case], GROUP)
+    write_sorted(tmp_path / "x.bam", reference, [case], SortOptions(True, True), GROUP)
+    samtools("fixmate", "-m", tmp_path / "plain.bam", tmp_path / "fixed.bam")
+    samtools("sort", "-o", tmp_path / "sorted.bam", tmp_path / "fixed.bam")
+    for mode in "ts":
+        marked = tmp_path / f"{mode}.bam"
+        samtools("markdup", "-m", mode, tmp_path / "sorted.bam", marked)
+        expected = {row.query_name for row in rows_of(marked) if row.flag & 1024}
+        found = {row.query_name for row in rows_of(tmp_path / "x.bam") if row.flag & 1024}
+        assert len(found) > 800
+        assert found == expected
+
+
+def test_picard_finds_no_error_in_sorted_pairs(tmp_path: Path) -> None:
+    made = random.Random(6)
+    reference = small_reference([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
+    (tmp_path / "r.fa").write_bytes(b">r\n" + bases_of(reference, 0) + b"\n")
+    (tmp_path / "in.sam").write_bytes(copied_pairs(made, reference, 300))
+    case = aligned_reads(tmp_path / "in.sam")
+    write_sorted(tmp_path / "x.bam", reference, [case], SortOptions(True, True), GROUP)
+    assert picard_errors(tmp_path / "x.bam", tmp_path / "r.fa") == []
+
+
+def deep_reads(made: random.Random, record: bytes) -> list[bytes]:
+    """Return two files of reads from few places, in every orientation, some with a clipped end."""
+    files = [b"", b""]
+    for number in range(12_000):
+        place = made.randrange(2500)
+        reads = [record[place : place + 60], record[place + 90 : place + made.randint(150, 153)]]
+        if made.random() < 0.3:
+            reads[0] = reads[0].translate(COMPLEMENT)[::-1]
+        if made.random() < 0.7:
+            reads[1] = reads[1].translate(COMPLEMENT)[::-1]
+        if made.random() < 0.05:
+            reads[1] = bytes(made.choices(b"ACGT", k=60))
+        if made.random() < 0.1:
+            reads[0] = bytes(made.choices(b"ACGT", k=12)) + reads[0][12:]
+        made.shuffle(reads)
+        for file, read in enumerate(reads):
+            quality = bytes(33 + made.randint(2, 40) for _ in read)
+            files[file] += b"@q%d\n%b\n+\n%b\n" % (number, read, quality)
+    return files
+
+
+def test_pairs_of_every_orientation(tmp_path: Path) -> None:
+    """Picard, and samtools where it measures from the start of each read, find the same."""
+    made = random.Random(3)
+    record = bytes(made.choices(b"ACGT", k=3000))
+    (tmp_path / "r.fa").write_bytes(b">r\n" + record + b"\n")
+    for number, text in enumerate(deep_reads(made, record)):
+        (tmp_path / f"{number}.fq").write_bytes(text)
+    reads = tmp_path / "0.fq", tmp_path / "1.fq"
+    (tmp_path / "in.sam").write_bytes(bwa_alignments(tmp_path / "r.fa", *reads))
+    case = aligned_reads(tmp_path / "in.sam")
+    reference = small_reference([(b"r", record)])
+    write_bam(tmp_path / "plain.bam", reference, [case], GROUP)
+    write_sorted(tmp_path / "x.bam", reference, [case], SortOptions(True, True), GROUP)
+    samtools("fixmate", "-m", tmp_path / "plain.bam", tmp_path / "fixed.bam")
+    samtools("sort", "-o", tmp_path / "sorted.bam", tmp_path / "fixed.bam")
+    samtools("markdup", "-m", "s", tmp_path / "sorted.bam", tmp_path / "marked.bam")
+    found, expected = (
+        {(row.query_name, row.flag & 0xC0) for row in rows_of(tmp_path / name) if row.flag & 1024}
+        for name in ("x.bam", "marked.bam")
+    )
+    assert len(found) > 1000
+    # Of templates that are equally good, samtools keeps another one.
+    assert len(found) == len(expected) and len(found - expected) <= len(found) // 50
+    rows = rows_of(picard_marked(tmp_path / "sorted.bam"))
+    expected = {(row.query_name, row.flag & 0xC0) for row in rows if row.flag & 1024}
+    assert len(found) == len(expected) and len(found - expected) <= len(found) // 50

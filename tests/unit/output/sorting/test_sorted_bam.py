@@ -1,0 +1,186 @@
+"""Sorted BAM: the order, the index, temporary files, and what samtools and Picard say."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pysam
+import pytest
+from helpers.alignment_tools import GROUP, samtools
+from helpers.alignments import AlignedReads, small_reference
+from helpers.made_alignments import random_alignments, random_reference
+from helpers.written_alignments import rows_of, write_bam, write_sorted
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mummergpu.errors import OutputError
+from mummergpu.input.reference import Reference
+from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.sorting.radix_order import radix_order
+from mummergpu.sequence.codes import MARGIN
+
+QUIET = [HealthCheck.function_scoped_fixture]
+
+
+def texts_of(rows: list[Any]) -> list[str]:
+    return [row.to_string() for row in rows]
+
+
+def blocks_of(case: AlignedReads, made: random.Random) -> list[AlignedReads]:
+    """Cut a case between templates, into some blocks."""
+    names = [
+        case.reads.names[begin:end].tobytes()
+        for begin, end in pairwise(case.reads.name_offsets.tolist())
+    ]
+    borders = [n for n in range(1, len(names)) if names[n] != names[n - 1]]
+    chosen = sorted(made.sample(borders, k=min(len(borders), made.randint(0, 6))))
+    return case.parts([0, *chosen, len(names)])
+
+
+def sorted_rows(rows: list[Any]) -> list[Any]:
+    """The order that is asked for: by places, those without one last, otherwise as they came."""
+    return sorted(rows, key=lambda row: (row.reference_id % (1 << 32), row.reference_start))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 1 << 40)), st.integers(0, 40))
+def test_numbers_are_sorted_and_equal_ones_stay(numbers: list[int], bits: int) -> None:
+    keys = np.array([number % (1 << bits) for number in numbers], dtype=np.uint64)
+    order, ordered = radix_order(keys, bits)
+    assert order.tolist() == np.argsort(keys, kind="stable").tolist()
+    assert ordered.tolist() == np.sort(keys).tolist()
+
+
+@settings(suppress_health_check=QUIET, deadline=None, max_examples=40)
+@given(st.integers(), st.integers(1, 60), st.sampled_from([1, 100_000, 1 << 30]), st.booleans())
+def test_rows_are_in_order_and_the_index_finds_them(
+    tmp_path: Path, seed: int, templates: int, memory: int, by_coordinate: bool
+) -> None:
+    made = random.Random(seed)
+    reference = random_reference(made)
+    case = random_alignments(made, reference, templates)
+    blocks = blocks_of(case, made)
+    write_bam(tmp_path / "plain.bam", reference, [case])
+    options = SortOptions(by_coordinate, False, memory, str(tmp_path), made.choice([1, 3]))
+    write_sorted(tmp_path / "x.bam", reference, blocks, options)
+    plain = rows_of(tmp_path / "plain.bam")
+    expected = sorted_rows(plain) if by_coordinate else plain
+    assert texts_of(rows_of(tmp_path / "x.bam")) == texts_of(expected)
+    if by_coordinate:
+        assert_index_is_right(tmp_path / "x.bam", reference, made, 6)
+
+
+def assert_index_is_right(
+    path: Path, reference: Reference, made: random.Random, count: int
+) -> None:
+    """Ask for ranges, with our index and with that of samtools."""
+    own, other = path, path.with_name("other.bam")
+    other.write_bytes(path.read_bytes())
+    kind = "csi" if path.with_name(f"{path.name}.csi").exists() else "bai"
+    samtools("index", *(["-c"] if kind == "csi" else []), other)
+    assert samtools("idxstats", own) == samtools("idxstats", other)
+    with (
+        pysam.AlignmentFile(str(own), index_filename=f"{own}.{kind}") as file,
+        pysam.AlignmentFile(str(other), index_filename=f"{other}.{kind}") as expected,
+    ):
+        for _ in range(count):
+            record = made.randrange(len(reference.names))
+            name, length = reference.names[record].decode(), int(reference.record_lengths[record])
+            begin = made.randrange(length)
+            end = min(length, begin + made.choice([1, 20, 1000, 100_000]))
+            rows = texts_of(list(file.fetch(name, begin, end)))
+            assert rows == texts_of(list(expected.fetch(name, begin, end)))
+        assert file.mapped == expected.mapped and file.unmapped == expected.unmapped
+        assert file.nocoordinate == expected.nocoordinate
+        assert len(list(file.fetch("*"))) == len(list(expected.fetch("*")))
+
+
+@pytest.fixture(scope="module")
+def long_case() -> tuple[Reference, AlignedReads]:
+    """Many short reads on records of several bins."""
+    made = random.Random(11)
+    reference = small_reference(
+        (b"r%d" % number, bytes(made.choices(b"ACGT", k=size)))
+        for number, size in enumerate([150_000, 10, 3000, 400_000])
+    )
+    return reference, random_alignments(made, reference, 4000, 60)
+
+
+@pytest.mark.parametrize("memory", [1, 400_000, 1 << 30])
+def test_many_rows_with_and_without_temporary_files(
+    tmp_path: Path, long_case: tuple[Reference, AlignedReads], memory: int
+) -> None:
+    """The bytes depend neither on the memory nor on the threads nor on the blocks."""
+    reference, case = long_case
+    options = SortOptions(memory_bytes=memory, folder=str(tmp_path), threads=1 + memory % 3)
+    path = tmp_path / "x.bam"
+    write_sorted(path, reference, blocks_of(case, random.Random(memory)), options, GROUP)
+    write_sorted(tmp_path / "y.bam", reference, [case], SortOptions(threads=2), GROUP)
+    assert path.read_bytes() == (tmp_path / "y.bam").read_bytes()
+    assert Path(f"{path}.bai").read_bytes() == (tmp_path / "y.bam.bai").read_bytes()
+    samtools("quickcheck", path)
+    assert_index_is_right(path, reference, random.Random(3), 60)
+    assert (
+        sorted(one.name for one in tmp_path.iterdir() if one.suffix not in (".bam", ".bai")) == []
+    )
+
+
+def test_a_record_that_is_too_long_for_bai_has_a_csi(tmp_path: Path) -> None:
+    """The bases are zeros that take no memory as long as nothing reads them."""
+    made = random.Random(5)
+    small = small_reference([(b"s", b"A" * 300), (b"r", b"A" * 300)])
+    case = random_alignments(made, small, 2000, 50)
+    starts, lengths = np.array([0, 301]), np.array([300, 600_000_000])
+    padded = np.zeros(int(starts[1] + lengths[1]) + 2 * MARGIN, dtype=np.uint8)
+    names = small.names
+    reference = Reference("r.fa", padded[MARGIN:-MARGIN], starts, lengths, names, padded)
+    far = [made.choice([0, 1 << 14, 1 << 29, 599_999_700]) for _ in case.columns.positions]
+    positions = case.columns.positions + np.where(case.columns.records == 1, far, 0)
+    case = AlignedReads(case.reads, replace(case.columns, positions=positions))
+    path = tmp_path / "x.bam"
+    write_sorted(path, reference, [case], SortOptions())
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["x.bam", "x.bam.csi"]
+    samtools("quickcheck", path)
+    assert_index_is_right(path, reference, made, 30)
+    path = tmp_path / "x.bam"
+    for begin in (0, 1 << 14, 1 << 29, (1 << 29) - 20, 599_999_700, 599_999_999):
+        place = f"r:{begin + 1}-{begin + 40}"
+        found = int(samtools("view", "-c", path, place))
+        assert found == int(samtools("view", "-c", tmp_path / "other.bam", place))
+
+
+def test_a_full_disk_is_an_error_that_names_the_folder(
+    tmp_path: Path, long_case: tuple[Reference, AlignedReads], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FullFile:
+        def write(self, data: bytes) -> int:
+            raise OSError(28, os.strerror(28))
+
+        def close(self) -> None:
+            return None
+
+    monkeypatch.setattr(
+        "mummergpu.output.sorting.record_store.open_temporary_file", lambda folder: FullFile()
+    )
+    options = SortOptions(memory_bytes=1, folder=str(tmp_path))
+    with pytest.raises(OutputError, match=rf"{tmp_path}: no room .*no space left on device"):
+        write_sorted(tmp_path / "x.bam", *(long_case[0], [long_case[1]]), options)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    options = SortOptions(memory_bytes=1, folder="/nowhere")
+    with pytest.raises(OutputError, match=r"/nowhere: no room .*no such file"):
+        write_sorted(tmp_path / "x.bam", *(long_case[0], [long_case[1]]), options)
+
+
+def test_no_alignments_at_all(tmp_path: Path) -> None:
+    reference = random_reference(random.Random(1))
+    write_sorted(tmp_path / "x.bam", reference, [], SortOptions(mark_duplicates=True))
+    assert rows_of(tmp_path / "x.bam") == []
+    samtools("quickcheck", tmp_path / "x.bam")
+    assert samtools("idxstats", tmp_path / "x.bam").endswith(b"*\t0\t0\t0\n")
