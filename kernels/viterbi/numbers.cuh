@@ -46,6 +46,7 @@ __device__ __forceinline__ uint32 larger_of(uint32 one, uint32 other) {
 // Scores of two tiles. They never fall below NEVER_OF_PAIR.
 struct PairNumbers {
     using Score = uint32;
+    using Bits = uint32;
 
     StepCosts<uint32> steps;  // negative, so that they are added
 
@@ -68,6 +69,7 @@ struct PairNumbers {
 // Scores of one tile, with its directions.
 struct SingleNumbers {
     using Score = int;
+    using Bits = uint32;
 
     StepCosts<int> steps;
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.program import ProgramSource
+from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.cuda_source import recurrence_source
 from mummergpu.viterbi.model import PAIRWISE
 from mummergpu.viterbi.recurrence import STATE_BITS, bit_count, source_table
@@ -28,6 +29,34 @@ LEFTWARD: Final = 1
 ON_REVERSE_STRAND: Final = 2
 """The flags of a tile: it lies to the left of its corner; the read is a reverse complement."""
 
+WHOLE_TILE: Final = np.dtype(
+    [
+        *(("query_at", np.int64), ("reference_at", np.int64)),
+        *(("directions_at", np.int64), ("operations_end", np.int64)),
+        *(("length", np.uint32), ("reference_length", np.uint32)),
+        *(("most_operations", np.uint32), ("unused", np.uint32)),
+    ]
+)
+"""A tile that is aligned from corner to corner: see ``kernels/viterbi/whole_tiles.cu``."""
+
+WHOLE_MATRIX: Final = np.dtype(
+    [
+        *((name, np.uint64) for name in ("query", "reference")),
+        *((name, np.uint64) for name in ("column_edges", "row_edges", "corners")),
+        *((name, np.int64) for name in ("length", "reference_length", "block_columns")),
+    ]
+)
+"""A matrix that is computed in rounds: see ``kernels/viterbi/rounds.cu``."""
+
+LANE_ROWS: Final = 8
+"""The rows of a whole matrix that a thread computes."""
+
+SMALL_GROUP: Final = 8
+"""The lanes that compute a small tile, of `LANE_ROWS` rows each."""
+
+CORNER_OF_TWO: Final = 1 << 14
+"""What is added to the scores of tiles that are computed two at a time."""
+
 _STATES: Final = PAIRWISE.states
 
 VITERBI_PROGRAM: Final = ProgramSource(
@@ -38,6 +67,12 @@ VITERBI_PROGRAM: Final = ProgramSource(
         ("LEFTWARD", LEFTWARD),
         ("ON_REVERSE_STRAND", ON_REVERSE_STRAND),
         ("TILE_BYTES", TILE.itemsize),
+        ("WHOLE_TILE_BYTES", WHOLE_TILE.itemsize),
+        ("WHOLE_MATRIX_BYTES", WHOLE_MATRIX.itemsize),
+        ("LANE_ROWS", LANE_ROWS),
+        ("SMALL_GROUP", SMALL_GROUP),
+        ("CORNER_OF_TWO", CORNER_OF_TWO),
+        ("BREAK", BREAK),
         ("STATES", len(_STATES)),
         ("STATE_BITS", STATE_BITS),
         ("DIRECTION_BITS", bit_count(PAIRWISE)),

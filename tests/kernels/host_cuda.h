@@ -18,6 +18,9 @@
 struct alignas(8) uint2 {
     unsigned int x, y;
 };
+struct alignas(8) int2 {
+    int x, y;
+};
 struct alignas(16) uint4 {
     unsigned int x, y, z, w;
 };

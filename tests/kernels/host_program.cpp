@@ -79,6 +79,11 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
 #elif defined(VITERBI_ENGINE)
     KERNEL(score_tiles)
     KERNEL(align_tiles)
+    WARP_KERNEL(fill_round)
+    WARP_KERNEL(trace_rounds)
+    WARP_KERNEL(fill_tile_pairs)
+    WARP_KERNEL(fill_small_tile_pairs)
+    WARP_KERNEL(trace_tile_pairs)
 #else
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)

@@ -1,0 +1,74 @@
+"""The rounds in which a whole matrix is computed: the blocks of an anti-diagonal at a time.
+
+Blocks of an anti-diagonal depend on those before only, never on each other (Du, Yin and Bader
+2010, section IV A, where a block is a single cell).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """A matrix that is cut into blocks.
+
+    Attributes
+    ----------
+    length, reference_length : int
+        The bases of the two sequences, 1 or more.
+    block_rows, block_columns : int
+        The bases of the query and of the reference in a block.
+    """
+
+    length: int
+    reference_length: int
+    block_rows: int
+    block_columns: int
+
+    @property
+    def strips(self) -> int:
+        """The number of rows of blocks."""
+        return -(-self.length // self.block_rows)
+
+    @property
+    def column_blocks(self) -> int:
+        """The number of columns of blocks."""
+        return -(-self.reference_length // self.block_columns)
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return self.strips + self.column_blocks - 1
+
+    @property
+    def most_blocks(self) -> int:
+        """The most blocks of a round."""
+        return min(self.strips, self.column_blocks)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, but for the first row and the first column."""
+        return self.length * self.reference_length
+
+    def first_strip(self, number: int) -> int:
+        """Return the first strip that has a block in a round."""
+        return max(0, number - self.column_blocks + 1)
+
+    def block_count(self, number: int) -> int:
+        """Return the number of blocks of a round."""
+        return min(number, self.strips - 1) - self.first_strip(number) + 1
+
+    def first_blocks(self) -> npt.NDArray[np.int64]:
+        """Return how many blocks there are before each round, and altogether.
+
+        Returns
+        -------
+        ndarray, dtype=int64, shape=(rounds + 1,)
+            The blocks of a round follow each other, and the rounds do.
+        """
+        counts = [self.block_count(number) for number in range(self.rounds)]
+        return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))

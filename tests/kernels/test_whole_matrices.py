@@ -1,0 +1,100 @@
+"""The kernels of whole matrices, run on the host: the paths of the processor's matrix, always."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.host_device import HostCompiler, HostDevice, everything_given_back
+
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import MARGIN, with_margins
+from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
+from mummergpu.viterbi.device_matrix import BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
+from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.whole_matrix import align_whole
+
+COSTS = [
+    Costs(),
+    Costs(3, 7, 7, 3, 7, 3, 7, 0),
+    Costs(1, 0, 0, 0, 1, 0, 1, 0),
+    Costs(2, 3, 1, 9, 1, 2, 3, 0),
+]
+
+
+def expected(query: np.ndarray, reference: np.ndarray, costs: Costs) -> tuple[int, list[int]]:
+    """The score and the operations of the whole matrix on the processor."""
+    columns = reference.size + 1
+    scratch = np.empty(2 * columns, np.int64), np.empty((query.size + 1) * columns, np.uint8)
+    operations = np.empty(query.size + reference.size + 1, dtype=np.uint32)
+    score, count = align_whole(
+        with_margins(query),
+        MARGIN,
+        query.size,
+        with_margins(reference),
+        MARGIN,
+        reference.size,
+        costs.as_tuple(),
+        scratch,
+        operations,
+        0,
+    )
+    return score, operations[:count].tolist()
+
+
+def made_pair(
+    random: np.random.Generator, length: int, letters: int = 4
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two sequences of which one is a copy of the other with differences, gaps and breaks."""
+    reference = random.integers(0, letters, length, dtype=np.uint8)
+    query = list(reference)
+    for _ in range(length // 12 + 1):
+        at = int(random.integers(len(query)))
+        kind = random.random()
+        if kind < 0.6:
+            query[at] = random.integers(0, 5)
+        elif kind < 0.8:
+            query[at:at] = random.integers(0, letters, random.integers(1, 9)).tolist()
+        elif len(query) > 20:
+            del query[at : at + int(random.integers(1, 9))]
+    reference[random.random(length) < 0.01] = 4
+    return np.array(query, dtype=np.uint8), reference
+
+
+@pytest.fixture(scope="module")
+def compiled(cxx: str, library_folder: Path) -> bytes:
+    return HostCompiler(library_folder).cubin({}, VITERBI_PROGRAM, "host")
+
+
+SHAPES = [
+    (1, 1),
+    (1, 300),
+    (300, 1),
+    (STRIP_ROWS, BLOCK_COLUMNS),
+    (STRIP_ROWS + 1, BLOCK_COLUMNS + 1),
+    (2 * STRIP_ROWS - 1, 3 * BLOCK_COLUMNS - 1),
+    (90, 700),
+    (600, 50),
+]
+
+
+@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize("streamed", [False, True], ids=["wavefront", "streaming"])
+def test_matrices_in_rounds_are_those_of_the_processor(
+    compiled: bytes, costs: Costs, streamed: bool
+) -> None:
+    random = np.random.default_rng(7)
+    device = HostDevice()
+    matrix = DeviceMatrix(device, device.load(compiled), costs, 1 << 28, Stats())
+    pairs = [made_pair(random, length, 2 + length % 3) for length in (2, 40, 257, 530, 700)]
+    for rows, columns in SHAPES:
+        sides = (random.integers(0, 5, side, dtype=np.uint8) for side in (rows, columns))
+        pairs.append((next(sides), next(sides)))
+    for query, reference in pairs:
+        align = matrix.align_streamed if streamed else matrix.align
+        score, operations = align(query, reference)
+        assert (score, operations.tolist()) == expected(query, reference, costs)
+    matrix.free()
+    device.close()
+    assert everything_given_back(device)
