@@ -12,7 +12,9 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
 from mummergpu.viterbi.device_matrix import BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
+from mummergpu.viterbi.device_tiles import DeviceTiles, fit_two
 from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.tile_set import TileSet
 from mummergpu.viterbi.whole_matrix import align_whole
 
 COSTS = [
@@ -98,3 +100,66 @@ def test_matrices_in_rounds_are_those_of_the_processor(
     matrix.free()
     device.close()
     assert everything_given_back(device)
+
+
+def made_tiles(
+    random: np.random.Generator, count: int, most: int
+) -> tuple[np.ndarray, np.ndarray, TileSet]:
+    """Tiles of all shapes, and the sequences that they lie in."""
+    pairs = []
+    for number in range(count):
+        if number % 4 == 3:
+            sides = random.integers(1, most, 2)
+            pairs.append(tuple(random.integers(0, 5, side, dtype=np.uint8) for side in sides))
+        else:
+            pairs.append(made_pair(random, int(random.integers(1, most)), 2 + number % 3))
+    lengths, reference_lengths = (
+        np.array([pair[side].size for pair in pairs], dtype=np.int64) for side in (0, 1)
+    )
+    starts, reference_starts = np.cumsum(lengths) - lengths, np.cumsum(reference_lengths)
+    tiles = TileSet(starts, lengths, reference_starts - reference_lengths, reference_lengths)
+    queries, reference = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    return queries, reference, tiles
+
+
+@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize(("count", "most", "memory"), [(1, 9, 28), (150, 64, 18), (41, 600, 28)])
+def test_tiles_are_aligned_as_by_the_processor(
+    compiled: bytes, costs: Costs, count: int, most: int, memory: int
+) -> None:
+    random = np.random.default_rng(count)
+    queries, reference, tiles = made_tiles(random, count, most)
+    assert fit_two(costs, tiles.lengths, tiles.reference_lengths).all()
+    device = HostDevice()
+    aligner = DeviceTiles(device, device.load(compiled), costs, 1 << memory, Stats())
+    found = aligner.align(queries, reference, tiles)
+    for number in range(count):
+        query = queries[tiles.query_starts[number] :][: tiles.lengths[number]]
+        other = reference[tiles.reference_starts[number] :][: tiles.reference_lengths[number]]
+        operations = found.operations[found.offsets[number] : found.offsets[number + 1]]
+        assert (found.scores[number], operations.tolist()) == expected(query, other, costs)
+    aligner.free()
+    device.close()
+    assert everything_given_back(device)
+
+
+@pytest.mark.parametrize("costs", COSTS[:2], ids=lambda costs: str(costs.as_tuple()))
+def test_the_largest_tiles_of_half_words_are_right(compiled: bytes, costs: Costs) -> None:
+    """Sequences with nothing in common reach the lowest scores, equal ones the highest."""
+    side = 1
+    while fit_two(costs, np.array([side + 1]), np.array([side + 1]))[0]:
+        side += 1
+    assert side > 1000
+    ones, others = np.zeros(2 * side, dtype=np.uint8), np.zeros(2 * side, dtype=np.uint8)
+    others[:side] = 1
+    starts, lengths = np.array([0, side]), np.array([side, side])
+    device = HostDevice()
+    aligner = DeviceTiles(device, device.load(compiled), costs, 1 << 28, Stats())
+    found = aligner.align(ones, others, TileSet(starts, lengths, starts, lengths))
+    for number in range(2):
+        part = slice(number * side, (number + 1) * side)
+        operations = found.operations[found.offsets[number] : found.offsets[number + 1]]
+        assert (found.scores[number], operations.tolist()) == expected(
+            ones[part], others[part], costs
+        )
+    assert not fit_two(costs, np.array([side + 1, 0]), np.array([side + 1, 5])).any()
