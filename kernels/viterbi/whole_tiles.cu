@@ -190,6 +190,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                             most_columns, scores);
 }
 
+// Compute the whole matrices of pairs of tiles of middle size, as `fill_tile_pairs` does.
+//
+// Grid: MIDDLE_GROUP lanes for each pair, or fewer warps that take several in turn.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    fill_middle_tile_pairs(const uint8* queries, const uint8* reference, const WholeTile* tiles,
+                           uint64 count, const Costs* costs, uint2* directions, uint2* edges,
+                           uint32 most_columns, uint32* scores) {
+    fill_pairs<MIDDLE_GROUP>(queries, reference, tiles, count, costs, directions, edges,
+                             most_columns, scores);
+}
+
 // Write the operations of the best path through each tile, from the end of its room backwards.
 //
 // tiles        WholeTile[count]

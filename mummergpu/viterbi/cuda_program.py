@@ -52,7 +52,8 @@ LANE_ROWS: Final = 8
 """The rows of a whole matrix that a thread computes."""
 
 SMALL_GROUP: Final = 8
-"""The lanes that compute a small tile, of `LANE_ROWS` rows each."""
+MIDDLE_GROUP: Final = 16
+"""The lanes that compute a tile of few rows, `LANE_ROWS` each; others have a whole warp."""
 
 CORNER_OF_TWO: Final = 1 << 14
 """What is added to the scores of tiles that are computed two at a time."""
@@ -71,6 +72,7 @@ VITERBI_PROGRAM: Final = ProgramSource(
         ("WHOLE_MATRIX_BYTES", WHOLE_MATRIX.itemsize),
         ("LANE_ROWS", LANE_ROWS),
         ("SMALL_GROUP", SMALL_GROUP),
+        ("MIDDLE_GROUP", MIDDLE_GROUP),
         ("CORNER_OF_TWO", CORNER_OF_TWO),
         ("BREAK", BREAK),
         ("STATES", len(_STATES)),

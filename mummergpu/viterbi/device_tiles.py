@@ -20,7 +20,13 @@ from mummergpu.cuda.workspace import Workspace
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.cuda_program import CORNER_OF_TWO, LANE_ROWS, SMALL_GROUP, WHOLE_TILE
+from mummergpu.viterbi.cuda_program import (
+    CORNER_OF_TWO,
+    LANE_ROWS,
+    MIDDLE_GROUP,
+    SMALL_GROUP,
+    WHOLE_TILE,
+)
 from mummergpu.viterbi.device_matrix import STAGE
 from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.operations import OperationArray
@@ -39,7 +45,12 @@ once."""
 _NO_TILE: Final = -1
 """The number of what the last tile has beside it if their number is odd."""
 
-_KERNELS: Final = {WARP_LANES: "fill_tile_pairs", SMALL_GROUP: "fill_small_tile_pairs"}
+_KERNELS: Final = {
+    SMALL_GROUP: "fill_small_tile_pairs",
+    MIDDLE_GROUP: "fill_middle_tile_pairs",
+    WARP_LANES: "fill_tile_pairs",
+}
+"""The kernels by the lanes that compute a pair of tiles; those of few lanes for few rows."""
 
 
 def fit_two(
@@ -157,9 +168,10 @@ class DeviceTiles:
 
     def _batches(self, tiles: TileSet) -> Iterator[_Batch]:
         """Yield the tiles in batches: tiles of one shape beside each other."""
-        is_small = tiles.lengths <= SMALL_GROUP * LANE_ROWS
-        for group, chosen in ((SMALL_GROUP, is_small), (WARP_LANES, ~is_small)):
-            numbers = np.flatnonzero(chosen)
+        groups = sorted(_KERNELS)
+        classes = np.searchsorted(np.array(groups[:-1]) * LANE_ROWS, tiles.lengths)
+        for number, group in enumerate(groups):
+            numbers = np.flatnonzero(classes == number)
             keys = tiles.lengths[numbers], tiles.reference_lengths[numbers]
             # The widest come first: the last warps have the least to do.
             numbers = numbers[np.lexsort(keys)[::-1]]

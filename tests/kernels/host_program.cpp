@@ -83,6 +83,7 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     WARP_KERNEL(trace_rounds)
     WARP_KERNEL(fill_tile_pairs)
     WARP_KERNEL(fill_small_tile_pairs)
+    WARP_KERNEL(fill_middle_tile_pairs)
     WARP_KERNEL(trace_tile_pairs)
 #else
     KERNEL(sum_tiles)

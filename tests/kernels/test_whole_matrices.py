@@ -123,7 +123,9 @@ def made_tiles(
 
 
 @pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
-@pytest.mark.parametrize(("count", "most", "memory"), [(1, 9, 28), (150, 64, 18), (41, 600, 28)])
+@pytest.mark.parametrize(
+    ("count", "most", "memory"), [(1, 9, 28), (150, 64, 18), (61, 140, 28), (41, 600, 28)]
+)
 def test_tiles_are_aligned_as_by_the_processor(
     compiled: bytes, costs: Costs, count: int, most: int, memory: int
 ) -> None:
