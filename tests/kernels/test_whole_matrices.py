@@ -7,61 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.host_device import HostCompiler, HostDevice, everything_given_back
+from helpers.whole_alignments import COSTS, made_pair, whole_alignment
 
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
 from mummergpu.viterbi.device_matrix import BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
 from mummergpu.viterbi.device_tiles import DeviceTiles, fit_two
 from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.tile_set import TileSet
-from mummergpu.viterbi.whole_matrix import align_whole
-
-COSTS = [
-    Costs(),
-    Costs(3, 7, 7, 3, 7, 3, 7, 0),
-    Costs(1, 0, 0, 0, 1, 0, 1, 0),
-    Costs(2, 3, 1, 9, 1, 2, 3, 0),
-]
-
-
-def expected(query: np.ndarray, reference: np.ndarray, costs: Costs) -> tuple[int, list[int]]:
-    """The score and the operations of the whole matrix on the processor."""
-    columns = reference.size + 1
-    scratch = np.empty(2 * columns, np.int64), np.empty((query.size + 1) * columns, np.uint8)
-    operations = np.empty(query.size + reference.size + 1, dtype=np.uint32)
-    score, count = align_whole(
-        with_margins(query),
-        MARGIN,
-        query.size,
-        with_margins(reference),
-        MARGIN,
-        reference.size,
-        costs.as_tuple(),
-        scratch,
-        operations,
-        0,
-    )
-    return score, operations[:count].tolist()
-
-
-def made_pair(
-    random: np.random.Generator, length: int, letters: int = 4
-) -> tuple[np.ndarray, np.ndarray]:
-    """Two sequences of which one is a copy of the other with differences, gaps and breaks."""
-    reference = random.integers(0, letters, length, dtype=np.uint8)
-    query = list(reference)
-    for _ in range(length // 12 + 1):
-        at = int(random.integers(len(query)))
-        kind = random.random()
-        if kind < 0.6:
-            query[at] = random.integers(0, 5)
-        elif kind < 0.8:
-            query[at:at] = random.integers(0, letters, random.integers(1, 9)).tolist()
-        elif len(query) > 20:
-            del query[at : at + int(random.integers(1, 9))]
-    reference[random.random(length) < 0.01] = 4
-    return np.array(query, dtype=np.uint8), reference
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +49,7 @@ def test_matrices_in_rounds_are_those_of_the_processor(
     for query, reference in pairs:
         align = matrix.align_streamed if streamed else matrix.align
         score, operations = align(query, reference)
-        assert (score, operations.tolist()) == expected(query, reference, costs)
+        assert (score, operations.tolist()) == whole_alignment(query, reference, costs)
     matrix.free()
     device.close()
     assert everything_given_back(device)
@@ -139,7 +92,7 @@ def test_tiles_are_aligned_as_by_the_processor(
         query = queries[tiles.query_starts[number] :][: tiles.lengths[number]]
         other = reference[tiles.reference_starts[number] :][: tiles.reference_lengths[number]]
         operations = found.operations[found.offsets[number] : found.offsets[number + 1]]
-        assert (found.scores[number], operations.tolist()) == expected(query, other, costs)
+        assert (found.scores[number], operations.tolist()) == whole_alignment(query, other, costs)
     aligner.free()
     device.close()
     assert everything_given_back(device)
@@ -161,7 +114,7 @@ def test_the_largest_tiles_of_half_words_are_right(compiled: bytes, costs: Costs
     for number in range(2):
         part = slice(number * side, (number + 1) * side)
         operations = found.operations[found.offsets[number] : found.offsets[number + 1]]
-        assert (found.scores[number], operations.tolist()) == expected(
+        assert (found.scores[number], operations.tolist()) == whole_alignment(
             ones[part], others[part], costs
         )
     assert not fit_two(costs, np.array([side + 1, 0]), np.array([side + 1, 5])).any()
