@@ -170,7 +170,8 @@ __device__ __forceinline__ void fill_pairs(const uint8* queries, const uint8* re
 // most_columns  one more than the columns of the widest tile
 // scores        uint32[2 * count], receives the scores and CORNER_OF_TWO
 //
-// Grid: a warp for each pair, or fewer that take several in turn. Shared memory: none.
+// Grid: enough lanes for each pair, or fewer warps that take several in turn.
+// Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     fill_tile_pairs(const uint8* queries, const uint8* reference, const WholeTile* tiles,
                     uint64 count, const Costs* costs, uint2* directions, uint2* edges,
@@ -179,9 +180,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                            most_columns, scores);
 }
 
-// Compute the whole matrices of pairs of small tiles, as `fill_tile_pairs` does.
-//
-// Grid: SMALL_GROUP lanes for each pair, or fewer warps that take several in turn.
+// Compute the whole matrices of pairs of small tiles, with SMALL_GROUP lanes for each. All else, also
+// the launch, is as for `fill_tile_pairs`.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     fill_small_tile_pairs(const uint8* queries, const uint8* reference, const WholeTile* tiles,
                           uint64 count, const Costs* costs, uint2* directions, uint2* edges,
@@ -190,9 +190,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                             most_columns, scores);
 }
 
-// Compute the whole matrices of pairs of tiles of middle size, as `fill_tile_pairs` does.
-//
-// Grid: MIDDLE_GROUP lanes for each pair, or fewer warps that take several in turn.
+// Compute the whole matrices of pairs of tiles of middle size, with MIDDLE_GROUP lanes for each. All
+// else, also the launch, is as for `fill_tile_pairs`.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     fill_middle_tile_pairs(const uint8* queries, const uint8* reference, const WholeTile* tiles,
                            uint64 count, const Costs* costs, uint2* directions, uint2* edges,

@@ -27,7 +27,7 @@ from mummergpu.api.tables import (
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.operation_text import cigar_texts
 from mummergpu.output.genomes.targets import genome_target
-from mummergpu.pipeline.align_genomes import genome_compressor, genome_format
+from mummergpu.pipeline.genome_outputs import genome_compressor, genome_format
 from mummergpu.pipeline.genome_sink import GenomeOutput, chosen_one_to_one
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

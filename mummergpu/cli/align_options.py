@@ -6,12 +6,14 @@ import os
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.core import ParameterSource
 
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_rules import Given, device_options
 from mummergpu.cli.option_types import SECTIONS, complete_files
 from mummergpu.output.genomes.targets import GENOME_FORMATS, genome_target
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
+from mummergpu.viterbi.methods import AlignmentMethod
 
 if TYPE_CHECKING:
     from mummergpu.matching.options import SearchOptions
@@ -25,6 +27,14 @@ _SHARED: Final = (
     *("backend", "cpu", "device", "gpu_memory", "device_library", "threads", "max_memory"),
     *("any_letters", "no_empty", "verify", "stats"),
 )
+
+_OF_TILES: Final = frozenset(
+    {
+        *("mum", "mumreference", "maxmatch", "min_length", "least_bases", "most_gap"),
+        *("diagonal_difference", "diagonal_factor", "break_length", "no_extend"),
+    }
+)
+"""The options that are about matches and what is between them."""
 
 _MESSAGES: Final = ("verbose", "quiet", "no_progress")
 
@@ -67,6 +77,16 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz).",
     ),
     _flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
+    click.Option(
+        ["--method"],
+        type=click.Choice([method.value for method in AlignmentMethod]),
+        default=AlignmentMethod.TILE.value,
+        show_default=True,
+        help="tile: matches cut the matrix of two sequences into tiles. wavefront, streaming: each "
+        "query is aligned with each record of the reference from end to end, with the whole "
+        "matrix, for short sequences with few matches; streaming keeps it in the memory of the "
+        "host beside a GPU, or in a temporary file.",
+    ),
     _flag("-mum --mum mum", "Begin with matches that are unique in the reference and the query."),
     _flag(
         "-mumreference --mumreference mumreference",
@@ -171,7 +191,22 @@ def align_options(given: Given, command: str) -> AlignOptions:
         raise click.UsageError(
             f"--cs is for paf, and the alignments are written as {target.format}"
         )
-    return AlignOptions(anchors, target, genomes, kept, given["with_changes"], differences)
+    method = AlignmentMethod(given["method"])
+    if method is not AlignmentMethod.TILE:
+        _refuse_options_of_tiles(method)
+    return AlignOptions(anchors, target, genomes, kept, given["with_changes"], differences, method)
+
+
+def _refuse_options_of_tiles(method: AlignmentMethod) -> None:
+    """Raise a usage error if the user gave an option that has no meaning without matches."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = option.name
+        if name in _OF_TILES and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--method {method.value} aligns whole sequences, and {option.opts[0]} is about "
+                "matches"
+            )
 
 
 def _search(given: Given) -> SearchOptions:

@@ -83,6 +83,41 @@ def open_cuda_backend(
         raise
 
 
+def open_first_device(
+    options: DeviceOptions, stack: ExitStack, notice: Notice
+) -> tuple[Device, KernelCache]:
+    """Open the first of the devices that the options name, for programs besides the search.
+
+    Parameters
+    ----------
+    options : DeviceOptions
+        The devices, and the folder of compiled kernels.
+    stack : contextlib.ExitStack
+        Closes the device; it is current in the calling thread until then.
+    notice : callable
+        Receives progress messages, shown with -v.
+
+    Returns
+    -------
+    device : Device
+        The device.
+    cache : KernelCache
+        Compiles programs for it.
+
+    Raises
+    ------
+    BackendError
+        If something is missing; the message says what, and how to install it.
+    """
+    open_device = _device_opener(options.library, notice)
+    device = stack.enter_context(DevicePool(open_device)).device(
+        options.numbers[0] if options.numbers else 0
+    )
+    stack.enter_context(device.current())
+    folder = None if options.kernel_folder is None else Path(options.kernel_folder)
+    return device, KernelCache(folder, notice)
+
+
 def _device_opener(wanted: str, notice: Notice) -> Callable[[int], Device]:
     """Return what opens a device; raise `BackendError` if something is missing."""
     facts = cuda_facts(False, wanted)

@@ -7,27 +7,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mummergpu.errors import OptionError
 from mummergpu.input.files import open_binary, reading
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
-from mummergpu.output.bytes.compression import Compressor, compressor_of
-from mummergpu.output.genomes.bam import GenomeBam
-from mummergpu.output.genomes.delta import GenomeDelta
-from mummergpu.output.genomes.format import GenomeFormat
-from mummergpu.output.genomes.paf import GenomePaf
-from mummergpu.output.genomes.sam import GenomeSam
-from mummergpu.output.genomes.targets import GENOME_FORMATS
-from mummergpu.output.genomes.vcf import GenomeVcf
 from mummergpu.output.matches.sink import MatchSink
-from mummergpu.output.records.sam_options import usual_read_group
-from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
-from mummergpu.pipeline.genome_sink import GenomeOutput, GenomeSink
+from mummergpu.pipeline.align_whole import run_whole
+from mummergpu.pipeline.genome_outputs import open_genome_sink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
+from mummergpu.viterbi.methods import AlignmentMethod
 
 
 def run(
@@ -61,26 +52,13 @@ def run(
     def open_sink(
         reference: Reference, files: list[OutputFile], executor: ThreadPoolExecutor
     ) -> MatchSink[Any]:
-        outputs = [
-            GenomeOutput(
-                genome_format(
-                    target.format,
-                    reference,
-                    options.anchors.query_paths,
-                    options.with_changes,
-                    options.anchors.command,
-                ),
-                file,
-                stats,
-                genome_compressor(target),
-                options.anchors.threads,
-            )
-            for target, file in zip(options.targets, files, strict=True)
-        ]
         aligner = GenomeAligner(reference, options.genomes)
-        return GenomeSink(aligner, options.kept, outputs, stats, executor.map)
+        return open_genome_sink(options, reference, files, aligner, executor, stats)
 
-    match.run(options.anchors, stats, progress, notice, warn, open_sink)
+    if options.method is AlignmentMethod.TILE:
+        match.run(options.anchors, stats, progress, notice, warn, open_sink)
+    else:
+        run_whole(options, stats, progress, notice, warn)
     if any(target.format == "delta" for target in options.targets):
         for path in (options.anchors.reference_path, *options.anchors.query_paths):
             if not _is_plain_fasta(path):
@@ -96,55 +74,3 @@ def _is_plain_fasta(path: str) -> bool:
         return False
     with reading(path), open_binary(path) as file:
         return file.read(1) == b">"
-
-
-def genome_compressor(target: OutputTarget) -> Compressor | None:
-    """Return what compresses the bytes of a file of alignments, None for nothing."""
-    return compressor_of("bgzf" if target.format == "bam" else target.compression)
-
-
-def genome_format(
-    name: str,
-    reference: Reference,
-    query_paths: tuple[str, ...],
-    with_changes: bool = False,
-    command: str = "",
-) -> GenomeFormat:
-    """Return what makes the bytes of a format of genome alignments.
-
-    Parameters
-    ----------
-    name : str
-        One of `GENOME_FORMATS`.
-    reference : Reference
-        The reference.
-    query_paths : tuple of str
-        The files of the queries.
-    with_changes : bool
-        Whether PAF tells the bases of the differences.
-    command : str
-        The command line, for the header of SAM and BAM; empty if there is none.
-
-    Returns
-    -------
-    GenomeFormat
-        The format.
-
-    Raises
-    ------
-    MummergpuError
-        If there is no such format, or it cannot be made of these files.
-    """
-    if name == "paf":
-        return GenomePaf(reference, with_changes)
-    if name == "vcf":
-        return GenomeVcf(reference, query_paths)
-    if name in ("sam", "bam"):
-        made = GenomeSam if name == "sam" else GenomeBam
-        return made(reference, usual_read_group(query_paths), command, ", ".join(query_paths))
-    if name != "delta":
-        known = f"{', '.join(GENOME_FORMATS[:-1])} or {GENOME_FORMATS[-1]}"
-        raise OptionError("--format", f"genome alignments are written as {known}, not {name}")
-    if len(query_paths) > 1:
-        raise OptionError("--format", "a .delta is of one file of queries: write PAF, or join them")
-    return GenomeDelta(reference, query_paths[0])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
+from mummergpu.viterbi.methods import AlignmentMethod
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class AlignOptions:
         Whether PAF tells the bases of the differences (cs:Z).
     differences : OutputTarget or None
         One more file, for the differences of the alignments: ``vcf``.
+    method : AlignmentMethod
+        Whether matches cut the sequences into tiles, or they are aligned from end to end.
     """
 
     anchors: MatchOptions
@@ -55,6 +58,7 @@ class AlignOptions:
     kept: AlignmentFilter = field(default_factory=AlignmentFilter)
     with_changes: bool = False
     differences: OutputTarget | None = None
+    method: AlignmentMethod = AlignmentMethod.TILE
 
     @property
     def targets(self) -> tuple[OutputTarget, ...]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.one_to_one import map_one_to_one
 from mummergpu.output.bytes.compressed_stream import CompressedStream
@@ -21,6 +20,15 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 
 Prepared = tuple[QueryBlock, BlockMems]
+
+
+class BlockAligner(Protocol):
+    """Makes the alignments of blocks of queries."""
+
+    def align_block(
+        self, block: QueryBlock, mems: BlockMems, map_function: Callable[..., Iterable[Any]]
+    ) -> GenomeAlignments:
+        """Return the alignments of a block, as `mapping.genomes.aligner.GenomeAligner` does."""
 
 
 class GenomeOutput:
@@ -108,7 +116,7 @@ class GenomeSink(MatchSink[Prepared]):
 
     Parameters
     ----------
-    aligner : GenomeAligner
+    aligner : BlockAligner
         Makes the alignments.
     kept : AlignmentFilter
         Which alignments are written.
@@ -122,7 +130,7 @@ class GenomeSink(MatchSink[Prepared]):
 
     def __init__(
         self,
-        aligner: GenomeAligner,
+        aligner: BlockAligner,
         kept: AlignmentFilter,
         outputs: Sequence[GenomeOutput],
         stats: Stats,

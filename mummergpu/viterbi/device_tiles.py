@@ -278,12 +278,9 @@ class DeviceTiles:
                 *(operations, count_places),
             ),
         )
-        for array, address in (
-            (written, operations),
-            (scores, score_places),
-            (counts, count_places),
-        ):
-            self._stream.copy_out(array, address)
+        self._stream.copy_out(written, operations)
+        self._stream.copy_out(scores, score_places)
+        self._stream.copy_out(counts, count_places)
         self._stream.synchronize()
         self._launcher.report()
 

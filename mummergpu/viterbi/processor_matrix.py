@@ -7,7 +7,7 @@ import queue
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -195,7 +195,7 @@ class _MatrixWork:
 
 def _write_at(file_number: int, content: ByteArray, at: int) -> None:
     """Write bytes to a place of a file."""
-    rest = memoryview(content)
+    rest = memoryview(cast(bytes, content))
     while rest:
         done = os.pwrite(file_number, rest, at)
         rest, at = rest[done:], at + done

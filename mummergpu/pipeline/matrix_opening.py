@@ -1,0 +1,146 @@
+"""Opens what aligns whole sequences: the processor, or a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from mummergpu.errors import BackendError
+from mummergpu.mapping.genomes.whole import CheckSizes, EndToEnd
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.memory import free_memory
+from mummergpu.runtime.stats import Stats
+from mummergpu.viterbi.matrix_block import LONGEST
+from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.rounds import RoundPlan
+
+Notice = Callable[[str], None]
+
+
+class OpenMatrix(NamedTuple):
+    """What aligns two sequences, and what tells whether they are too long."""
+
+    align: EndToEnd
+    check: CheckSizes
+
+
+def open_matrix(
+    method: AlignmentMethod,
+    costs: Costs,
+    device: DeviceOptions,
+    stack: ExitStack,
+    map_function: Callable[..., Iterable[Any]],
+    stats: Stats,
+    notice: Notice,
+) -> OpenMatrix:
+    """Return what aligns whole sequences.
+
+    Parameters
+    ----------
+    method : AlignmentMethod
+        Where the directions of the cells are kept; not `AlignmentMethod.TILE`.
+    costs : Costs
+        The scores.
+    device : DeviceOptions
+        The backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
+    stack : contextlib.ExitStack
+        Closes a device at its end.
+    map_function : callable
+        Called like `map`, to compute blocks side by side on the processor.
+    stats : Stats
+        Collects the times of kernels.
+    notice : callable
+        Receives progress messages, shown with -v.
+
+    Returns
+    -------
+    OpenMatrix
+        One thread may use it at a time.
+
+    Raises
+    ------
+    BackendError
+        If the requested backend is not available.
+    """
+    if device.backend != "cpu":
+        try:
+            return _on_device(method, costs, device, stack, stats, notice)
+        except BackendError as error:
+            if device.backend == "cuda":
+                raise
+            notice(f"no cuda backend: {error.message}")
+    stats.set(backend="cpu")
+    return _on_processor(method, costs, map_function)
+
+
+def _on_processor(
+    method: AlignmentMethod, costs: Costs, map_function: Callable[..., Iterable[Any]]
+) -> OpenMatrix:
+    from mummergpu.viterbi.matrix_block import BLOCK_COLUMNS, BLOCK_ROWS
+    from mummergpu.viterbi.processor_matrix import ProcessorMatrix
+
+    matrix = ProcessorMatrix(costs, map_function)
+
+    def check(length: int, reference_length: int) -> str | None:
+        plan = RoundPlan(length, reference_length, BLOCK_ROWS, BLOCK_COLUMNS)
+        needed = matrix.matrix_bytes(plan)
+        if method is AlignmentMethod.WAVEFRONT and needed > free_memory():
+            return _too_large(plan, needed, "of memory", "--method streaming or tile")
+        return _too_long(plan)
+
+    is_streamed = method is AlignmentMethod.STREAMING
+    return OpenMatrix(matrix.align_streamed if is_streamed else matrix.align, check)
+
+
+def _on_device(
+    method: AlignmentMethod,
+    costs: Costs,
+    options: DeviceOptions,
+    stack: ExitStack,
+    stats: Stats,
+    notice: Notice,
+) -> OpenMatrix:
+    from mummergpu.matching.open_cuda import open_first_device
+
+    device, cache = open_first_device(options, stack, notice)
+    from mummergpu.cuda.sources import read_sources
+    from mummergpu.matching.backends.memory_plan import usable_memory
+    from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
+    from mummergpu.viterbi.device_matrix import BLOCK_BYTES, BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
+
+    with stats.stage("kernels_compiled"):
+        cubin = cache.cubin(read_sources(), VITERBI_PROGRAM, device.architecture)
+    memory = usable_memory(device.memory()[0], options.memory)
+    matrix = DeviceMatrix(device, device.load(cubin), costs, memory, stats)
+    stack.callback(matrix.free)
+    stats.set(backend="cuda", device=device.name, device_library=device.library)
+
+    def check(length: int, reference_length: int) -> str | None:
+        plan = RoundPlan(length, reference_length, STRIP_ROWS, BLOCK_COLUMNS)
+        needed = int(plan.first_blocks()[-1]) * BLOCK_BYTES
+        if method is AlignmentMethod.WAVEFRONT and not matrix.has_room(plan):
+            return _too_large(plan, needed, "of the GPU's memory", "--method streaming or tile")
+        if method is AlignmentMethod.STREAMING and needed > free_memory():
+            return _too_large(plan, needed, "of memory", "--method tile")
+        return _too_long(plan)
+
+    is_streamed = method is AlignmentMethod.STREAMING
+    return OpenMatrix(matrix.align_streamed if is_streamed else matrix.align, check)
+
+
+def _too_large(plan: RoundPlan, needed: int, where: str, remedy: str) -> str:
+    return (
+        f"a matrix of {plan.length:,} and {plan.reference_length:,} bases takes "
+        f"{needed / 2**30:.1f} GiB {where}: use {remedy}"
+    )
+
+
+def _too_long(plan: RoundPlan) -> str | None:
+    if max(plan.length, plan.reference_length) <= LONGEST:
+        return None
+    return (
+        f"a matrix has at most {LONGEST:,} bases on each side, and these sequences have "
+        f"{plan.length:,} and {plan.reference_length:,}: use --method tile"
+    )

@@ -1,0 +1,41 @@
+"""The methods of ``align`` with ``--backend cuda``, on the host's device: what ``-C`` writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.host_device import everything_given_back
+from helpers.played_machine import GIB, Machine, Output
+
+from mummergpu.cli.main import main
+
+
+@pytest.mark.parametrize("method", ["wavefront", "streaming"])
+def test_both_backends_write_the_same(
+    machine: Machine, output: Output, method: str, tmp_path: Path
+) -> None:
+    report = tmp_path / "stats.json"
+    words = ["align", "--method", method, "r.fa", "long.fa", "--format", "paf"]
+    ours, _ = output(*words, "--backend", "cuda", "--stats", str(report))
+    told = json.loads(report.read_text())
+    assert told["settings"]["backend"] == "cuda"
+    assert told["kernels"]["fill_round"]["launches"] > 10
+    assert ("trace_rounds" in told["kernels"]) == (method == "wavefront")
+    assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
+    others, _ = output(*words, "-C")
+    assert ours == others and ours.count(b"\n") == 24
+
+
+def test_a_matrix_that_is_too_large_for_the_device_is_refused(
+    machine: Machine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.memory_bytes = GIB >> 5
+    words = ["r.fa", "long.fa", "--backend", "cuda", "--gpu-memory", "4M"]
+    assert main(["align", "-q", "--method", "wavefront", *words]) == 1
+    error = capfd.readouterr().err
+    assert "of the GPU's memory: use --method streaming or tile (record 'g1')" in error
+    assert "long.fa: a matrix of" in error
+    assert everything_given_back(machine.devices[0])
+    assert main(["align", "-q", "--method", "streaming", *words]) == 0
