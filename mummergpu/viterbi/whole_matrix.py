@@ -47,6 +47,13 @@ def new_matrix() -> MatrixScratch:
 
 
 @inline_without_refcounts
+def fits_matrix(length: int, reference_length: int) -> bool:
+    """Return whether there is memory for the matrix of two sequences."""
+    columns = reference_length + 1
+    return columns <= MOST_COLUMNS and (length + 1) * columns <= MOST_CELLS
+
+
+@inline_without_refcounts
 def pair_score(base: int, other: int, costs: CostTuple) -> int:
     """Return what a base of the query scores on a base of the reference."""
     if base >= BREAK:

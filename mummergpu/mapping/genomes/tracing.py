@@ -16,7 +16,7 @@ from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.between import align_between
-from mummergpu.viterbi.break_extension import NO_ROOM, extend_until_break
+from mummergpu.viterbi.break_extension import NO_ROOM, extend_until_break, longest_window
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.operations import (
     INSERTION_OPERATION,
@@ -28,7 +28,7 @@ from mummergpu.viterbi.operations import (
     reverse_operations,
 )
 from mummergpu.viterbi.scratch import Scratch
-from mummergpu.viterbi.whole_matrix import MatrixScratch
+from mummergpu.viterbi.whole_matrix import MatrixScratch, fits_matrix
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -197,11 +197,19 @@ def _trace_tile(
     """Write the operations between two anchors; return how many there are, or `NO_ROOM`.
 
     A long tile is shortened from both corners, as far as the sequences agree: what is left in the
-    middle is small, and it is all that needs a matrix.
+    middle is small, and it is all that needs a matrix. If it is too much for one, it is shortened
+    once more, with the longest window (as `links.find_targets` found that it can be).
     """
     count, far_count = 0, 0
-    if max(length, reference_length) > LONG_TILE:
-        used, reference_used, count = extend_until_break(
+    for longer in range(2):
+        if longer == 0:
+            is_long = max(length, reference_length) > LONG_TILE
+        else:
+            is_long = not fits_matrix(length, reference_length)
+        if not is_long:
+            break
+        reach = longest_window(window) if longer else window
+        used, reference_used, more = extend_until_break(
             query,
             query_at,
             length,
@@ -210,18 +218,19 @@ def _trace_tile(
             reference_length,
             _RIGHT,
             costs,
-            window,
+            reach,
             scratch,
             operations,
-            filled,
+            filled + count,
         )
-        if count == NO_ROOM:
+        if more == NO_ROOM:
             return NO_ROOM
+        count += more
         query_at += used
         reference_at += reference_used
         length -= used
         reference_length -= reference_used
-        used, reference_used, far_count = extend_until_break(
+        used, reference_used, more = extend_until_break(
             query,
             query_at + length - 1,
             length,
@@ -230,13 +239,14 @@ def _trace_tile(
             reference_length,
             _LEFT,
             costs,
-            window,
+            reach,
             scratch,
             far_operations,
-            0,
+            far_count,
         )
-        if far_count == NO_ROOM:
-            used, reference_used, far_count = 0, 0, 0
+        if more == NO_ROOM:
+            break
+        far_count += more
         length -= used
         reference_length -= reference_used
     if filled + count + length + reference_length + 3 + far_count > operations.size:

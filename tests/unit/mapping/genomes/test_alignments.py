@@ -130,6 +130,77 @@ def test_a_long_insertion_parts_an_alignment_and_a_short_one_does_not() -> None:
     assert align([left + right], [left + bases(some, 900) + right]).count == 2
 
 
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_gap_joins_what_a_break_of_matches_makes_up_for(direction: int) -> None:
+    some = random.Random(14)
+    left, right = bases(some, 2000), bases(some, 2000)
+    for size, count in ((85, 1), (86, 2)):
+        texts = [left + right, left + bases(some, size) + right]
+        reference, query = texts[::direction]
+        found = align([reference], [query])
+        assert found.count == count
+        check_rows(found, [reference], [query])
+
+
+@pytest.mark.parametrize("shared", [1, 3, 12])
+def test_a_gap_with_repeated_ends_parts_nothing(shared: int) -> None:
+    # The matches on both sides of the gap overlap in the query.
+    some = random.Random(shared)
+    left, right = bases(some, 400), bases(some, 400)
+    reference = left + right[:shared] + bases(some, 30) + right
+    for texts in ([reference, left + right], [left + right, reference]):
+        found = align(texts[:1], texts[1:])
+        assert found.count == 1
+        assert found.query_ends.tolist() == [len(texts[1])]
+        assert found.gaps.tolist() == [1]
+        check_rows(found, texts[:1], texts[1:])
+        check_whole_matrix(found, texts[:1], texts[1:])
+
+
+def test_alignments_that_part_do_not_overlap() -> None:
+    some = random.Random(15)
+    for shared in (1, 8, 30):
+        left, right = bases(some, 1000), bases(some, 1000)
+        reference = left + right[:shared] + bases(some, 400) + right
+        found = align([reference], [left + right])
+        assert found.count == 2
+        first, second = np.argsort(found.query_starts)
+        # By chance some more bases may be equal.
+        assert found.query_ends[first] - found.query_starts[second] < shared + 10
+        assert found.query_ends[second] == 2000
+
+
+def with_two_gaps(text: str) -> str:
+    """Both are too long for an extension, which does not know what follows."""
+    return text[:20] + text[68:-68] + text[-20:]
+
+
+@pytest.mark.parametrize("size, differences", [(600, 0.0), (1400, 0.03), (2400, 0.03)])
+def test_what_is_not_unique_joins_its_neighbours(size: int, differences: float) -> None:
+    some = random.Random(size)
+    left, right, repeat = bases(some, 300), bases(some, 300), bases(some, size)
+    reference = [left + repeat + right, repeat]
+    queries = [left + with_two_gaps(changed(repeat, some, differences)) + right]
+    found = align(reference, queries)
+    assert found.records.tolist() == [0]
+    assert found.query_starts.tolist() == found.reference_starts.tolist() == [0]
+    assert found.query_ends.tolist() == [len(queries[0])]
+    check_rows(found, reference, queries)
+    check_whole_matrix(found, reference, queries)
+
+
+def test_a_tile_may_be_too_large_for_a_matrix() -> None:
+    some = random.Random(16)
+    left, right, repeat = bases(some, 300), bases(some, 300), bases(some, 7000)
+    reference = [left + repeat + right, repeat]
+    queries = [left + with_two_gaps(changed(repeat, some, 0.02)) + right]
+    found = align(reference, queries)
+    assert found.records.tolist() == [0]
+    assert found.reference_ends.tolist() == [7600]
+    assert found.gap_bases.tolist() == [96]
+    check_rows(found, reference, queries)
+
+
 def test_a_bad_stretch_breaks_an_alignment_at_the_break_length() -> None:
     some = random.Random(6)
     left, middle, right = (bases(some, 1000) for _ in range(3))
