@@ -27,17 +27,20 @@ from mummergpu.viterbi.operations import (
     length_of,
     reverse_operations,
 )
-from mummergpu.viterbi.scratch import Scratch
-from mummergpu.viterbi.whole_matrix import MatrixScratch, fits_matrix
+from mummergpu.viterbi.scratch import MOST_BASES, Scratch
+from mummergpu.viterbi.whole_matrix import (
+    NO_MEMORY,
+    MatrixScratch,
+    align_whole,
+    fits_matrix,
+    pair_score,
+)
 
 Int64Array = npt.NDArray[np.int64]
 
 TracedEnds = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
 """For each alignment: where its operations begin, its first base in the query and in the reference,
 and the bases after its last ones."""
-
-LONG_TILE: Final = 512
-"""Tiles with more bases than these are shortened from both corners before a matrix is computed."""
 
 FAR_OPERATIONS: Final = 1 << 15
 """The most operations of the part of a tile that is found from its far corner."""
@@ -197,13 +200,17 @@ def _trace_tile(
     """Write the operations between two anchors; return how many there are, or `NO_ROOM`.
 
     A long tile is shortened from both corners, as far as the sequences agree: what is left in the
-    middle is small, and it is all that needs a matrix. If it is too much for one, it is shortened
-    once more, with the longest window (as `links.find_targets` found that it can be).
+    middle is small, and all that needs a matrix at first. If it is too much for one, it is
+    shortened once more, with the longest window (as `links.find_targets` found that it can be).
+    Beside the score of this alignment few cells of the whole tile matter; these are computed.
     """
     count, far_count = 0, 0
+    tile = query_at, length, reference_at, reference_length
+    if filled + length + reference_length > operations.size:
+        return NO_ROOM
     for longer in range(2):
         if longer == 0:
-            is_long = max(length, reference_length) > LONG_TILE
+            is_long = length >= MOST_BASES
         else:
             is_long = not fits_matrix(length, reference_length)
         if not is_long:
@@ -267,7 +274,53 @@ def _trace_tile(
     count += between
     for position in range(far_count):
         operations[filled + count + position] = far_operations[far_count - 1 - position]
-    return count + far_count
+    count += far_count
+    if tile[1] < MOST_BASES:
+        return count
+    score = _score_of(query, tile[0], reference, tile[2], operations, filled, count, costs)
+    _, whole = align_whole(
+        query,
+        tile[0],
+        tile[1],
+        reference,
+        tile[2],
+        tile[3],
+        costs,
+        score,
+        matrix,
+        operations,
+        filled,
+    )
+    return count if whole == NO_MEMORY else whole
+
+
+@inline_without_refcounts
+def _score_of(
+    query: CodeArray,
+    query_at: int,
+    reference: CodeArray,
+    reference_at: int,
+    operations: OperationArray,
+    first: int,
+    count: int,
+    costs: CostTuple,
+) -> int:
+    """Return the score of some operations; a gap that two of them make counts as two."""
+    score = 0
+    for position in range(first, first + count):
+        kind, length = kind_of(operations, position), length_of(operations, position)
+        if kind == MATCH_OPERATION:
+            for k in range(length):
+                score += pair_score(query[query_at + k], reference[reference_at + k], costs)
+            query_at += length
+            reference_at += length
+        elif kind == INSERTION_OPERATION:
+            score -= costs[3] + costs[4] * length
+            query_at += length
+        else:
+            score -= costs[5] + costs[6] * length
+            reference_at += length
+    return score
 
 
 @jit_without_refcounts

@@ -22,7 +22,7 @@ from helpers.genomes import (
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import NUCMER_COSTS, ClusterOptions, GenomeOptions
 from mummergpu.sequence.codes import MARGIN, with_margins
-from mummergpu.viterbi.whole_matrix import align_whole, new_matrix
+from mummergpu.viterbi.whole_matrix import ANY_SCORE, align_whole, new_matrix
 
 
 def check_rows(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
@@ -63,7 +63,7 @@ def check_whole_matrix(found: GenomeAlignments, reference: list[str], queries: l
         lengths = sides[0].size, sides[1].size
         score, _ = align_whole(
             *(query, MARGIN, lengths[0], target, MARGIN, lengths[1]),
-            *(NUCMER_COSTS.as_tuple(), new_matrix(), operations, 0),
+            *(NUCMER_COSTS.as_tuple(), ANY_SCORE, new_matrix(), operations, 0),
         )
         assert score == found.scores[row]
 
