@@ -89,6 +89,13 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         2,
         "Extend an alignment until it gets no better for N bases of both sequences together.",
     ),
+    _number("--gap-open", 3, 0, "The penalty of a gap, beside its bases'."),
+    _number(
+        "--gap-extend",
+        7,
+        1,
+        "The penalty of each base of a gap; an equal base scores 3, and a different one -7.",
+    ),
     _flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
     _flag(
         "--nosimplify no_simplify",
@@ -135,7 +142,7 @@ def align_options(given: Given, command: str) -> AlignOptions:
     """
     from mummergpu.index.kind_of_file import kind_for_reference
     from mummergpu.index.options import IndexOptions
-    from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
+    from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
     from mummergpu.output.targets import target_of
     from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
     from mummergpu.pipeline.options import MatchOptions
@@ -163,7 +170,8 @@ def align_options(given: Given, command: str) -> AlignOptions:
         *(given["diagonal_difference"], given["diagonal_factor"]),
     )
     genomes = GenomeOptions(
-        clusters, given["break_length"], not given["no_extend"], not given["no_simplify"]
+        *(clusters, given["break_length"], not given["no_extend"], not given["no_simplify"]),
+        costs_of_gaps(given["gap_open"], given["gap_extend"]),
     )
     least_identity = given["min_identity"] / 100
     kept = AlignmentFilter(given["one_to_one"], least_identity, given["least_length"])

@@ -126,6 +126,8 @@ def test_the_report_counts_alignments(
         (["-f", "-r"], "exclude each other"),
         (["-o", "x.bed"], "bed"),
         (["-b", "100000"], "breaklen"),
+        (["--gap-open", "1000"], "gap-open"),
+        (["--gap-extend", "0"], "gap-extend"),
         (["-v", "-q"], "exclude each other"),
     ],
 )

@@ -20,12 +20,23 @@ from helpers.genomes import (
 )
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.options import NUCMER_COSTS, ClusterOptions, GenomeOptions
+from mummergpu.mapping.genomes.options import (
+    NUCMER_COSTS,
+    ClusterOptions,
+    GenomeOptions,
+    costs_of_gaps,
+)
 from mummergpu.sequence.codes import MARGIN, with_margins
+from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.whole_matrix import ANY_SCORE, align_whole, new_matrix
 
 
-def check_rows(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
+def check_rows(
+    found: GenomeAlignments,
+    reference: list[str],
+    queries: list[str],
+    costs: Costs = NUCMER_COSTS,
+) -> None:
     """Recompute all that is said of each alignment from the bases."""
     for row in range(found.count):
         query, target = sides_of(found, row, reference, queries)
@@ -49,12 +60,15 @@ def check_rows(found: GenomeAlignments, reference: list[str], queries: list[str]
         assert found.mismatches[row] == mismatches
         assert found.gap_bases[row] == gap_bases
         assert found.gaps[row] == sum(kind != 0 for _, kind in operations)
-        assert found.scores[row] == score_of(
-            operations, query.tolist(), target.tolist(), NUCMER_COSTS
-        )
+        assert found.scores[row] == score_of(operations, query.tolist(), target.tolist(), costs)
 
 
-def check_whole_matrix(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
+def check_whole_matrix(
+    found: GenomeAlignments,
+    reference: list[str],
+    queries: list[str],
+    costs: Costs = NUCMER_COSTS,
+) -> None:
     """No path between the ends of an alignment has a higher score."""
     operations = np.empty(10_000, dtype=np.uint32)
     for row in range(found.count):
@@ -63,7 +77,7 @@ def check_whole_matrix(found: GenomeAlignments, reference: list[str], queries: l
         lengths = sides[0].size, sides[1].size
         score, _ = align_whole(
             *(query, MARGIN, lengths[0], target, MARGIN, lengths[1]),
-            *(NUCMER_COSTS.as_tuple(), ANY_SCORE, new_matrix(), operations, 0),
+            *(costs.as_tuple(), ANY_SCORE, new_matrix(), operations, 0),
         )
         assert score == found.scores[row]
 
@@ -81,6 +95,21 @@ def test_the_tiles_have_the_score_of_the_whole_matrix(seed: int) -> None:
     assert set(found.queries.tolist()) == {0, 1, 2}
     check_rows(found, reference, queries)
     check_whole_matrix(found, reference, queries)
+
+
+@pytest.mark.parametrize("gap_open, gap_extend", [(16, 2), (0, 9)])
+def test_gaps_may_cost_something_else(gap_open: int, gap_extend: int) -> None:
+    some = random.Random(gap_open)
+    costs = costs_of_gaps(gap_open, gap_extend)
+    reference = [bases(some, 2500)]
+    queries = [changed(reference[0], some, 0.04, 0.01)]
+    queries[0] = queries[0][:900] + queries[0][930:1400] + bases(some, 25) + queries[0][1400:]
+    found = align(reference, queries, GenomeOptions(costs=costs))
+    assert found.count == 1
+    check_rows(found, reference, queries, costs)
+    check_whole_matrix(found, reference, queries, costs)
+    plain = align(reference, queries)
+    assert (plain.gaps[0] > found.gaps[0]) == (gap_open == 16)
 
 
 @pytest.mark.parametrize("differences", [0.01, 0.05, 0.1])
