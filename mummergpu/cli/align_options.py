@@ -67,6 +67,7 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz).",
     ),
     _flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
+    _flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
     _flag("-mum --mum mum", "Begin with matches that are unique in the reference and the query."),
     _flag(
         "-mumreference --mumreference mumreference",
@@ -179,7 +180,14 @@ def align_options(given: Given, command: str) -> AlignOptions:
         raise click.UsageError(
             f"--cs is for paf, and the alignments are written as {target.format}"
         )
-    return AlignOptions(anchors, target, genomes, kept, given["with_changes"], differences)
+    if given["no_bases"] and target.format != "sam":
+        raise click.UsageError(
+            f"--no-bases is for sam, and the alignments are written as {target.format}"
+        )
+    return AlignOptions(
+        *(anchors, target, genomes, kept),
+        *(given["with_changes"], not given["no_bases"], differences),
+    )
 
 
 def _search(given: Given) -> SearchOptions:
