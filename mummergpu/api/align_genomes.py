@@ -46,6 +46,8 @@ class AlignsGenomes:
         diagonal_difference: int = 5,
         diagonal_factor: float = 0.12,
         break_length: int = 200,
+        gap_open: int = 3,
+        gap_extend: int = 7,
         extend: bool = True,
         simplify: bool = True,
         any_letters: bool = False,
@@ -82,6 +84,10 @@ class AlignsGenomes:
         break_length : int, default 200
             An alignment is extended until it gets no better for so many bases of both sequences
             together.
+        gap_open : int, default 3
+            The penalty of a gap, beside that of its bases.
+        gap_extend : int, default 7
+            The penalty of each base of a gap; an equal base scores 3, and a different one -7.
         extend : bool, default True
             Whether alignments are extended beyond clusters at all.
         simplify : bool, default True
@@ -105,7 +111,7 @@ class AlignsGenomes:
         options = search_options(length, strands, mode)
         device = device_options(backend, count)
         clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
-        genomes = genome_options(*clusters, break_length, extend, simplify)
+        genomes = genome_options(*clusters, break_length, gap_open, gap_extend, extend, simplify)
         names = names_of_files(queries)
         rules = query_rules(any_letters, pair=False)
 

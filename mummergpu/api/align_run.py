@@ -42,6 +42,8 @@ def align(
     diagonal_difference: int = 5,
     diagonal_factor: float = 0.12,
     break_length: int = 200,
+    gap_open: int = 3,
+    gap_extend: int = 7,
     extend: bool = True,
     simplify: bool = True,
     one_to_one: bool = False,
@@ -87,6 +89,10 @@ def align(
     break_length : int, default 200
         An alignment is extended until it gets no better for so many bases of both sequences
         together.
+    gap_open : int, default 3
+        The penalty of a gap, beside that of its bases.
+    gap_extend : int, default 7
+        The penalty of each base of a gap; an equal base scores 3, and a different one -7.
     extend : bool, default True
         Whether alignments are extended beyond clusters at all.
     simplify : bool, default True
@@ -138,7 +144,7 @@ def align(
     options = AlignOptions(
         anchors,
         target,
-        genome_options(*clusters, break_length, extend, simplify),
+        genome_options(*clusters, break_length, gap_open, gap_extend, extend, simplify),
         alignment_filter(one_to_one, min_identity, min_aligned),
     )
     stats = Stats()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mummergpu.api.requests import meaning
 from mummergpu.errors import OptionError
-from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
+from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
 from mummergpu.output.genomes.targets import GENOME_FORMATS
 from mummergpu.pipeline.align_options import AlignmentFilter
 
@@ -15,6 +15,8 @@ def genome_options(
     diagonal_difference: int,
     diagonal_factor: float,
     break_length: int,
+    gap_open: int,
+    gap_extend: int,
     extend: bool,
     simplify: bool,
 ) -> GenomeOptions:
@@ -26,6 +28,8 @@ def genome_options(
         Which matches form a cluster, as for `mummergpu.align`.
     break_length : int
         For how many bases an extension goes on without getting better.
+    gap_open, gap_extend : int
+        The penalties of a gap and of each of its bases.
     extend : bool
         Whether alignments are extended beyond clusters at all.
     simplify : bool
@@ -48,7 +52,8 @@ def genome_options(
         _share("diagonal_factor", diagonal_factor, None),
     )
     length = _count("break_length", break_length)
-    return GenomeOptions(clusters, length, bool(extend), bool(simplify))
+    costs = costs_of_gaps(_count("gap_open", gap_open), _count("gap_extend", gap_extend))
+    return GenomeOptions(clusters, length, bool(extend), bool(simplify), costs)
 
 
 def alignment_filter(one_to_one: bool, min_identity: float, min_aligned: int) -> AlignmentFilter:

@@ -87,6 +87,7 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         "matrix, for short sequences with few matches; streaming keeps it in the memory of the "
         "host beside a GPU, or in a temporary file.",
     ),
+    _flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
     _flag("-mum --mum mum", "Begin with matches that are unique in the reference and the query."),
     _flag(
         "-mumreference --mumreference mumreference",
@@ -108,6 +109,13 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         200,
         2,
         "Extend an alignment until it gets no better for N bases of both sequences together.",
+    ),
+    _number("--gap-open", 3, 0, "The penalty of a gap, beside its bases'."),
+    _number(
+        "--gap-extend",
+        7,
+        1,
+        "The penalty of each base of a gap; an equal base scores 3, and a different one -7.",
     ),
     _flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
     _flag(
@@ -155,7 +163,7 @@ def align_options(given: Given, command: str) -> AlignOptions:
     """
     from mummergpu.index.kind_of_file import kind_for_reference
     from mummergpu.index.options import IndexOptions
-    from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions
+    from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
     from mummergpu.output.targets import target_of
     from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
     from mummergpu.pipeline.options import MatchOptions
@@ -183,7 +191,8 @@ def align_options(given: Given, command: str) -> AlignOptions:
         *(given["diagonal_difference"], given["diagonal_factor"]),
     )
     genomes = GenomeOptions(
-        clusters, given["break_length"], not given["no_extend"], not given["no_simplify"]
+        *(clusters, given["break_length"], not given["no_extend"], not given["no_simplify"]),
+        costs_of_gaps(given["gap_open"], given["gap_extend"]),
     )
     least_identity = given["min_identity"] / 100
     kept = AlignmentFilter(given["one_to_one"], least_identity, given["least_length"])
@@ -191,10 +200,17 @@ def align_options(given: Given, command: str) -> AlignOptions:
         raise click.UsageError(
             f"--cs is for paf, and the alignments are written as {target.format}"
         )
+    if given["no_bases"] and target.format != "sam":
+        raise click.UsageError(
+            f"--no-bases is for sam, and the alignments are written as {target.format}"
+        )
     method = AlignmentMethod(given["method"])
     if method is not AlignmentMethod.TILE:
         _refuse_options_of_tiles(method)
-    return AlignOptions(anchors, target, genomes, kept, given["with_changes"], differences, method)
+    return AlignOptions(
+        *(anchors, target, genomes, kept),
+        *(given["with_changes"], not given["no_bases"], differences, method),
+    )
 
 
 def _refuse_options_of_tiles(method: AlignmentMethod) -> None:

@@ -36,12 +36,12 @@ dnadiff and other programs that start it work with 'mummergpu align':
   tools/dnadiff -p out a.fna b.fna
 
 The options are those of nucmer 3.23 and of nucmer 4, with their defaults; -h shows them. The
-output is PREFIX.delta. Its alignments are those of 'mummergpu align', which may begin or end some
-bases before or after nucmer's; -L counts the bases of the shorter side. All threads are used
-unless -t says otherwise.
+output is PREFIX.delta, or with --sam-short or --sam-long SAM that samtools reads. Its alignments
+are those of 'mummergpu align', which may begin or end some bases before or after nucmer's; -L
+counts the bases of the shorter side. All threads are used unless -t says otherwise.
 
 An option that asks for what {PROGRAM} cannot do is an error: --banded, --nooptimize, --nodelta,
---sam-short, --sam-long, --save, --load and --batch. What only divides nucmer's work (--large, -G
+--save, --load and --batch. What only divides nucmer's work (--large, -G
 and -M) changes nothing. -o (--coords) starts the 'show-coords' beside the link, or in PATH."""
 
 _USAGE: Final = """\
@@ -66,6 +66,8 @@ Options:
   --nosimplify        keep alignments that lie inside another one
   -p, --prefix NAME   write NAME.delta (default: out)
   --delta=FILE        write FILE in its place
+  --sam-short=FILE    write SAM in its place, without bases
+  --sam-long=FILE     write SAM in its place, with bases and MD
   -o, --coords        write NAME.coords, too, with show-coords
   -t, --threads N     the number of threads (default: all)
   -h, --help          show this text
@@ -123,10 +125,12 @@ def align_words(command: NucmerCommand) -> list[str]:
     strand = [f"--{command.strand}"] if command.strand else []
     extend = [] if command.extend else ["--noextend"]
     simplify = [] if command.simplify else ["--nosimplify"]
+    bases = ["--no-bases"] if command.sam == "short" else []
     # nucmer takes records of any letters, and refuses a file without records.
     return [
         *(f"--{command.mode}", *command.numbers, *strand, *extend, *simplify),
-        *("--any-letters", "--no-empty", "--format", "delta", "-o", command.output, "--"),
+        *("--any-letters", "--no-empty", *bases, "--format", "sam" if command.sam else "delta"),
+        *("-o", command.output, "--"),
         *(command.reference, command.query),
     ]
 

@@ -60,13 +60,12 @@ _TEXTS: Final = ("prefix", "delta", "sam-short", "sam-long", "save", "load")
 
 _NEGATION: Final = "no"
 _DELTA: Final = "delta"
+_SAM_FILES: Final = ("sam-short", "sam-long")
 
 _NOT_DONE: Final = {
     "banded": "alignments are never limited to a band about a diagonal",
     "no-optimize": "alignments end where their score is best, also at the end of a sequence",
-    "no-delta": "there is no other output than the .delta",
-    "sam-short": "only a .delta is written",
-    "sam-long": "only a .delta is written",
+    "no-delta": "the .delta is what it is asked for",
     "save": "it has no suffix array to save; 'mummergpu index' makes an index file",
     "load": "it reads no suffix array; name an index file in place of the reference",
     "batch": "the reference is always searched as a whole",
@@ -97,7 +96,7 @@ class NucmerCommand:
     reference, query : str
         The files.
     output : str
-        The .delta.
+        The .delta, or the SAM.
     coordinates : str
         The file for the text of show-coords; empty for none.
     mode : str
@@ -108,6 +107,9 @@ class NucmerCommand:
         The options with numbers as words of ``mummergpu align``.
     extend, simplify : bool
         Whether alignments go beyond clusters, and whether those inside others are left out.
+    sam : str
+        ``short`` or ``long`` for SAM without the bases of the queries or with them; empty for a
+        .delta.
     """
 
     reference: str
@@ -119,6 +121,7 @@ class NucmerCommand:
     numbers: tuple[str, ...] = ()
     extend: bool = True
     simplify: bool = True
+    sam: str = ""
 
 
 @dataclass
@@ -178,6 +181,7 @@ def parse_nucmer_words(words: Sequence[str]) -> NucmerCommand | str:
         raise MummerUsageError(f"--{' and --'.join(sorted(modes))} exclude each other")
     if _DELTA in given.values and "prefix" in given.values:
         raise MummerUsageError("--delta=FILE and --prefix exclude each other")
+    sam_option = _sam_option(given)
     if len(given.files) != 2:
         raise MummerUsageError(
             f"needs the file of a reference and the file of a query, and {len(given.files)} "
@@ -189,14 +193,33 @@ def parse_nucmer_words(words: Sequence[str]) -> NucmerCommand | str:
     return NucmerCommand(
         reference,
         query,
-        output=given.values.get(_DELTA, f"{prefix}.delta"),
+        output=given.values.get(sam_option or _DELTA, f"{prefix}.delta"),
         coordinates=f"{prefix}.coords" if given.says("coords") else "",
         mode=next(iter(modes), "mumreference"),
         strand="" if both else "forward" if given.says("forward") else "reverse",
         numbers=_number_words(given),
         extend=given.flags.get("extend", True),
         simplify=given.flags.get("simplify", True),
+        sam=sam_option.removeprefix("sam-"),
     )
+
+
+def _sam_option(given: _Given) -> str:
+    """Return the option that asks for SAM, or nothing.
+
+    Raises
+    ------
+    MummerUsageError
+        If another one asks for another file, or for what is made of a .delta.
+    """
+    asked = [name for name in _SAM_FILES if name in given.values]
+    if not asked:
+        return ""
+    others = [*asked[1:], *([_DELTA] if _DELTA in given.values else [])]
+    others += ["coords"] * given.says("coords")
+    if others:
+        raise MummerUsageError(f"--{asked[0]} and --{others[0]} exclude each other")
+    return asked[0]
 
 
 def _sorted_words(words: Sequence[str], delta_has_value: bool) -> _Given:

@@ -46,6 +46,8 @@ class AlignOptions:
         Which alignments are written.
     with_changes : bool
         Whether PAF tells the bases of the differences (cs:Z).
+    with_bases : bool
+        Whether SAM has the bases of the queries.
     differences : OutputTarget or None
         One more file, for the differences of the alignments: ``vcf``.
     method : AlignmentMethod
@@ -57,6 +59,7 @@ class AlignOptions:
     genomes: GenomeOptions = field(default_factory=GenomeOptions)
     kept: AlignmentFilter = field(default_factory=AlignmentFilter)
     with_changes: bool = False
+    with_bases: bool = True
     differences: OutputTarget | None = None
     method: AlignmentMethod = AlignmentMethod.TILE
 

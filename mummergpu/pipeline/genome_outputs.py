@@ -60,6 +60,7 @@ def open_genome_sink(
                 options.anchors.query_paths,
                 options.with_changes,
                 options.anchors.command,
+                options.with_bases,
             ),
             file,
             stats,
@@ -82,6 +83,7 @@ def genome_format(
     query_paths: tuple[str, ...],
     with_changes: bool = False,
     command: str = "",
+    with_bases: bool = True,
 ) -> GenomeFormat:
     """Return what makes the bytes of a format of genome alignments.
 
@@ -97,6 +99,8 @@ def genome_format(
         Whether PAF tells the bases of the differences.
     command : str
         The command line, for the header of SAM and BAM; empty if there is none.
+    with_bases : bool
+        Whether SAM has the bases of the queries.
 
     Returns
     -------
@@ -112,9 +116,11 @@ def genome_format(
         return GenomePaf(reference, with_changes)
     if name == "vcf":
         return GenomeVcf(reference, query_paths)
-    if name in ("sam", "bam"):
-        made = GenomeSam if name == "sam" else GenomeBam
-        return made(reference, usual_read_group(query_paths), command, ", ".join(query_paths))
+    group, files = usual_read_group(query_paths), ", ".join(query_paths)
+    if name == "sam":
+        return GenomeSam(reference, group, command, files, with_bases)
+    if name == "bam":
+        return GenomeBam(reference, group, command, files)
     if name != "delta":
         known = f"{', '.join(GENOME_FORMATS[:-1])} or {GENOME_FORMATS[-1]}"
         raise OptionError("--format", f"genome alignments are written as {known}, not {name}")

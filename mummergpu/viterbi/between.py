@@ -96,6 +96,9 @@ def align_between(
             append_operation(operations, operations_at, operations_at, MATCH_OPERATION, length)
             return score, widened(1)
     difference = abs(reference_length - length)
+    least = _score_of_one_gap(
+        query, query_at, length, reference, reference_at, reference_length, costs
+    )
     registers = (difference + _FIRST_BAND) // LANES + 1
     if length < MOST_BASES:
         band = -1
@@ -118,6 +121,7 @@ def align_between(
             )
             if score >= _best_outside(length, reference_length, band, costs):
                 return score, count
+            least = max(least, score)
             registers += 1
     return align_whole(
         query,
@@ -127,6 +131,7 @@ def align_between(
         reference_at,
         reference_length,
         costs,
+        least,
         matrix,
         operations,
         operations_at,
@@ -147,6 +152,36 @@ def _score_of_diagonal(
     for k in range(length):
         score += pair_score(query[query_at + k], reference[reference_at + k], costs)
     return score
+
+
+@inline_without_refcounts
+def _score_of_one_gap(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    costs: CostTuple,
+) -> int:
+    """Return the best score of an alignment with a single gap, or with none."""
+    more = reference_length - length
+    inserted, deleted = max(0, -more), max(0, more)
+    shorter = min(length, reference_length)
+    # The gap at the begin, and then farther on by one pair of bases after the other.
+    score = _score_of_diagonal(
+        query, query_at + inserted, shorter, reference, reference_at + deleted, costs
+    )
+    best = score
+    for k in range(shorter):
+        base, other = query[query_at + k], reference[reference_at + k]
+        score += pair_score(base, other, costs)
+        base, other = query[query_at + inserted + k], reference[reference_at + deleted + k]
+        score -= pair_score(base, other, costs)
+        best = max(best, score)
+    best -= (costs[3] + costs[4] * inserted) * (inserted > 0)
+    best -= (costs[5] + costs[6] * deleted) * (deleted > 0)
+    return widened(best)
 
 
 @inline_without_refcounts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.extension import extend_path, extend_score
 from mummergpu.viterbi.model import CostTuple
@@ -18,7 +18,7 @@ from mummergpu.viterbi.operations import (
     kind_of,
     length_of,
 )
-from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.scratch import MOST_BASES, Scratch
 
 NO_ROOM: Final = -1
 """The number of operations if there may be more than there is room for."""
@@ -28,6 +28,26 @@ _FIRST_BAND: Final = 8
 
 _BETTER: Final = 1
 """The least score that a window adds."""
+
+_MORE_PATIENT: Final = 14
+"""How many times longer the window is of an extension that knows where it has to arrive."""
+
+
+@inline_without_refcounts
+def longest_window(window: int) -> int:
+    """Return the window of an extension towards a match that is known to go on with it.
+
+    Parameters
+    ----------
+    window : int
+        The window of other extensions.
+
+    Returns
+    -------
+    int
+        Up to `scratch.MOST_BASES`.
+    """
+    return min(_MORE_PATIENT * window, MOST_BASES)
 
 
 @jit_without_refcounts

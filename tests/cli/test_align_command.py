@@ -126,6 +126,9 @@ def test_the_report_counts_alignments(
         (["-f", "-r"], "exclude each other"),
         (["-o", "x.bed"], "bed"),
         (["-b", "100000"], "breaklen"),
+        (["--gap-open", "1000"], "gap-open"),
+        (["--gap-extend", "0"], "gap-extend"),
+        (["--no-bases"], "is for sam, and the alignments are written as delta"),
         (["-v", "-q"], "exclude each other"),
     ],
 )

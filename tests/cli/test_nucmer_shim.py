@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.alignment_tools import samtools
 from helpers.loops import each
 from helpers.mummer_scripts import write_launcher
 
@@ -40,6 +41,9 @@ def command(line: str) -> NucmerCommand:
         ("-px r q", {"output": "x.delta"}),
         ("-prefix=a/x.y r q", {"output": "a/x.y.delta"}),
         ("-p x -p y r q", {"output": "y.delta"}),
+        ("--sam-short=x r q", {"output": "x", "sam": "short"}),
+        ("--sam-long x -p y r q", {"output": "x", "sam": "long"}),
+        ("r q --delta --sam-l x.sam", {"output": "x.sam", "sam": "long"}),
         ("--delta r q", {}),
         ("--delta=x r q", {"output": "x"}),
         ("--delta x r q", {"output": "x"}),
@@ -91,8 +95,10 @@ def test_what_a_command_line_asks_for(line: str, fields: dict[str, Any]) -> None
         ("--banded r q", "cannot do what --banded asks for"),
         ("--nooptimize r q", "cannot do what --nooptimize asks for"),
         ("--no-delta r q", "cannot do what --nodelta asks for"),
-        ("--sam-short=x r q", "cannot do what --sam-short asks for"),
-        ("--sam-long x r q", "cannot do what --sam-long asks for"),
+        ("--sam-short=x --sam-long=y r q", "--sam-short and --sam-long exclude each other"),
+        ("--sam-long x --delta=y r q", "--sam-long and --delta exclude each other"),
+        ("--sam-short x --coords r q", "--sam-short and --coords exclude each other"),
+        ("r q --sam-long", "option --sam-long needs a value"),
         ("--save x r q", "cannot do what --save asks for"),
         ("--load x r q", "cannot do what --load asks for"),
         ("--batch 1000 r q", "cannot do what --batch asks for"),
@@ -111,6 +117,12 @@ def test_words_for_align() -> None:
         "--mum -l 9 --forward --noextend --nosimplify --any-letters --no-empty "
         "--format delta -o x.delta -- a -b"
     ).split(" ")
+
+
+def test_words_for_align_that_write_sam() -> None:
+    words = "--mumreference --any-letters --no-empty {}--format sam -o x -- a b"
+    assert align_words(command("--sam-long x a b")) == words.format("").split()
+    assert align_words(command("--sam-short x a b")) == words.format("--no-bases ").split()
 
 
 @pytest.fixture
@@ -174,6 +186,43 @@ def test_the_coordinates_are_those_of_show_coords(inside: Path, nucmer_binary: s
     expected = subprocess.run(["show-coords", "-r", "x.delta"], check=True, capture_output=True)
     assert Path("x.coords").read_bytes() == expected.stdout
     assert expected.stdout.count(b"q1") > 1
+
+
+def test_sam_has_the_alignments_of_the_delta(inside: Path) -> None:
+    assert shim("--maxmatch -p x r.fa q.fa") == 0
+    assert shim("--maxmatch --sam-long long.sam r.fa q.fa") == 0
+    assert shim("--maxmatch --sam-short=short.sam r.fa q.fa") == 0
+    assert sorted(inside.glob("out*")) == []
+    query = Path("q.fa").read_text().split()[1]
+    heads = []
+    for name, has_bases in (("long.sam", True), ("short.sam", False)):
+        # It refuses a file with an error.
+        text = samtools("view", "-h", "--no-PG", inside / name)
+        assert text == Path(name).read_bytes()
+        lines = text.decode().splitlines()
+        heads.append([line for line in lines if line.startswith(("@HD", "@SQ"))])
+        rows = [line.split("\t") for line in lines if line[0] != "@"]
+        starts = [f"{row[2]} {row[3]}" for row in rows]
+        assert sorted(starts) == sorted(delta_starts("x.delta"))
+        assert [int(row[1]) & 2048 for row in rows].count(0) == 1
+        assert {row[9] == "*" for row in rows} == {not has_bases}
+        assert {any(tag.startswith("MD:Z:") for tag in row[11:]) for row in rows} == {has_bases}
+        assert all(row[10] == "*" and row[11].startswith("NM:i:") for row in rows)
+        primary = next(row for row in rows if not int(row[1]) & 2048)
+        assert primary[9] == (query if has_bases else "*")
+    assert heads[0] == heads[1]
+    assert len(heads[0]) == 3
+
+
+def delta_starts(path: str) -> list[str]:
+    """Return the record and the start of each alignment of a .delta."""
+    found = []
+    for line in Path(path).read_text().splitlines():
+        if line.startswith(">"):
+            record = line[1:].split()[0]
+        elif line.count(" ") == 6:
+            found.append(f"{record} {line.split()[0]}")
+    return found
 
 
 def test_coordinates_need_show_coords(

@@ -21,7 +21,11 @@ def whole_alignment(
 ) -> tuple[int, list[int]]:
     """The score and the operations of the whole matrix on the processor."""
     columns = reference.size + 1
-    scratch = np.empty(2 * columns, np.int64), np.empty((query.size + 1) * columns, np.uint8)
+    scratch = (
+        np.empty(2 * columns, np.int64),
+        np.empty((query.size + 1) * columns, np.uint8),
+        np.empty(query.size + 1, np.int64),
+    )
     operations = np.empty(query.size + reference.size + 1, dtype=np.uint32)
     score, count = align_whole(
         with_margins(query),
@@ -31,6 +35,7 @@ def whole_alignment(
         MARGIN,
         reference.size,
         costs.as_tuple(),
+        -(1 << 40),
         scratch,
         operations,
         0,

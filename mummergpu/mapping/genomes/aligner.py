@@ -166,7 +166,6 @@ class GenomeAligner:
         map_function: MapFunction,
     ) -> None:
         """Find where each cluster may go on."""
-        columns = targets.clusters, targets.anchors, targets.distances, targets.reached
         break_length = self._options.break_length
 
         def find(first: int) -> None:
@@ -180,7 +179,7 @@ class GenomeAligner:
                 (sequences, self._costs, break_length, self._window, *scratch, operations),
                 first,
                 min(first + _CLUSTERS_OF_TASK, clusters.count),
-                columns,
+                targets.columns,
             )
             self._scratch.put(scratch)
 

@@ -17,7 +17,7 @@ from mummergpu.mapping.genomes.clusters import Clusters
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.between import align_between
-from mummergpu.viterbi.break_extension import reach_before_break
+from mummergpu.viterbi.break_extension import longest_window, reach_before_break
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.operations import OperationArray
 from mummergpu.viterbi.scratch import Scratch
@@ -26,6 +26,9 @@ from mummergpu.viterbi.whole_matrix import MatrixScratch
 Int64Array = npt.NDArray[np.int64]
 Bounds = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 """Where the query of each group begins and ends in the codes, and where the record does."""
+
+TargetColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, npt.NDArray[np.bool_]]
+"""The fields of `Targets`."""
 
 Sequences = tuple[CodeArray, CodeArray]
 """The codes of the queries and of the reference, with margins."""
@@ -55,7 +58,9 @@ class Targets:
     clusters : ndarray, dtype=int64, shape=(n_clusters,)
         The cluster that may continue it, `NO_TARGET` for none.
     anchors : ndarray, dtype=int64, shape=(n_clusters,)
-        The first anchor of that cluster which begins after this one ends.
+        The first anchor of that cluster which ends after this one ends.
+    cuts : ndarray, dtype=int64, shape=(n_clusters,)
+        How many of its first bases are cut off, because this cluster has them.
     distances : ndarray, dtype=int64, shape=(n_clusters,)
         How far away it is: twice the longer gap less the shorter one.
     reached : ndarray, dtype=bool, shape=(n_clusters,)
@@ -64,18 +69,21 @@ class Targets:
 
     clusters: Int64Array
     anchors: Int64Array
+    cuts: Int64Array
     distances: Int64Array
     reached: npt.NDArray[np.bool_]
 
     @classmethod
     def of_count(cls, count: int) -> Targets:
         """Return targets of so many clusters, to be found."""
-        return cls(
-            np.full(count, NO_TARGET, dtype=np.int64),
-            np.zeros(count, dtype=np.int64),
-            np.zeros(count, dtype=np.int64),
-            np.zeros(count, dtype=np.bool_),
-        )
+        clusters = np.full(count, NO_TARGET, dtype=np.int64)
+        anchors, cuts, distances = (np.zeros(count, dtype=np.int64) for _ in range(3))
+        return cls(clusters, anchors, cuts, distances, np.zeros(count, dtype=np.bool_))
+
+    @property
+    def columns(self) -> TargetColumns:
+        """The fields as compiled functions take them."""
+        return self.clusters, self.anchors, self.cuts, self.distances, self.reached
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ def find_targets(
     search: TargetSearch,
     first: int,
     end: int,
-    targets: tuple[Int64Array, Int64Array, Int64Array, npt.NDArray[np.bool_]],
+    targets: TargetColumns,
 ) -> None:
     """Find where some clusters may go on.
 
@@ -133,7 +141,7 @@ def find_targets(
         Output: the fields of `Targets`.
     """
     query_starts, reference_starts, lengths = anchors
-    target_clusters, target_anchors, distances, reached = targets
+    target_clusters, target_anchors, cuts, distances, reached = targets
     costs, break_length = search[1], search[2]
     for cluster in range(first, end):
         last = offsets[cluster + 1] - 1
@@ -141,19 +149,19 @@ def find_targets(
         reference_end = reference_starts[last] + lengths[last]
         group = groups[cluster]
         distance = min(bounds[1][group] - query_end, bounds[3][group] - reference_end)
-        found, found_anchor = NO_TARGET, 0
+        found, found_anchor, found_cut = NO_TARGET, 0, 0
         other = cluster + 1
         while other < groups.size and groups[other] == group:
             if reference_starts[offsets[other]] - reference_end > MOST_DISTANCE:
                 break
-            anchor = _first_after(anchors, offsets, other, query_end, reference_end)
+            anchor, cut = _first_after(anchors, offsets, other, query_end, reference_end)
             if anchor != NO_TARGET:
-                gap = query_starts[anchor] - query_end
-                other_gap = reference_starts[anchor] - reference_end
+                gap = query_starts[anchor] + cut - query_end
+                other_gap = reference_starts[anchor] + cut - reference_end
                 longer, shorter = max(gap, other_gap), min(gap, other_gap)
                 pays = shorter * costs[0] >= (longer - shorter) * costs[4]
                 if longer < break_length or pays or 2 * longer - shorter < distance:
-                    found, found_anchor = other, anchor
+                    found, found_anchor, found_cut = other, anchor, cut
                     distance = 2 * longer - shorter
                 if longer < break_length or pays:
                     break
@@ -161,9 +169,9 @@ def find_targets(
         target_clusters[cluster] = found
         if found == NO_TARGET:
             continue
-        target_anchors[cluster] = found_anchor
+        target_anchors[cluster], cuts[cluster] = found_anchor, found_cut
         distances[cluster] = distance
-        begin = query_starts[found_anchor], reference_starts[found_anchor]
+        begin = query_starts[found_anchor] + found_cut, reference_starts[found_anchor] + found_cut
         reached[cluster] = _is_reached((query_end, reference_end), begin, search)
 
 
@@ -172,39 +180,40 @@ def _is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSear
     """Return whether an alignment goes from the end of a cluster to the begin of another one.
 
     It does so if extensions from both meet or leave no more than a break between them, and if what
-    they leave costs no more than half a break of matches scores: a longer gap is not worth it.
+    they leave costs no more than a break of matches scores. Extensions that break try again with
+    the longest window: unlike others, they know where to go.
     """
     sequences, costs, break_length, window, scratch, matrix, operations = search
+    query_at, reference_at = end
     gap, other_gap = begin[0] - end[0], begin[1] - end[1]
-    used, reference_used = reach_before_break(
-        sequences[0], end[0], gap, sequences[1], end[1], other_gap, 1, costs, window, scratch
-    )
-    gap -= used
-    other_gap -= reference_used
-    first, other_first = end[0] + used, end[1] + reference_used
-    if gap + other_gap > break_length:
+    for turn in range(4):
+        if turn > 0 and gap + other_gap <= break_length:
+            break
+        back = turn & 1
         used, reference_used = reach_before_break(
             sequences[0],
-            begin[0] - 1,
+            query_at + back * (gap - 1),
             gap,
             sequences[1],
-            begin[1] - 1,
+            reference_at + back * (other_gap - 1),
             other_gap,
-            -1,
+            1 - 2 * back,
             costs,
-            window,
+            window if turn < 2 else longest_window(window),
             scratch,
         )
         gap -= used
         other_gap -= reference_used
+        query_at += used * (1 - back)
+        reference_at += reference_used * (1 - back)
     if gap + other_gap > break_length:
         return False
     score, _ = align_between(
         sequences[0],
-        first,
+        query_at,
         gap,
         sequences[1],
-        other_first,
+        reference_at,
         other_gap,
         costs,
         scratch,
@@ -212,22 +221,29 @@ def _is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSear
         operations,
         0,
     )
-    return 2 * score >= -costs[0] * break_length
+    return score >= -costs[0] * break_length
 
 
 @inline_without_refcounts
 def _first_after(
     anchors: Anchors, offsets: Int64Array, cluster: int, query_end: int, reference_end: int
-) -> int:
-    """Return the first anchor of a cluster that begins after an end in both sequences."""
-    query_starts, reference_starts, _ = anchors
-    last = offsets[cluster + 1] - 1
-    if query_starts[last] < query_end or reference_starts[last] < reference_end:
-        return NO_TARGET
-    anchor: int = offsets[cluster]
-    while query_starts[anchor] < query_end or reference_starts[anchor] < reference_end:
+) -> tuple[int, int]:
+    """Return the first anchor of a cluster that ends after an end in both sequences.
+
+    The bases before the end are cut off: how many is returned, too. Both alignments of them match,
+    so it costs nothing where the one stops and the other begins.
+    """
+    query_starts, reference_starts, lengths = anchors
+    anchor = offsets[cluster + 1] - 1
+    before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
+    if before >= lengths[anchor]:
+        return NO_TARGET, 0
+    anchor = offsets[cluster]
+    while True:
+        before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
+        if before < lengths[anchor]:
+            return anchor, max(before, 0)
         anchor += 1
-    return anchor
 
 
 def link_clusters(
@@ -260,18 +276,19 @@ def link_clusters(
     heads, tails = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     offsets = np.zeros(count + 1, dtype=np.int64)
     near = np.full(count, NO_TARGET, dtype=np.int64)
-    columns = targets.clusters, targets.anchors, targets.distances, targets.reached
-    found = _follow_links(clusters.offsets, columns, sources, near, rows, heads, tails, offsets)
+    cuts = np.zeros(anchor_count, dtype=np.int64)
+    found = _follow_links(
+        clusters.offsets, targets.columns, sources, near, (rows, cuts), heads, tails, offsets
+    )
     heads, tails, offsets = heads[:found], tails[:found], offsets[: found + 1]
-    rows = rows[: offsets[-1]]
+    rows, cuts = rows[: offsets[-1]], cuts[: offsets[-1]]
     groups = clusters.groups[heads]
     query_starts, reference_starts, lengths = clusters.anchors
     own_bounds = bounds[0][groups], bounds[1][groups], bounds[2][groups], bounds[3][groups]
     _bound_by_targets(clusters, targets, tails, break_length, own_bounds)
     _bound_by_sources(clusters, near[heads], heads, break_length, own_bounds)
-    return LinkedAnchors(
-        groups, offsets, (query_starts[rows], reference_starts[rows], lengths[rows]), own_bounds
-    )
+    anchors = query_starts[rows] + cuts, reference_starts[rows] + cuts, lengths[rows] - cuts
+    return LinkedAnchors(groups, offsets, anchors, own_bounds)
 
 
 def _bound_by_targets(
@@ -279,13 +296,10 @@ def _bound_by_targets(
 ) -> None:
     """Let alignments end before the cluster that they might have gone on with."""
     rows = np.flatnonzero(targets.clusters[tails] != NO_TARGET)
-    anchors = targets.anchors[tails[rows]]
-    is_close = _are_close(clusters, tails[rows], anchors, break_length)
-    rows, anchors = rows[is_close], anchors[is_close]
-    bounds[1][rows], bounds[3][rows] = (
-        clusters.query_starts[anchors],
-        clusters.reference_starts[anchors],
-    )
+    rows = rows[_are_close(clusters, tails[rows], targets.anchors[tails[rows]], break_length)]
+    anchors, cuts = targets.anchors[tails[rows]], targets.cuts[tails[rows]]
+    bounds[1][rows] = clusters.query_starts[anchors] + cuts
+    bounds[3][rows] = clusters.reference_starts[anchors] + cuts
 
 
 def _bound_by_sources(
@@ -317,10 +331,10 @@ def _are_close(
 @jit_without_refcounts
 def _follow_links(
     cluster_offsets: Int64Array,
-    targets: tuple[Int64Array, Int64Array, Int64Array, npt.NDArray[np.bool_]],
+    targets: TargetColumns,
     sources: Int64Array,
     near: Int64Array,
-    rows: Int64Array,
+    anchors: tuple[Int64Array, Int64Array],
     heads: Int64Array,
     tails: Int64Array,
     offsets: Int64Array,
@@ -337,16 +351,18 @@ def _follow_links(
         Receives the cluster that each one continues; `NO_TARGET` before.
     near : ndarray, dtype=int64, shape=(n_clusters,)
         Receives the nearest cluster with it as a target if it continues none; `NO_TARGET` before.
-    rows, heads, tails, offsets : ndarray, dtype=int64
-        Output: the anchors; the first and the last cluster of each alignment; where its anchors
-        begin in `rows`.
+    anchors : tuple of ndarray, dtype=int64, shape=(n_anchors,)
+        Output: the anchors, and how many of the first bases of each are cut off.
+    heads, tails, offsets : ndarray, dtype=int64
+        Output: the first and the last cluster of each alignment; where its anchors begin.
 
     Returns
     -------
     int
         The number of alignments.
     """
-    target_clusters, target_anchors, distances, reached = targets
+    target_clusters, target_anchors, target_cuts, distances, reached = targets
+    rows, cuts = anchors
     for cluster in range(sources.size):
         target = target_clusters[cluster]
         if target == NO_TARGET:
@@ -366,15 +382,15 @@ def _follow_links(
             continue
         heads[count] = head
         cluster = head
-        first = cluster_offsets[cluster]
+        first, cut = cluster_offsets[cluster], 0
         while True:
             for row in range(first, cluster_offsets[cluster + 1]):
-                rows[filled] = row
-                filled += 1
+                rows[filled], cuts[filled] = row, cut
+                filled, cut = filled + 1, 0
             target = target_clusters[cluster]
             if target == NO_TARGET or sources[target] != cluster:
                 break
-            first = target_anchors[cluster]
+            first, cut = target_anchors[cluster], target_cuts[cluster]
             cluster = target
         tails[count] = cluster
         count += 1

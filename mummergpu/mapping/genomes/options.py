@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mummergpu.errors import OptionError
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.model import LARGEST_COST, Costs
 from mummergpu.viterbi.scratch import MOST_BASES
 
 NUCMER_COSTS: Final = Costs(
@@ -21,6 +21,34 @@ NUCMER_COSTS: Final = Costs(
 )
 """What nucmer scores: 3 for a match, -7 for a difference and for each base of a gap, and -3 more
 for the first one."""
+
+
+def costs_of_gaps(gap_open: int, gap_extend: int) -> Costs:
+    """Return nucmer's scores with other penalties of gaps.
+
+    Parameters
+    ----------
+    gap_open : int
+        The penalty of a gap, beside that of its bases.
+    gap_extend : int
+        The penalty of each base of a gap.
+
+    Raises
+    ------
+    OptionError
+        If a number is too large, or no base of a gap costs anything.
+    """
+    for option, value, least in (("--gap-open", gap_open, 0), ("--gap-extend", gap_extend, 1)):
+        if not least <= value <= LARGEST_COST:
+            raise OptionError(option, f"{value} is not between {least} and {LARGEST_COST}")
+    return replace(
+        NUCMER_COSTS,
+        insertion_open=gap_open,
+        deletion_open=gap_open,
+        insertion_extend=gap_extend,
+        deletion_extend=gap_extend,
+    )
+
 
 MOST_BREAK_LENGTH: Final = MOST_BASES * 20 // 11
 """The longest break: a window of it is a tile."""

@@ -16,7 +16,7 @@ from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.between import align_between
-from mummergpu.viterbi.break_extension import NO_ROOM, extend_until_break
+from mummergpu.viterbi.break_extension import NO_ROOM, extend_until_break, longest_window
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.operations import (
     INSERTION_OPERATION,
@@ -27,17 +27,20 @@ from mummergpu.viterbi.operations import (
     length_of,
     reverse_operations,
 )
-from mummergpu.viterbi.scratch import Scratch
-from mummergpu.viterbi.whole_matrix import MatrixScratch
+from mummergpu.viterbi.scratch import MOST_BASES, Scratch
+from mummergpu.viterbi.whole_matrix import (
+    NO_MEMORY,
+    MatrixScratch,
+    align_whole,
+    fits_matrix,
+    pair_score,
+)
 
 Int64Array = npt.NDArray[np.int64]
 
 TracedEnds = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
 """For each alignment: where its operations begin, its first base in the query and in the reference,
 and the bases after its last ones."""
-
-LONG_TILE: Final = 512
-"""Tiles with more bases than these are shortened from both corners before a matrix is computed."""
 
 FAR_OPERATIONS: Final = 1 << 15
 """The most operations of the part of a tile that is found from its far corner."""
@@ -197,11 +200,23 @@ def _trace_tile(
     """Write the operations between two anchors; return how many there are, or `NO_ROOM`.
 
     A long tile is shortened from both corners, as far as the sequences agree: what is left in the
-    middle is small, and it is all that needs a matrix.
+    middle is small, and all that needs a matrix at first. If it is too much for one, it is
+    shortened once more, with the longest window (as `links.find_targets` found that it can be).
+    Beside the score of this alignment few cells of the whole tile matter; these are computed.
     """
     count, far_count = 0, 0
-    if max(length, reference_length) > LONG_TILE:
-        used, reference_used, count = extend_until_break(
+    tile = query_at, length, reference_at, reference_length
+    if filled + length + reference_length > operations.size:
+        return NO_ROOM
+    for longer in range(2):
+        if longer == 0:
+            is_long = length >= MOST_BASES
+        else:
+            is_long = not fits_matrix(length, reference_length)
+        if not is_long:
+            break
+        reach = longest_window(window) if longer else window
+        used, reference_used, more = extend_until_break(
             query,
             query_at,
             length,
@@ -210,18 +225,19 @@ def _trace_tile(
             reference_length,
             _RIGHT,
             costs,
-            window,
+            reach,
             scratch,
             operations,
-            filled,
+            filled + count,
         )
-        if count == NO_ROOM:
+        if more == NO_ROOM:
             return NO_ROOM
+        count += more
         query_at += used
         reference_at += reference_used
         length -= used
         reference_length -= reference_used
-        used, reference_used, far_count = extend_until_break(
+        used, reference_used, more = extend_until_break(
             query,
             query_at + length - 1,
             length,
@@ -230,13 +246,14 @@ def _trace_tile(
             reference_length,
             _LEFT,
             costs,
-            window,
+            reach,
             scratch,
             far_operations,
-            0,
+            far_count,
         )
-        if far_count == NO_ROOM:
-            used, reference_used, far_count = 0, 0, 0
+        if more == NO_ROOM:
+            break
+        far_count += more
         length -= used
         reference_length -= reference_used
     if filled + count + length + reference_length + 3 + far_count > operations.size:
@@ -257,7 +274,53 @@ def _trace_tile(
     count += between
     for position in range(far_count):
         operations[filled + count + position] = far_operations[far_count - 1 - position]
-    return count + far_count
+    count += far_count
+    if tile[1] < MOST_BASES:
+        return count
+    score = _score_of(query, tile[0], reference, tile[2], operations, filled, count, costs)
+    _, whole = align_whole(
+        query,
+        tile[0],
+        tile[1],
+        reference,
+        tile[2],
+        tile[3],
+        costs,
+        score,
+        matrix,
+        operations,
+        filled,
+    )
+    return count if whole == NO_MEMORY else whole
+
+
+@inline_without_refcounts
+def _score_of(
+    query: CodeArray,
+    query_at: int,
+    reference: CodeArray,
+    reference_at: int,
+    operations: OperationArray,
+    first: int,
+    count: int,
+    costs: CostTuple,
+) -> int:
+    """Return the score of some operations; a gap that two of them make counts as two."""
+    score = 0
+    for position in range(first, first + count):
+        kind, length = kind_of(operations, position), length_of(operations, position)
+        if kind == MATCH_OPERATION:
+            for k in range(length):
+                score += pair_score(query[query_at + k], reference[reference_at + k], costs)
+            query_at += length
+            reference_at += length
+        elif kind == INSERTION_OPERATION:
+            score -= costs[3] + costs[4] * length
+            query_at += length
+        else:
+            score -= costs[5] + costs[6] * length
+            reference_at += length
+    return score
 
 
 @jit_without_refcounts

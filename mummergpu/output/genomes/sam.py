@@ -12,7 +12,8 @@ from mummergpu.output.records.sam_header import check_queries, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.sequence.codes import decode
 
-_ROW: Final = b"%b\t%d\t%b\t%d\t%d\t%b\t*\t0\t0\t%b\t*\tNM:i:%d\tMD:Z:%b\tAS:i:%d%b\n"
+_ROW: Final = b"%b\t%d\t%b\t%d\t%d\t%b\t*\t0\t0\t%b\t*\tNM:i:%d%b\tAS:i:%d%b\n"
+_NO_BASES: Final = b"*"
 
 
 class GenomeSam(GenomeFormat):
@@ -28,6 +29,8 @@ class GenomeSam(GenomeFormat):
         The command line of the run; empty if there is none.
     query_path : str
         The files of the queries, for errors.
+    with_bases : bool, default True
+        Whether rows have the bases of the queries, and MD, which tells those of the reference.
 
     Raises
     ------
@@ -36,16 +39,22 @@ class GenomeSam(GenomeFormat):
     """
 
     def __init__(
-        self, reference: Reference, read_group: ReadGroup | None, command: str, query_path: str
+        self,
+        reference: Reference,
+        read_group: ReadGroup | None,
+        command: str,
+        query_path: str,
+        with_bases: bool = True,
     ) -> None:
         self._reference = reference
         self._header = sam_header(reference, SamOptions(read_group), command)
         self._group = b"" if read_group is None else b"\tRG:Z:%b" % read_group.name.encode()
         self._query_path = query_path
+        self._with_bases = with_bases
 
     @property
     def needs_bases(self) -> bool:
-        """True: the rows have the bases of the queries."""
+        """True: the rows have the bases of the queries, or are made as if they had."""
         return True
 
     def head(self) -> bytes:
@@ -71,9 +80,9 @@ class GenomeSam(GenomeFormat):
                 row.position + 1,
                 UNKNOWN_QUALITY,
                 before + row.cigar + after,
-                decode(row.codes),
+                decode(row.codes) if self._with_bases else _NO_BASES,
                 row.errors,
-                row.mismatches,
+                b"\tMD:Z:%b" % row.mismatches if self._with_bases else b"",
                 row.score,
                 self._group,
             )

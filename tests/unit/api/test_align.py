@@ -162,9 +162,11 @@ def test_least_identity_and_length(found: mummergpu.AlignedGenomes) -> None:
 
 def test_options_are_those_of_the_command(index: mummergpu.Index) -> None:
     words = "-l 30 -c 100 -g 200 -D 9 -d 0.3 -b 50 --noextend -mum -r".split()
+    words += ["--gap-open", "20", "--gap-extend", "2"]
     assert main(["align", "-C", "-q", "r.fa", "q.fa", *words, "-o", "many.paf"]) == 0
     given: dict[str, Any] = {"min_cluster": 100, "max_gap": 200, "diagonal_difference": 9}
     given |= {"diagonal_factor": 0.3, "break_length": 50, "extend": False}
+    given |= {"gap_open": 20, "gap_extend": 2}
     index.align(Path("q.fa"), 30, "reverse", "mum", "cpu", 1, **given).write("mine.paf")
     assert rows_of("mine.paf") == rows_of("many.paf") != rows_of("x.paf")
     mummergpu.align("r.fa", "q.fa", "run.paf", 30, "reverse", "mum", "cpu", 1, **given)
@@ -289,6 +291,8 @@ def test_nothing_to_align(index: mummergpu.Index) -> None:
         ({"diagonal_factor": -0.1}, "diagonal_factor: -0.1 is not at least 0"),
         ({"diagonal_factor": "much"}, "diagonal_factor: 'much' is not a number"),
         ({"break_length": 1}, "breaklen: 1 is not between"),
+        ({"gap_open": 1000}, "gap-open: 1000 is not between"),
+        ({"gap_extend": 0}, "gap-extend: 0 is not between"),
     ],
 )
 def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -> None:

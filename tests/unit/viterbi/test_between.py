@@ -14,7 +14,7 @@ from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.between import align_between
 from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.scratch import MOST_BASES, new_scratch
-from mummergpu.viterbi.whole_matrix import align_whole
+from mummergpu.viterbi.whole_matrix import ANY_SCORE, NO_MEMORY, align_whole
 
 GENOMES = Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)
 COSTS = [GENOMES, Costs(1, 4, 4, 6, 1, 6, 1, 0, 100), Costs(2, 3, 3, 5, 2, 1, 4, 0, 20)]
@@ -37,7 +37,11 @@ def changed(bases: Sequence[int], some: random.Random, rate: float) -> list[int]
 
 
 def aligned(
-    query: Sequence[int], reference: Sequence[int], costs: Costs, whole: bool = False
+    query: Sequence[int],
+    reference: Sequence[int],
+    costs: Costs,
+    whole: bool = False,
+    least: int = ANY_SCORE,
 ) -> tuple[int, Operations]:
     """The score and the operations; an equal base follows both sequences."""
     codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
@@ -45,11 +49,12 @@ def aligned(
     matrix = (
         np.empty(2 * (len(reference) + 1), dtype=np.int64),
         np.empty(cells, dtype=np.uint8),
+        np.empty(len(query) + 1, dtype=np.int64),
     )
     operations = np.full(len(query) + len(reference) + 3, 7, dtype=np.uint32)
     sides = (codes[0], MARGIN, len(query), codes[1], MARGIN, len(reference), costs.as_tuple())
     if whole:
-        score, count = align_whole(*sides, matrix, operations, 1)
+        score, count = align_whole(*sides, least, matrix, operations, 1)
     else:
         scratch = new_scratch(MOST_BASES, 100)
         score, count = align_between(*sides, scratch, matrix, operations, 1)
@@ -66,6 +71,9 @@ def check(query: Sequence[int], reference: Sequence[int], costs: Costs, score: i
         assert sum(length for length, kind in operations if kind != 1) == len(reference)
         assert all(a[1] != b[1] for a, b in pairwise(operations))
     assert aligned(query, reference, costs, True) == aligned(query, reference, costs)
+    # What is known of the score leaves cells out, and changes nothing.
+    for least in (score, score - 5, score - 200):
+        assert aligned(query, reference, costs, True, least) == (score, operations)
 
 
 @pytest.mark.parametrize("costs", COSTS)
@@ -94,6 +102,28 @@ def test_long_tiles_are_as_the_whole_matrix_says(seed: int) -> None:
         middle = some.randrange(size // 2)
         query = query[:middle] + query[middle + some.choice((0, 9, 40, 130)) :]
         check(query, reference, GENOMES, aligned(query, reference, GENOMES, True)[0])
+
+
+def test_few_cells_are_computed_if_the_score_is_known() -> None:
+    some = random.Random(7)
+    reference = some.choices(range(4), k=3000)
+    query = changed(reference, some, 0.03)
+    query = query[:1000] + query[1130:]
+    score, operations = aligned(query, reference, GENOMES)
+    assert (score, operations) == aligned(query, reference, GENOMES, True)
+    codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
+    sides = (codes[0], MARGIN, len(query), codes[1], MARGIN, len(reference), GENOMES.as_tuple())
+    made = np.empty(len(query) + len(reference), dtype=np.uint32)
+    numbers = np.empty(2 * len(reference) + 2, dtype=np.int64)
+    for share, fits in ((5, True), (1000, False)):
+        directions = np.empty(len(query) * len(reference) // share, dtype=np.uint8)
+        matrix = numbers, directions, np.empty(len(query) + 1, dtype=np.int64)
+        found, count = align_whole(*sides, score, matrix, made, 0)
+        assert (found == score) == (count == len(operations)) == fits
+        assert (count == NO_MEMORY) != fits
+    for room in (numbers[1:], numbers[:10]):
+        matrix = room, np.empty(len(query) * len(reference), dtype=np.uint8), numbers
+        assert align_whole(*sides, score, matrix, made, 0)[1] == NO_MEMORY
 
 
 def test_one_side_may_be_empty() -> None:

@@ -20,12 +20,23 @@ from helpers.genomes import (
 )
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.options import NUCMER_COSTS, ClusterOptions, GenomeOptions
+from mummergpu.mapping.genomes.options import (
+    NUCMER_COSTS,
+    ClusterOptions,
+    GenomeOptions,
+    costs_of_gaps,
+)
 from mummergpu.sequence.codes import MARGIN, with_margins
-from mummergpu.viterbi.whole_matrix import align_whole, new_matrix
+from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.whole_matrix import ANY_SCORE, align_whole, new_matrix
 
 
-def check_rows(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
+def check_rows(
+    found: GenomeAlignments,
+    reference: list[str],
+    queries: list[str],
+    costs: Costs = NUCMER_COSTS,
+) -> None:
     """Recompute all that is said of each alignment from the bases."""
     for row in range(found.count):
         query, target = sides_of(found, row, reference, queries)
@@ -49,12 +60,15 @@ def check_rows(found: GenomeAlignments, reference: list[str], queries: list[str]
         assert found.mismatches[row] == mismatches
         assert found.gap_bases[row] == gap_bases
         assert found.gaps[row] == sum(kind != 0 for _, kind in operations)
-        assert found.scores[row] == score_of(
-            operations, query.tolist(), target.tolist(), NUCMER_COSTS
-        )
+        assert found.scores[row] == score_of(operations, query.tolist(), target.tolist(), costs)
 
 
-def check_whole_matrix(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
+def check_whole_matrix(
+    found: GenomeAlignments,
+    reference: list[str],
+    queries: list[str],
+    costs: Costs = NUCMER_COSTS,
+) -> None:
     """No path between the ends of an alignment has a higher score."""
     operations = np.empty(10_000, dtype=np.uint32)
     for row in range(found.count):
@@ -63,7 +77,7 @@ def check_whole_matrix(found: GenomeAlignments, reference: list[str], queries: l
         lengths = sides[0].size, sides[1].size
         score, _ = align_whole(
             *(query, MARGIN, lengths[0], target, MARGIN, lengths[1]),
-            *(NUCMER_COSTS.as_tuple(), new_matrix(), operations, 0),
+            *(costs.as_tuple(), ANY_SCORE, new_matrix(), operations, 0),
         )
         assert score == found.scores[row]
 
@@ -81,6 +95,21 @@ def test_the_tiles_have_the_score_of_the_whole_matrix(seed: int) -> None:
     assert set(found.queries.tolist()) == {0, 1, 2}
     check_rows(found, reference, queries)
     check_whole_matrix(found, reference, queries)
+
+
+@pytest.mark.parametrize("gap_open, gap_extend", [(16, 2), (0, 9)])
+def test_gaps_may_cost_something_else(gap_open: int, gap_extend: int) -> None:
+    some = random.Random(gap_open)
+    costs = costs_of_gaps(gap_open, gap_extend)
+    reference = [bases(some, 2500)]
+    queries = [changed(reference[0], some, 0.04, 0.01)]
+    queries[0] = queries[0][:900] + queries[0][930:1400] + bases(some, 25) + queries[0][1400:]
+    found = align(reference, queries, GenomeOptions(costs=costs))
+    assert found.count == 1
+    check_rows(found, reference, queries, costs)
+    check_whole_matrix(found, reference, queries, costs)
+    plain = align(reference, queries)
+    assert (plain.gaps[0] > found.gaps[0]) == (gap_open == 16)
 
 
 @pytest.mark.parametrize("differences", [0.01, 0.05, 0.1])
@@ -128,6 +157,77 @@ def test_a_long_insertion_parts_an_alignment_and_a_short_one_does_not() -> None:
     assert short.count == 1
     assert short.gap_bases.tolist() == [30]
     assert align([left + right], [left + bases(some, 900) + right]).count == 2
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_gap_joins_what_a_break_of_matches_makes_up_for(direction: int) -> None:
+    some = random.Random(14)
+    left, right = bases(some, 2000), bases(some, 2000)
+    for size, count in ((85, 1), (86, 2)):
+        texts = [left + right, left + bases(some, size) + right]
+        reference, query = texts[::direction]
+        found = align([reference], [query])
+        assert found.count == count
+        check_rows(found, [reference], [query])
+
+
+@pytest.mark.parametrize("shared", [1, 3, 12])
+def test_a_gap_with_repeated_ends_parts_nothing(shared: int) -> None:
+    # The matches on both sides of the gap overlap in the query.
+    some = random.Random(shared)
+    left, right = bases(some, 400), bases(some, 400)
+    reference = left + right[:shared] + bases(some, 30) + right
+    for texts in ([reference, left + right], [left + right, reference]):
+        found = align(texts[:1], texts[1:])
+        assert found.count == 1
+        assert found.query_ends.tolist() == [len(texts[1])]
+        assert found.gaps.tolist() == [1]
+        check_rows(found, texts[:1], texts[1:])
+        check_whole_matrix(found, texts[:1], texts[1:])
+
+
+def test_alignments_that_part_do_not_overlap() -> None:
+    some = random.Random(15)
+    for shared in (1, 8, 30):
+        left, right = bases(some, 1000), bases(some, 1000)
+        reference = left + right[:shared] + bases(some, 400) + right
+        found = align([reference], [left + right])
+        assert found.count == 2
+        first, second = np.argsort(found.query_starts)
+        # By chance some more bases may be equal.
+        assert found.query_ends[first] - found.query_starts[second] < shared + 10
+        assert found.query_ends[second] == 2000
+
+
+def with_two_gaps(text: str) -> str:
+    """Both are too long for an extension, which does not know what follows."""
+    return text[:20] + text[68:-68] + text[-20:]
+
+
+@pytest.mark.parametrize("size, differences", [(600, 0.0), (1400, 0.03), (2400, 0.03)])
+def test_what_is_not_unique_joins_its_neighbours(size: int, differences: float) -> None:
+    some = random.Random(size)
+    left, right, repeat = bases(some, 300), bases(some, 300), bases(some, size)
+    reference = [left + repeat + right, repeat]
+    queries = [left + with_two_gaps(changed(repeat, some, differences)) + right]
+    found = align(reference, queries)
+    assert found.records.tolist() == [0]
+    assert found.query_starts.tolist() == found.reference_starts.tolist() == [0]
+    assert found.query_ends.tolist() == [len(queries[0])]
+    check_rows(found, reference, queries)
+    check_whole_matrix(found, reference, queries)
+
+
+def test_a_tile_may_be_too_large_for_a_matrix() -> None:
+    some = random.Random(16)
+    left, right, repeat = bases(some, 300), bases(some, 300), bases(some, 7000)
+    reference = [left + repeat + right, repeat]
+    queries = [left + with_two_gaps(changed(repeat, some, 0.02)) + right]
+    found = align(reference, queries)
+    assert found.records.tolist() == [0]
+    assert found.reference_ends.tolist() == [7600]
+    assert found.gap_bases.tolist() == [96]
+    check_rows(found, reference, queries)
 
 
 def test_a_bad_stretch_breaks_an_alignment_at_the_break_length() -> None:

@@ -112,6 +112,18 @@ def test_rows_equal_those_of_a_plain_formatter(seed: int) -> None:
     assert [line for line in text.splitlines() if line[0] != "@"] == plain_rows(case)
 
 
+@each("seed", range(10))
+def test_rows_may_leave_out_the_bases(seed: int) -> None:
+    case = random_case(random.Random(seed))
+    made = GenomeSam(case.reference, GROUP, COMMAND, "q.fa", with_bases=False)
+    found = [line for line in content_of(made, case).decode().splitlines() if line[0] != "@"]
+    expected = []
+    for line in plain_rows(case):
+        fields = line.split("\t")
+        expected.append("\t".join([*fields[:9], "*", *fields[10:12], *fields[13:]]))
+    assert found == expected
+
+
 @each("seed", range(25))
 def test_samtools_reads_the_rows_of_sam_from_bam(
     seed: int, tmp_path_factory: pytest.TempPathFactory
