@@ -30,6 +30,9 @@ class KmerOptions:
         Which k-mers to list; None for the choice of `kmer_plan`.
     most_occurrences : int or None
         A search skips k-mers that a table lists more often; None for none.
+    only_unique : bool
+        Whether only matches that are unique in the reference are wanted, and the index is for one
+        run: it may then leave out what finds the others.
     """
 
     search: ClassVar[str] = "kmer"
@@ -37,6 +40,7 @@ class KmerOptions:
     purpose: str | None = None
     sampling: KmerSampling | None = None
     most_occurrences: int | None = None
+    only_unique: bool = False
 
 
 @dataclass(frozen=True)

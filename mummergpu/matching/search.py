@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend, TextBackend
+from mummergpu.matching.backends.interface import Backend, TextBackend, UniqueBackend
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.filter import keep_long
@@ -131,6 +131,9 @@ class BlockSearch:
             None if there are more matches than `max_rows` and no query of the block is long.
         """
         mems: BlockMems | None
+        backend = self._backend
+        if isinstance(backend, UniqueBackend) and backend.only_unique:
+            return self._find_unique(backend, block, max_rows, map_function)
         if has_long_query(block, self.sizes.long_query):
             mems = {
                 strand: self._find_in_pieces(block, strand, map_function) for strand in self.strands
@@ -144,6 +147,26 @@ class BlockSearch:
     def merge_groups(self, groups: Sequence[BlockMems]) -> BlockMems:
         """Merge the matches of a block on several groups of pages."""
         return {strand: merge_pages([group[strand] for group in groups]) for strand in self.strands}
+
+    def _find_unique(
+        self,
+        backend: UniqueBackend,
+        block: QueryBlock,
+        max_rows: int,
+        map_function: Callable[..., Iterable[Any]],
+    ) -> BlockMems | None:
+        """Return the matches of a block that are unique in the reference.
+
+        The backend searches parts of long queries by itself.
+        """
+        is_long = has_long_query(block, self.sizes.long_query)
+
+        def tell(bases: int) -> None:
+            if is_long:
+                self._tell(block, len(self.strands) * bases)
+
+        most = UNBOUNDED if is_long else max_rows
+        return backend.find_unique(block, self.strands, most, map_function, tell)
 
     def _find_in_pieces(
         self,

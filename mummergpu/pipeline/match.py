@@ -17,6 +17,7 @@ from typing import Any
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
+from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryRules
@@ -25,7 +26,7 @@ from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases
-from mummergpu.matching.options import DeviceOptions
+from mummergpu.matching.options import DeviceOptions, Uniqueness
 from mummergpu.matching.search import BlockSearch
 from mummergpu.output.bytes.number_text import TextArray
 from mummergpu.output.matches.sink import MatchSink
@@ -188,7 +189,11 @@ class _MatchJob:
             query_bases = len(options.search.strands) * UNKNOWN_QUERY_BASES
         memory = backend.memory_for_pages(reference.codes.size)
         other_bytes = summary_bytes(options, reference)
-        index = plan_index(source, options.index, threads, memory, query_bases, other_bytes)
+        wanted = options.index
+        if isinstance(wanted.kind, KmerOptions):
+            is_unique = options.search.uniqueness is not Uniqueness.ALL
+            wanted = replace(wanted, kind=replace(wanted.kind, only_unique=is_unique))
+        index = plan_index(source, wanted, threads, memory, query_bases, other_bytes)
         minimum_length = options.search.minimum_length
         describe_plan(index, minimum_length, threads, backend.name, self._stats, self._notice)
         if warning := index.slow_search_warning():

@@ -50,7 +50,7 @@ def plan_index(
 
     Returns
     -------
-    KmerIndex or TreeIndex
+    KmerIndex, MinimizerIndex or TreeIndex
         The plan of the index; no page is built yet. The same source, options and free memory
         give the same plan.
 
@@ -79,6 +79,12 @@ def _new_index(
 ) -> ReferenceIndex[Any]:
     length, kind = options.minimum_length, options.kind
     if isinstance(kind, KmerOptions):
+        if kind.only_unique:
+            from mummergpu.index.minimizer_index import MinimizerIndex
+
+            minimizers = MinimizerIndex.plan(reference, kind, length, budget)
+            if minimizers is not None:
+                return minimizers
         return KmerIndex.plan(reference, kind, length, budget, query_bases)
     # The k-mer search does not need the modules of the trees.
     from mummergpu.index.tree_index import TreeIndex

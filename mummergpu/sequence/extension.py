@@ -108,7 +108,7 @@ _Compare = Callable[[CodeArray, int, CodeArray, int], int]
 _extend_lanes_right = cast(_Compare, intrinsic(_extend_right))
 _extend_lanes_left = cast(_Compare, intrinsic(_extend_left))
 extend_word_left = cast(_Compare, intrinsic(_extend_word_left))
-_codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
+codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
 
 
 @inline_without_refcounts
@@ -193,8 +193,8 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     int
         The k-mer, or -1.
     """
-    low = _codes_as_word(codes, at)
-    high = _codes_as_word(codes, at + 8)
+    low = codes_as_word(codes, at)
+    high = codes_as_word(codes, at + 8)
     if length < 8:
         low &= (np.uint64(1) << np.uint64(8 * length)) - np.uint64(1)
         high = np.uint64(0)

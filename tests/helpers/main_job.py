@@ -12,10 +12,11 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from helpers.options import match_options
-from mummergpu.index import kmer_index, kmer_order
+from mummergpu.index import kmer_index, kmer_order, minimizer_index
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.kmer import cpu as sampled
+from mummergpu.matching.kmer import unique
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline.match import run
@@ -48,6 +49,8 @@ class Setting:
     reference_step: int = 1
     longest_ascending: int = kmer_order.LONGEST_ASCENDING
     most_visits: int = trees.MOST_VISITS
+    minimizer_lengths: tuple[int, ...] = minimizer_index.KMER_LENGTHS
+    task_bases: int = unique.TASK_BASES
 
 
 def write_fasta(path: Path, letter: str, sequences: list[str]) -> str:
@@ -96,6 +99,14 @@ def found_text(
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
         patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),
         patch.object(trees, "MOST_VISITS", setting.most_visits),
+        patch.object(
+            minimizer_index,
+            "KMER_LENGTHS",
+            # Where it is said which k-mers a table lists, there is such a table.
+            (1 << 20,) if setting.kmer_length else setting.minimizer_lengths,
+        ),
+        patch.object(minimizer_index, "LEAST_WINDOW", 1),
+        patch.object(unique, "TASK_BASES", setting.task_bases),
         patch.object(kmer_index, "choose_sampling", lambda job, *_: sampling)
         if setting.kmer_length
         else nullcontext(),

@@ -14,8 +14,9 @@ from helpers.trees import LAYOUTS, flags_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.index import kmer_order
+from mummergpu.index import kmer_order, minimizer_index
 from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.matching.kmer import unique
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
 
@@ -58,6 +59,8 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         reference_step=st.sampled_from([1, 2, 3, 4, 5, 7, 12, 40]),
         longest_ascending=st.sampled_from([kmer_order.LONGEST_ASCENDING, 0, 1, 4]),
         most_visits=st.sampled_from([trees.MOST_VISITS, 0, 1, 5]),
+        minimizer_lengths=st.sampled_from([minimizer_index.KMER_LENGTHS, (1,), (3,), (1, 5, 9)]),
+        task_bases=st.sampled_from([unique.TASK_BASES, 1, 30]),
     ).map(without_waste)
 
 
@@ -218,6 +221,9 @@ def test_awkward_cases(
         Setting("tn", address_bits=32),
         Setting("m", 50, threads=2, memory=1, piece_bases=3),
         Setting(search="kmer"),
+        Setting(search="kmer", minimizer_lengths=(1,)),
+        Setting(search="kmer", minimizer_lengths=(3, 5), threads=2, block_size=30),
+        Setting(search="kmer", minimizer_lengths=(1, 5), task_bases=7),
         Setting(search="kmer", kmer_length=min(minimum_length, 4), page_size=7, memory=1),
         Setting(search="kmer", kmer_length=minimum_length, page_size=80),
         Setting(search="kmer", kmer_length=1, page_size=20, threads=2, block_size=30),

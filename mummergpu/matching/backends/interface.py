@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
@@ -160,6 +160,52 @@ class TextBackend(Protocol):
         BlockText or None
             The text, in each query the forward strand first, or None if it has too many rows or
             bytes: the caller then cuts the block, or asks for columns.
+        """
+        ...
+
+
+@runtime_checkable
+class UniqueBackend(Protocol):
+    """A backend that may search pages which serve only matches that are unique in the reference.
+
+    Attributes
+    ----------
+    only_unique : bool
+        Whether the loaded pages are such pages: then `find_unique` takes the place of `find_mems`.
+    """
+
+    @property
+    def only_unique(self) -> bool: ...  # noqa: D102
+
+    def find_unique(
+        self,
+        block: QueryBlock,
+        strands: Sequence[Strand],
+        max_rows: int,
+        map_function: Callable[..., Iterable[Any]],
+        tell: Callable[[int], None],
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs of a block whose bases occur once in the reference.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries, which may be long.
+        strands : sequence of Strand
+            The strands of the queries to search.
+        max_rows : int
+            The most rows to return, on all strands together.
+        map_function : callable
+            Called like `map`, to search the parts of the block.
+        tell : callable
+            Receives a number of bases whenever so many have been searched on all strands; any
+            thread calls it.
+
+        Returns
+        -------
+        dict of Strand to MemColumns, or None
+            What `filter.keep_unique` leaves of all MEMs, in the order of `strands`; or None if
+            there are more than `max_rows`.
         """
         ...
 

@@ -15,8 +15,8 @@ its use: the table's offsets, then its positions, then the reference.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
+from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
@@ -35,6 +36,7 @@ from mummergpu.matching.kmer.cpu_samples import (
     extend_sample,
     find_lists,
 )
+from mummergpu.matching.kmer.unique import UniqueSearch
 from mummergpu.matching.row_order import LEFT_BITS, sort_rows_of_queries
 from mummergpu.runtime.jit import jit_without_refcounts, prefetch
 from mummergpu.runtime.stats import Stats
@@ -95,6 +97,40 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
         self._found = _Found()
+        self._unique: UniqueSearch | None = None
+
+    @property
+    def only_unique(self) -> bool:
+        """Whether the loaded page serves only matches that are unique in the reference."""
+        return self._unique is not None
+
+    def load_pages(
+        self, pages: Sequence[KmerPage] | Sequence[MinimizerPage], minimum_length: int
+    ) -> None:
+        """Load pages with tables of k-mers, or one with a table of minimizers."""
+        self.release_pages()
+        tables = [page for page in pages if isinstance(page, KmerPage)]
+        for page in pages:
+            if isinstance(page, MinimizerPage):
+                self._unique = UniqueSearch(page, minimum_length, self.stats)
+        super().load_pages(tables, minimum_length)
+
+    def release_pages(self) -> None:
+        """Release the pages and their memory."""
+        self._unique = None
+        super().release_pages()
+
+    def find_unique(
+        self,
+        block: QueryBlock,
+        strands: Sequence[Strand],
+        max_rows: int,
+        map_function: Callable[..., Iterable[Any]],
+        tell: Callable[[int], None],
+    ) -> dict[Strand, MemColumns] | None:
+        """Return the MEMs of a block that are unique in the reference (`UniqueBackend`)."""
+        assert self._unique is not None
+        return self._unique.find(block, strands, max_rows, map_function, tell)
 
     def find_mems(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int

@@ -1,0 +1,188 @@
+"""The index of one run that wants only matches which are unique in the reference: minimizers.
+
+Whether a match is unique shows where its first minimizer is looked up, as every other match of the
+same bases has that minimizer too (`matching.kmer.unique`). So the search looks up two k-mers in
+``window + 1``, and both strands at once, where a search for all matches looks up every few k-mers
+of each strand. The whole reference must be one page. Index files hold tables of k-mers, which also
+serve searches for all matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from mummergpu.index.format import PageEntry
+from mummergpu.index.minimizer_table import (
+    MAXIMUM_BASES,
+    MinimizerTable,
+    build_minimizer_table,
+    most_build_bytes,
+)
+from mummergpu.index.options import KmerOptions
+from mummergpu.index.pages import Page
+from mummergpu.index.reference_index import BuildWork, ReferenceIndex
+from mummergpu.index.writer import SectionWriter
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.memory import MemoryBudget
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.contexts import CONTEXT_BASES
+from mummergpu.sequence.minimizers import MAXIMUM_WINDOW, minimizers_expected
+
+KMER_LENGTHS: Final = (9, 11, 13, 15)
+"""The lengths of k-mers to choose from."""
+
+BASES_PER_KMER: Final = 2
+"""The most bases of a reference for each k-mer of a length, unless it is the longest."""
+
+GOOD_WINDOW: Final = CONTEXT_BASES
+"""Windows are so long where k-mers of two lengths suffice. In longer ones, contexts do not show
+whether a match begins before the window."""
+
+LEAST_WINDOW: Final = 4
+"""With shorter windows, a table of k-mers at every few positions takes less time and memory."""
+
+
+@dataclass(frozen=True)
+class MinimizerPage:
+    """A whole reference and the table of its minimizers: the input of a search for unique matches.
+
+    Attributes
+    ----------
+    page : Page
+        All of the joined reference.
+    table : MinimizerTable
+        Its minimizers.
+    padded_reference : ndarray, dtype=uint8
+        The codes of the reference with margins.
+    """
+
+    page: Page
+    table: MinimizerTable
+    padded_reference: CodeArray
+
+
+class MinimizerIndex(ReferenceIndex[MinimizerPage]):
+    """One page with a table of minimizers (`reference_index.ReferenceIndex`).
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    search_length : int
+        The minimum match length in bases.
+    kmer_length, window : int
+        The bases of a k-mer, and the k-mers of a window.
+    build_bytes : int
+        The most bytes that the table and its construction take.
+    """
+
+    search: ClassVar[str] = KmerOptions.search
+
+    def __init__(
+        self,
+        reference: Reference,
+        search_length: int,
+        kmer_length: int,
+        window: int,
+        build_bytes: int,
+    ) -> None:
+        bases = reference.codes.size
+        super().__init__(reference, [[Page(0, 0, bases, bases)]], bases, search_length)
+        self.kmer_length = kmer_length
+        self.window = window
+        self._build_bytes = build_bytes
+
+    @classmethod
+    def plan(
+        cls,
+        reference: Reference,
+        options: KmerOptions,
+        minimum_length: int,
+        budget: MemoryBudget,
+    ) -> MinimizerIndex | None:
+        """Choose the minimizers of a reference.
+
+        Parameters
+        ----------
+        reference : Reference
+            The reference.
+        options : KmerOptions
+            The options for building tables.
+        minimum_length : int
+            The minimum match length in bases.
+        budget : MemoryBudget
+            The memory that the reference, the table and its construction may take.
+
+        Returns
+        -------
+        MinimizerIndex or None
+            The plan; None if the options ask for something else, if matches are so short that
+            tables of k-mers are better, or if the reference does not fit the memory as a whole.
+        """
+        bases = reference.codes.size
+        asks_for_pages = options.page_size is not None and options.page_size < bases
+        asks_for_kmers = options.sampling is not None or options.most_occurrences is not None
+        is_device = budget.device is not None
+        if asks_for_pages or asks_for_kmers or is_device or bases > MAXIMUM_BASES:
+            return None
+        kmer_length = _kmer_length_for(reference.base_count, minimum_length)
+        if kmer_length is None:
+            return None
+        window = min(minimum_length - kmer_length + 1, MAXIMUM_WINDOW)
+        # How many minimizers a reference with many repeats has, only their search tells.
+        expected = bases if budget.is_limit else minimizers_expected(bases, window)
+        build_bytes = most_build_bytes(bases, window, expected)
+        if reference.padded_codes.nbytes + build_bytes > budget.host:
+            return None
+        return cls(reference, minimum_length, kmer_length, window, build_bytes)
+
+    def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[MinimizerPage]:
+        """Return the page with its table (`reference_index.ReferenceIndex.load_pages`)."""
+        (page,) = group
+        padded = self.reference.padded_codes
+        with work.stats.stage("table_construction"):
+            table = build_minimizer_table(
+                padded, self.kmer_length, self.window, work.executor.map, work.share_of_next
+            )
+        work.stats.add_bytes(tables=table.byte_count)
+        work.page_is_ready()
+        return [MinimizerPage(page, table, padded)]
+
+    def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
+        """Refuse: this index is for one run."""
+        raise NotImplementedError("an index of minimizers is not kept in a file")
+
+    def settings(self) -> dict[str, Any]:
+        """Return the facts that the report gives about the index."""
+        return {"kmer_length": self.kmer_length, "minimizer_window": self.window}
+
+    def describe(self) -> str:
+        """Return a short description of the search."""
+        return (
+            f"search of the minimizers among {self.window} {self.kmer_length}-mers, for matches "
+            "that are unique in the reference"
+        )
+
+    def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
+        """Return the most bytes that the table and its construction take."""
+        return self._build_bytes
+
+
+def _kmer_length_for(bases: int, minimum_length: int) -> int | None:
+    """Return the length of k-mers for a reference; None if windows would be too short.
+
+    Longer k-mers have fewer entries that occur by chance, and more minimizers.
+    """
+    found = None
+    for length in KMER_LENGTHS:
+        window = minimum_length - length + 1
+        is_enough = found is not None and BASES_PER_KMER * 4**found >= bases
+        if window < LEAST_WINDOW or (is_enough and window < GOOD_WINDOW):
+            break
+        found = length
+    is_longest = found == KMER_LENGTHS[-1]
+    if found is None or not (is_longest or BASES_PER_KMER * 4**found >= bases):
+        return None
+    return found

@@ -1,0 +1,322 @@
+"""The table of a reference's minimizers: where each one begins, and the bases beside it.
+
+Minimizers are put into buckets by the lowest bits of their ranks (`sequence.minimizers`). A bucket
+lists the places of its minimizers in ascending order, each with its context (`sequence.contexts`),
+so that most k-mers that occur by chance are told from matches without the reference. The table is
+built as that of k-mers (`kmer_table`): the entries are first put into groups of buckets, and each
+group is then sorted in the caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from mummergpu.index.kmer_table import CountArray, EntryArray, PositionArray
+from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.shares import Shares
+from mummergpu.runtime.thread_array import ThreadArray
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.contexts import context_at
+from mummergpu.sequence.minimizers import (
+    RankArray,
+    find_minimizers,
+    minimizers_expected,
+    new_workspace,
+)
+
+POSITION_SHIFT: Final = 34
+"""The bits of an entry below its position."""
+
+MAXIMUM_BASES: Final = 1 << (64 - POSITION_SHIFT)
+"""The most bases of a reference."""
+
+_PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
+
+SLICE_BASES: Final = 1 << 20
+"""The bases of the reference whose minimizers one task finds."""
+
+GROUP_BITS: Final = 10
+"""The highest bits of a bucket's number that choose its group."""
+
+MOST_BUCKET_BITS: Final = 28
+
+BYTES_OF_MINIMIZER: Final = 8 + 12
+"""The most bytes of a minimizer while a table is built: its entry, and the same in its group."""
+
+FINDING_SHARE: Final = 0.5
+GROUPING_SHARE: Final = 0.25
+"""The shares of the time that finding and grouping minimizers take; sorting them takes the rest."""
+
+PlacedMinimizers = tuple[PositionArray, RankArray]
+
+
+@dataclass(frozen=True)
+class MinimizerTable:
+    """The minimizers of a reference.
+
+    Attributes
+    ----------
+    kmer_length, window : int
+        The bases of a k-mer, and the k-mers of a window.
+    offsets : ndarray, dtype=uint32, shape=(n_buckets + 1,)
+        Where the entries of each bucket begin, and where those of the last one end. The number of
+        buckets is a power of two, and a minimizer's bucket is its rank modulo that number.
+    entries : ndarray, dtype=uint64, shape=(n_minimizers,)
+        The context of each minimizer in the lower 33 bits; in the next bit 1 if its reverse
+        complement is the lower number of both; and in the upper 30 bits the position at which it
+        begins, 0-based and without the margin. The entries of a bucket ascend by position.
+    """
+
+    kmer_length: int
+    window: int
+    offsets: PositionArray
+    entries: EntryArray
+
+    @property
+    def byte_count(self) -> int:
+        """The size of the table in bytes."""
+        return self.offsets.nbytes + self.entries.nbytes
+
+
+def bucket_bits_for(bases: int, window: int) -> int:
+    """Return the bits of a bucket's number: about a minimizer is in each bucket.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the reference.
+    window : int
+        The k-mers of a window.
+
+    Returns
+    -------
+    int
+        1 to `MOST_BUCKET_BITS`.
+    """
+    expected = minimizers_expected(bases, window)
+    return min(max(expected.bit_length() - 1, 1), MOST_BUCKET_BITS)
+
+
+def most_build_bytes(bases: int, window: int, minimizers: int) -> int:
+    """Return the most bytes that a table and its construction take.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the reference.
+    window : int
+        The k-mers of a window.
+    minimizers : int
+        The most minimizers that the reference may have.
+
+    Returns
+    -------
+    int
+        The size in bytes.
+    """
+    return BYTES_OF_MINIMIZER * minimizers + (4 << bucket_bits_for(bases, window))
+
+
+def build_minimizer_table(
+    codes: CodeArray,
+    kmer_length: int,
+    window: int,
+    map_function: Callable[..., Iterable[object]] = map,
+    tell: Callable[[float], None] = lambda share: None,
+) -> MinimizerTable:
+    """Return the table of a reference.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the reference with margins; at most `MAXIMUM_BASES` bases.
+    kmer_length, window : int
+        The bases of a k-mer, and the k-mers of a window (`sequence.minimizers`).
+    map_function : callable
+        Works like `map`; the tasks of each step are independent.
+    tell : callable
+        Receives the share of the construction that is done, 0 to 1; any thread calls it.
+
+    Returns
+    -------
+    MinimizerTable
+        The table; it does not depend on `map_function`.
+    """
+    bases = codes.size - 2 * MARGIN
+    assert bases <= MAXIMUM_BASES
+    bits = bucket_bits_for(bases, window)
+    shift = max(0, bits - GROUP_BITS)
+    group_count = 1 << (bits - shift)
+    mask = (1 << bits) - 1
+    slices = range(MARGIN, MARGIN + bases, SLICE_BASES)
+    shares = Shares(tell)
+    scratch = ThreadArray(np.int64), ThreadArray(np.uint32)
+    counts = np.zeros((len(slices), group_count), dtype=np.int64)
+    found: list[PlacedMinimizers | None] = [None] * len(slices)
+    is_found = shares.part(FINDING_SHARE, len(slices))
+
+    def find(number: int) -> None:
+        room = scratch[0].of_size(SLICE_BASES + 1), scratch[1].of_size(SLICE_BASES + 1)
+        first = slices[number]
+        count = find_minimizers(
+            codes, MARGIN, MARGIN + bases, first, min(first + SLICE_BASES, MARGIN + bases),
+            kmer_length, window, new_workspace(), 0, *room,
+        )  # fmt: skip
+        places = np.empty(count, dtype=np.uint32)
+        ranks = np.empty(count, dtype=np.uint32)
+        keep_minimizers(*room, mask, shift, places, ranks, counts[number])
+        found[number] = places, ranks
+        is_found()
+
+    list(map_function(find, range(len(slices))))
+    bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
+    # Where each slice writes its first minimizer of each group.
+    begins = np.cumsum(counts, axis=0) - counts + bounds[:-1]
+    grouped = np.empty(bounds[-1], dtype=np.uint64)
+    grouped_ranks = np.empty(bounds[-1], dtype=np.uint32)
+    is_grouped = shares.part(GROUPING_SHARE, len(slices))
+
+    def group(number: int) -> None:
+        minimizers = found[number]
+        assert minimizers is not None
+        group_minimizers(
+            codes, kmer_length, *minimizers, mask, shift, begins[number], grouped, grouped_ranks
+        )
+        found[number] = None
+        is_grouped()
+
+    list(map_function(group, range(len(slices))))
+    offsets = np.empty(mask + 2, dtype=np.uint32)
+    offsets[-1] = bounds[-1]
+    entries = np.empty(bounds[-1], dtype=np.uint64)
+    is_sorted = shares.part(1 - FINDING_SHARE - GROUPING_SHARE, group_count)
+
+    def sort(number: int) -> None:
+        sort_group(grouped, grouped_ranks, bounds, number, mask, shift, offsets, entries)
+        is_sorted()
+
+    list(map_function(sort, range(group_count)))
+    return MinimizerTable(kmer_length, window, offsets, entries)
+
+
+@jit_without_refcounts
+def keep_minimizers(
+    places: CountArray,
+    ranks: RankArray,
+    mask: int,
+    shift: int,
+    kept_places: PositionArray,
+    kept_ranks: RankArray,
+    counts: CountArray,
+) -> None:
+    """Copy the minimizers of a slice, and count those of each group.
+
+    Parameters
+    ----------
+    places, ranks : ndarray
+        What `find_minimizers` has written.
+    mask, shift : int
+        The lowest bits of a rank that are its bucket, and how many of these do not choose the
+        group.
+    kept_places, kept_ranks : ndarray, dtype=uint32, shape=(n_minimizers,)
+        Output: the same, and positions are counted without the margin.
+    counts : ndarray, dtype=int64, shape=(n_groups,)
+        Output: zeros that become the number of minimizers in each group.
+    """
+    for number in range(kept_places.size):
+        rank = widened(ranks[unsigned(number)])
+        kept_places[unsigned(number)] = np.uint32(places[unsigned(number)] - 2 * MARGIN)
+        kept_ranks[unsigned(number)] = np.uint32(rank)
+        counts[unsigned((rank & mask) >> shift)] += 1
+
+
+@jit_without_refcounts
+def group_minimizers(
+    codes: CodeArray,
+    kmer_length: int,
+    places: PositionArray,
+    ranks: RankArray,
+    mask: int,
+    shift: int,
+    begins: CountArray,
+    grouped: EntryArray,
+    grouped_ranks: RankArray,
+) -> None:
+    """Write the entries of a slice's minimizers to their groups.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        The codes of the reference with margins.
+    kmer_length : int
+        The bases of a k-mer.
+    places, ranks : ndarray, dtype=uint32, shape=(n_minimizers,)
+        The minimizers of the slice (`keep_minimizers`).
+    mask, shift : int
+        The lowest bits of a rank that are its bucket, and how many of these do not choose the
+        group.
+    begins : ndarray, dtype=int64, shape=(n_groups,)
+        Where the slice writes the next minimizer of each group; advanced.
+    grouped : ndarray, dtype=uint64
+        Output: entries (`MinimizerTable`).
+    grouped_ranks : ndarray, dtype=uint32
+        Output: their ranks.
+    """
+    for number in range(places.size):
+        place = widened(places[unsigned(number)])
+        rank = ranks[unsigned(number)]
+        group = unsigned((widened(rank) & mask) >> shift)
+        context = context_at(codes, MARGIN + (place >> 1), kmer_length, place & 1 == 1)
+        target = begins[group]
+        begins[group] = target + 1
+        grouped[unsigned(target)] = np.uint64(place) << _PLACE_SHIFT | context
+        grouped_ranks[unsigned(target)] = rank
+
+
+@jit_without_refcounts
+def sort_group(
+    grouped: EntryArray,
+    ranks: RankArray,
+    bounds: CountArray,
+    group: int,
+    mask: int,
+    shift: int,
+    offsets: PositionArray,
+    entries: EntryArray,
+) -> None:
+    """Sort the entries of a group by bucket, and write them to both arrays of the table.
+
+    Parameters
+    ----------
+    grouped, ranks : ndarray
+        The entries of all groups, and the ranks of their minimizers.
+    bounds : ndarray, dtype=int64, shape=(n_groups + 1,)
+        Where the entries of each group begin, and where those of the last one end.
+    group : int
+        The number of the group.
+    mask, shift : int
+        The lowest bits of a rank that are its bucket, and how many of these do not choose the
+        group.
+    offsets, entries : ndarray
+        Output: the group's part of the arrays of `MinimizerTable`.
+    """
+    first, behind = group << shift, (group + 1) << shift
+    begin, end = bounds[group], bounds[group + 1]
+    for bucket in range(first, behind):
+        offsets[unsigned(bucket)] = 0
+    for number in range(begin, end):
+        offsets[unsigned(widened(ranks[unsigned(number)]) & mask)] += np.uint32(1)
+    total = begin
+    for bucket in range(first, behind):
+        total += widened(offsets[unsigned(bucket)])
+        offsets[unsigned(bucket)] = np.uint32(total)
+    # Going from the last entry to the first lowers each offset to where its bucket begins.
+    for number in range(end - 1, begin - 1, -1):
+        bucket = unsigned(widened(ranks[unsigned(number)]) & mask)
+        place = offsets[bucket] - np.uint32(1)
+        offsets[bucket] = place
+        entries[unsigned(place)] = grouped[unsigned(number)]

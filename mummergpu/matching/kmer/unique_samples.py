@@ -1,0 +1,159 @@
+"""The minimizers of queries, and the look-up of each in the table of the reference."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.index.kmer_table import EntryArray, PositionArray
+from mummergpu.input.queries import OffsetArray
+from mummergpu.matching.kmer.unique_matches import (
+    FORWARD_ROWS,
+    NUMBER,
+    QUERY,
+    REVERSE_ROWS,
+    Rows,
+    write_matches,
+)
+from mummergpu.matching.row_order import ColumnArray
+from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.contexts import context_at
+from mummergpu.sequence.minimizers import PlaceArray, RankArray, Workspace, find_minimizers
+
+BUCKETS_AHEAD: Final = 32
+ENTRIES_AHEAD: Final = 16
+"""How many minimizers before its turn the bucket of one, and then its entries, are prefetched."""
+
+ENTRIES_OF_LINE: Final = 8
+"""The entries in 64 bytes."""
+
+
+@jit_without_refcounts
+def find_query_minimizers(
+    codes: CodeArray,
+    offsets: OffsetArray,
+    query: int,
+    first: int,
+    behind: int,
+    kmer_length: int,
+    window: int,
+    workspace: Workspace,
+    places: PlaceArray,
+    ranks: RankArray,
+) -> int:
+    """Write the minimizers of all queries in a range of a block.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        The codes of the queries with margins.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where each query begins, and where the last one ends, not counting margins.
+    query : int
+        The first query of which a base is in the range.
+    first, behind : int
+        The range, as indices of `codes`.
+    kmer_length, window : int
+        The bases of a k-mer, and the k-mers of a window.
+    workspace, places, ranks
+        As for `minimizers.find_minimizers`.
+
+    Returns
+    -------
+    int
+        The number of minimizers.
+    """
+    filled = 0
+    while query < offsets.size - 1 and MARGIN + offsets[query] < behind:
+        begin, end = MARGIN + offsets[query], MARGIN + offsets[query + 1]
+        filled = find_minimizers(
+            codes, begin, end, max(begin, first), min(end, behind),
+            kmer_length, window, workspace, filled, places, ranks,
+        )  # fmt: skip
+        query += 1
+    return filled
+
+
+@jit_without_refcounts
+def find_unique_rows(
+    table: tuple[PositionArray, EntryArray],
+    reference: CodeArray,
+    codes: CodeArray,
+    offsets: OffsetArray,
+    lengths: tuple[int, int, int],
+    minimizers: tuple[PlaceArray, RankArray, ColumnArray],
+    part: tuple[int, int, int],
+    state: npt.NDArray[np.int64],
+    forward: Rows,
+    reverse: Rows,
+) -> bool:
+    """Write the matches that are unique in the reference, and whose minimizers lie in a range.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The offsets and the entries of the reference's table (`minimizer_table.MinimizerTable`).
+    reference, codes : ndarray, dtype=uint8
+        The codes of the reference and of the queries, both with margins.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where each query begins, and where the last one ends, not counting margins.
+    lengths : tuple of int
+        The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
+    minimizers : tuple of ndarray
+        The places and the ranks of the minimizers in the range, and `window` bases to its left and
+        right (`find_query_minimizers`); and room for the numbers of those entries that are compared
+        together.
+    part : tuple of int
+        The number of these minimizers, and the range, as indices of `codes`.
+    state : ndarray, dtype=int64, shape=(4,)
+        The next minimizer, its query, and the numbers of filled rows. Each call updates them.
+    forward, reverse : tuple of ndarray, dtype=int64
+        Output: the rows of both strands, in ascending order of their starts. Starts count from the
+        first base of the block, on the forward strand.
+
+    Returns
+    -------
+    bool
+        False if the rows are full: the caller then calls again with longer ones.
+    """
+    table_offsets, entries = table
+    places, ranks, _ = minimizers
+    count, first, behind = part
+    kmer_length = lengths[0]
+    mask = table_offsets.size - 2
+    number, query = state[NUMBER], state[QUERY]
+    while number < count and places[unsigned(number)] >> 1 < behind:
+        if number + BUCKETS_AHEAD < count:
+            coming = widened(ranks[unsigned(number + BUCKETS_AHEAD)]) & mask
+            prefetch(table_offsets, coming)
+            coming = widened(ranks[unsigned(number + ENTRIES_AHEAD)]) & mask
+            begin_of_entries = widened(table_offsets[unsigned(coming)])
+            prefetch(entries, begin_of_entries)
+            # Of entries that begin in a line of the caches, some lie in the next one.
+            prefetch(entries, begin_of_entries + ENTRIES_OF_LINE - 1)
+        place = places[unsigned(number)]
+        at = place >> 1
+        bucket = widened(ranks[unsigned(number)]) & mask
+        listed = widened(table_offsets[unsigned(bucket)])
+        listed_end = widened(table_offsets[unsigned(bucket + 1)])
+        if at < first or listed == listed_end:
+            number += 1
+            continue
+        while MARGIN + offsets[query + 1] <= at:
+            query += 1
+        sample = number, place, MARGIN + offsets[query], MARGIN + offsets[query + 1]
+        filled, filled_reverse = state[FORWARD_ROWS], state[REVERSE_ROWS]
+        context = context_at(codes, at, kmer_length, place & 1 == 1)
+        if not write_matches(
+            entries, (listed, listed_end), context, reference, codes, lengths,
+            minimizers, count, sample, state, forward, reverse,
+        ):  # fmt: skip
+            state[NUMBER], state[QUERY] = number, query
+            state[FORWARD_ROWS], state[REVERSE_ROWS] = filled, filled_reverse
+            return False
+        number += 1
+    state[NUMBER], state[QUERY] = number, query
+    return True

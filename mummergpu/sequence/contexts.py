@@ -1,0 +1,121 @@
+"""The bases beside a k-mer, packed into a number: most chance matches differ in them.
+
+A context has `CONTEXT_BASES` bases before a k-mer and as many behind it, seen along the strand on
+which the k-mer is the lower number. So where two k-mers agree, or one agrees with the reverse
+complement of the other, the contexts tell how far the agreement goes beyond them, without the
+sequences. A break counts as some base, and the context tells that it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+
+from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.extension import codes_as_word
+
+CONTEXT_BASES: Final = 8
+"""The bases on each side of a k-mer."""
+
+_CODES: Final = np.uint64(0x0303030303030303)
+_PAIRS: Final = np.uint64(0x000F000F000F000F)
+_FOURS: Final = np.uint64(0x000000FF000000FF)
+_EIGHTS: Final = np.uint64(0xFFFF)
+_ALL: Final = np.uint64(0xFFFFFFFF)
+_BREAKS: Final = np.uint64(0x0404040404040404)
+
+BROKEN: Final = np.uint64(1 << 32)
+"""The bit of a context that tells of a break."""
+_SIDE_BITS: Final = np.uint64(2 * CONTEXT_BASES)
+
+
+def _trailing_zeros(typing_context: Any, number: Any) -> Any:
+    """Return how many of the lowest bits of a number other than 0 are 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+_count_trailing_zeros = cast("Callable[[np.uint64], np.uint64]", intrinsic(_trailing_zeros))
+
+
+@inline_without_refcounts
+def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> np.uint64:
+    """Return the context of a k-mer.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        A sequence with margins.
+    at : int
+        The index of the first base of the k-mer; it includes the margin.
+    kmer_length : int
+        The bases of the k-mer.
+    is_turned : bool
+        Whether the reverse complement of the k-mer is the lower number of both.
+
+    Returns
+    -------
+    uint64
+        The bases before the k-mer in the 16 lowest bits and those behind it in the 16 bits above,
+        each time the nearest one lowest; and then `BROKEN` or 0.
+    """
+    before = codes_as_word(codes, at - CONTEXT_BASES)
+    behind = codes_as_word(codes, at + kmer_length)
+    broken = BROKEN if (before | behind) & _BREAKS else np.uint64(0)
+    before &= _CODES
+    behind &= _CODES
+    before = (before << np.uint64(2) | before >> np.uint64(8)) & _PAIRS
+    before = (before << np.uint64(4) | before >> np.uint64(16)) & _FOURS
+    before = (before << np.uint64(8) | before >> np.uint64(32)) & _EIGHTS
+    behind = (behind | behind >> np.uint64(6)) & _PAIRS
+    behind = (behind | behind >> np.uint64(12)) & _FOURS
+    behind = (behind | behind >> np.uint64(24)) & _EIGHTS
+    if is_turned:
+        return (behind | before << _SIDE_BITS) ^ _ALL | broken
+    return before | behind << _SIDE_BITS | broken
+
+
+@inline_without_refcounts
+def equal_sides(differing: np.uint64) -> tuple[int, int]:
+    """Return how many bases two contexts share from the k-mer on, before it and behind it.
+
+    Parameters
+    ----------
+    differing : uint64
+        The bits in which the contexts differ; bits above the contexts may be set.
+
+    Returns
+    -------
+    before, behind : int
+        0 to `CONTEXT_BASES`.
+    """
+    stop = np.uint64(1) << _SIDE_BITS
+    before = np.int64(_count_trailing_zeros(differing | stop)) >> 1
+    behind = np.int64(_count_trailing_zeros(differing >> _SIDE_BITS | stop)) >> 1
+    return min(before, CONTEXT_BASES), behind  # type: ignore[return-value]
+
+
+@inline_without_refcounts
+def sides_mask(before: int, behind: int) -> np.uint64:
+    """Return the bits of a context that the nearest bases take.
+
+    Parameters
+    ----------
+    before, behind : int
+        How many bases before the k-mer and behind it, 0 to `CONTEXT_BASES`.
+
+    Returns
+    -------
+    uint64
+        The bits.
+    """
+    one = np.uint64(1)
+    mask = (one << np.uint64(2 * before)) - one
+    return mask | ((one << np.uint64(2 * behind)) - one) << _SIDE_BITS

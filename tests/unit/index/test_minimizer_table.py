@@ -1,0 +1,164 @@
+"""The table of minimizers against a search of them, and the plan of an index of them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from helpers.search_cases import made_bases
+from helpers.trees import reference_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mummergpu.index import minimizer_index, minimizer_table
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.minimizer_index import MinimizerIndex
+from mummergpu.index.minimizer_table import (
+    MAXIMUM_BASES,
+    POSITION_SHIFT,
+    MinimizerTable,
+    build_minimizer_table,
+    most_build_bytes,
+)
+from mummergpu.index.options import KmerOptions
+from mummergpu.index.reference_index import BuildWork
+from mummergpu.runtime.memory import MemoryBudget
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
+from mummergpu.sequence.contexts import context_at
+from mummergpu.sequence.minimizers import find_minimizers, new_workspace
+
+EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+PLENTY = MemoryBudget(1 << 40)
+
+
+def told_entries(table: MinimizerTable) -> list[tuple[int, int]]:
+    """The bucket and the entry of each minimizer, by position."""
+    assert table.offsets.dtype == np.uint32 and table.entries.dtype == np.uint64
+    assert table.offsets[0] == 0 and table.offsets[-1] == table.entries.size
+    assert table.byte_count == 4 * table.offsets.size + 8 * table.entries.size
+    sizes = np.diff(table.offsets.astype(np.int64))
+    assert sizes.min() >= 0 and sizes.size & (sizes.size - 1) == 0
+    found = []
+    for bucket in np.flatnonzero(sizes).tolist():
+        entries = table.entries[table.offsets[bucket] : table.offsets[bucket + 1]].tolist()
+        assert entries == sorted(entries)
+        found += [(bucket, entry) for entry in entries]
+    return sorted(found, key=lambda row: row[1] >> POSITION_SHIFT)
+
+
+def expected_entries(
+    codes: np.ndarray, kmer_length: int, window: int, buckets: int
+) -> list[tuple[int, int]]:
+    padded = with_margins(codes)
+    places, ranks = np.empty(codes.size + 1, np.int64), np.empty(codes.size + 1, np.uint32)
+    count = find_minimizers(
+        *(padded, MARGIN, MARGIN + codes.size, MARGIN, MARGIN + codes.size),
+        *(kmer_length, window, new_workspace(), 0, places, ranks),
+    )
+    rows = []
+    for place, rank in zip(places[:count].tolist(), ranks[:count].tolist(), strict=True):
+        context = int(context_at(padded, place // 2, kmer_length, place % 2 == 1))
+        rows.append((rank % buckets, (place - 2 * MARGIN) << POSITION_SHIFT - 1 | context))
+    return rows
+
+
+@EXAMPLES
+@given(
+    seed=st.integers(0, 10**6),
+    bases=st.integers(1, 3000),
+    kmer_length=st.sampled_from([1, 3, 7]),
+    window=st.integers(1, 30),
+    slice_bases=st.sampled_from([64, 1000, 1 << 20]),
+)
+def test_all_minimizers_are_listed_by_rank_and_position(
+    seed: int, bases: int, kmer_length: int, window: int, slice_bases: int
+) -> None:
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 1 + seed % BREAK, bases).astype(np.uint8)
+    codes[random.random(bases) < 0.01] = BREAK
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ThreadPoolExecutor(3) as executor,
+    ):
+        patch.setattr(minimizer_table, "SLICE_BASES", slice_bases)
+        shares: list[float] = []
+        table = build_minimizer_table(
+            with_margins(codes), kmer_length, window, executor.map, shares.append
+        )
+    assert shares == sorted(shares) and shares[-1] == pytest.approx(1.0)
+    expected = expected_entries(codes, kmer_length, window, table.offsets.size - 1)
+    assert told_entries(table) == expected
+
+
+def plan_of(
+    bases: int, minimum_length: int, budget: MemoryBudget = PLENTY, **told: object
+) -> MinimizerIndex | None:
+    reference = reference_of([made_bases(np.random.default_rng(1), bases, "ACGT")])
+    options = KmerOptions(**told)  # type: ignore[arg-type]
+    return MinimizerIndex.plan(reference, options, minimum_length, budget)
+
+
+def test_kmers_are_long_enough_for_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(bases: int, minimum_length: int) -> tuple[int, int] | None:
+        plan = plan_of(bases, minimum_length)
+        return None if plan is None else (plan.kmer_length, plan.window)
+
+    monkeypatch.setattr(minimizer_index, "KMER_LENGTHS", (3, 5, 7))
+    assert chosen(100, 6) == (3, 4)
+    assert chosen(100, 9) == (3, 7)
+    # Longer ones, as far as windows of eight k-mers allow.
+    assert chosen(100, 12) == (5, 8)
+    assert chosen(100, 13) == (5, 9)
+    assert chosen(100, 14) == chosen(1 << 16, 14) == (7, 8)
+    assert chosen(100, 10**6) == (7, 256)
+    # Longer ones, as the reference has more bases than there are k-mers.
+    assert chosen(128, 9) == (3, 7)
+    assert chosen(132, 9) == (5, 5)
+    assert chosen(1 << 16, 10) == (7, 4)
+    # Windows of fewer k-mers are not worth it.
+    assert chosen(100, 5) is chosen(132, 7) is chosen(1 << 16, 9) is None
+
+
+def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> None:
+    assert plan_of(4000, 20) is not None
+    assert plan_of(4000, 20, page_size=4000) is not None
+    assert plan_of(4000, 20, page_size=3999) is None
+    assert plan_of(4000, 20, most_occurrences=5) is None
+    assert plan_of(4000, 20, sampling=KmerSampling(5)) is None
+    assert plan_of(4000, 20, MemoryBudget(1 << 40, device=1 << 40)) is None
+    assert plan_of(4000, 11) is None
+    assert MAXIMUM_BASES == 1 << 30
+
+
+def test_the_plan_keeps_to_the_memory() -> None:
+    """If the user sets a limit, it holds even if each base begins a minimizer."""
+    padded = 4000 + 2 * MARGIN
+    plan = plan_of(4000, 20)
+    assert plan is not None
+    expected = most_build_bytes(4000, plan.window, 2 * 4000 // (plan.window + 1) + 1)
+    (group,) = plan.groups
+    assert plan.peak_bytes(group, 4) == expected
+    assert plan_of(4000, 20, MemoryBudget(padded + expected)) is not None
+    assert plan_of(4000, 20, MemoryBudget(padded + expected - 1)) is None
+    most = most_build_bytes(4000, plan.window, 4000)
+    assert plan_of(4000, 20, MemoryBudget(padded + most - 1, is_limit=True)) is None
+    limited = plan_of(4000, 20, MemoryBudget(padded + most, is_limit=True))
+    assert limited is not None and limited.peak_bytes(group, 4) == most
+
+
+def test_the_page_is_the_whole_reference() -> None:
+    plan = plan_of(4000, 20)
+    assert plan is not None
+    stats, ready = Stats(), []
+    with ThreadPoolExecutor(2) as executor:
+        work = BuildWork(executor, 2, stats, lambda: ready.append(1))
+        (page,) = plan.load_pages(plan.groups[0], work)
+    assert (page.page.begin, page.page.end, page.page.owned_end) == (0, 4000, 4000)
+    assert (page.table.kmer_length, page.table.window) == (plan.kmer_length, plan.window)
+    assert plan.settings() == {"kmer_length": 13, "minimizer_window": 8}
+    assert "8 13-mers" in plan.describe()
+    assert stats.bytes["tables"] == page.table.byte_count and ready == [1]
+    assert page.table.entries.nbytes < plan.peak_bytes(plan.groups[0], 2)
