@@ -10,11 +10,13 @@ from typing import Any
 from mummergpu.input.files import open_binary, reading
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.matches.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.align_whole import run_whole
 from mummergpu.pipeline.genome_outputs import open_genome_sink
+from mummergpu.pipeline.tiles_on_device import tiles_on_device
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
@@ -50,9 +52,13 @@ def run(
     """
 
     def open_sink(
-        reference: Reference, files: list[OutputFile], executor: ThreadPoolExecutor
+        reference: Reference,
+        files: list[OutputFile],
+        executor: ThreadPoolExecutor,
+        backend: Backend[Any],
     ) -> MatchSink[Any]:
-        aligner = GenomeAligner(reference, options.genomes)
+        tiles = tiles_on_device(backend, options.genomes.costs, stats, notice)
+        aligner = GenomeAligner(reference, options.genomes, tiles)
         return open_genome_sink(options, reference, files, aligner, executor, stats)
 
     if options.method is AlignmentMethod.TILE:

@@ -45,9 +45,11 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
 
-SinkOpener = Callable[[Reference, list[OutputFile], ThreadPoolExecutor], MatchSink[Any]]
-"""A function that returns what receives the matches, from the reference, the open output files and
-the threads of the run."""
+SinkOpener = Callable[
+    [Reference, list[OutputFile], ThreadPoolExecutor, Backend[Any]], MatchSink[Any]
+]
+"""A function that returns what receives the matches, from the reference, the open output files, the
+threads of the run and the backend."""
 
 TreeText = Callable[[Iterable[TreePage]], Iterator[bytes | TextArray]]
 """A function that yields the text of the trees of some pages."""
@@ -101,7 +103,7 @@ def run(
         if open_own_sink is None:
             sink = job.open_sink(reference, backend, outputs)
         else:
-            sink = open_own_sink(reference, outputs, executor)
+            sink = open_own_sink(reference, outputs, executor, backend)
         stack.callback(sink.close)
         found = FoundMatches(options, reference, sink, stats)
         search = job.block_search(reference, index, backend, found)

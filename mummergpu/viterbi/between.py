@@ -119,7 +119,8 @@ def align_between(
                 operations,
                 operations_at,
             )
-            if score >= _best_outside(length, reference_length, band, costs):
+            # With the same score, a path outside might be the one that the whole matrix prefers.
+            if score > _best_outside(length, reference_length, band, costs):
                 return score, count
             least = max(least, score)
             registers += 1
@@ -136,6 +137,32 @@ def align_between(
         operations,
         operations_at,
     )
+
+
+@inline_without_refcounts
+def is_diagonal_best(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    costs: CostTuple,
+) -> bool:
+    """Return whether two equally long sequences are certainly aligned best without a gap.
+
+    Parameters
+    ----------
+    query, reference : ndarray, dtype=uint8
+        Codes.
+    query_at, reference_at : int
+        The index of the first base of each.
+    length : int
+        The bases of each.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+    """
+    score = _score_of_diagonal(query, query_at, length, reference, reference_at, costs)
+    return score >= _best_outside(length, length, widened(0), costs)
 
 
 @inline_without_refcounts

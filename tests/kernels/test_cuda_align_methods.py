@@ -28,6 +28,39 @@ def test_both_backends_write_the_same(
     assert ours == others and ours.count(b"\n") == 24
 
 
+@pytest.mark.parametrize("words", [[], ["-maxmatch", "-l", "12", "-c", "30"]])
+def test_tiles_on_the_device_are_those_of_the_processor(
+    machine: Machine,
+    output: Output,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: list[str],
+) -> None:
+    given = ["align", "r.fa", "long.fa", "--format", "paf", *words]
+    expected, _ = output(*given, "-C")
+    assert expected.count(b"\n") > 5
+    report = tmp_path / "stats.json"
+    for least, launches in ((1 << 28, False), (0, True)):
+        monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.LEAST_CELLS", least)
+        ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
+        assert ours == expected
+        told = json.loads(report.read_text())["kernels"]
+        assert ("trace_tile_pairs" in told) == launches
+        assert everything_given_back(machine.devices[-1])
+
+
+def test_without_room_on_the_device_the_processor_aligns_tiles(
+    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["align", "r.fa", "long.fa", "--format", "paf"]
+    expected, _ = output(*given, "-C")
+    monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.LEAST_CELLS", 0)
+    monkeypatch.setattr("mummergpu.pipeline.tiles_on_device.PART_OF_MEMORY", 1 << 40)
+    ours, told = output(*given, "--backend", "cuda", "-v")
+    assert ours == expected and "no room on the GPU" in told
+    assert everything_given_back(machine.devices[-1])
+
+
 def test_a_matrix_that_is_too_large_for_the_device_is_refused(
     machine: Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:

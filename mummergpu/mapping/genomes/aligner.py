@@ -14,6 +14,12 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.contained import not_contained
+from mummergpu.mapping.genomes.device_tiles import (
+    ReadyTiles,
+    TileAligner,
+    align_tiles_ahead,
+    no_tiles,
+)
 from mummergpu.mapping.genomes.finishing import finish_alignments, join_strands
 from mummergpu.mapping.genomes.links import (
     Bounds,
@@ -52,9 +58,17 @@ class GenomeAligner:
         The reference.
     options : GenomeOptions
         How to align.
+    align_tiles : callable or None
+        Aligns many tiles at once on a device; None if the processor aligns them all.
     """
 
-    def __init__(self, reference: Reference, options: GenomeOptions) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        options: GenomeOptions,
+        align_tiles: TileAligner | None = None,
+    ) -> None:
+        self._align_tiles = align_tiles
         self._reference = reference
         self._options = options
         self._costs = options.costs.as_tuple()
@@ -190,14 +204,16 @@ class GenomeAligner:
         self, linked: LinkedAnchors, sequences: Sequences, map_function: MapFunction
     ) -> tuple[npt.NDArray[np.uint32], TracedEnds]:
         """Return the operations of all alignments, and where the alignments begin and end."""
+        ready = no_tiles()
+        if self._align_tiles is not None:
+            ready = align_tiles_ahead(linked, sequences, self._options.costs, self._align_tiles)
         begins, *others = (np.empty(linked.count, dtype=np.int64) for _ in range(5))
         ends: TracedEnds = begins, others[0], others[1], others[2], others[3]
         total = int(linked.offsets[-1])
 
         def trace(first: int) -> npt.NDArray[np.uint32]:
-            return self._trace_part(
-                linked, sequences, first, min(first + _ANCHORS_OF_TASK, total), ends
-            )
+            end = min(first + _ANCHORS_OF_TASK, total)
+            return self._trace_part(linked, sequences, first, end, ends, ready)
 
         tasks = range(0, total, _ANCHORS_OF_TASK)
         parts = list(map_function(trace, tasks))
@@ -208,7 +224,13 @@ class GenomeAligner:
         return operations, ends
 
     def _trace_part(
-        self, linked: LinkedAnchors, sequences: Sequences, first: int, end: int, ends: TracedEnds
+        self,
+        linked: LinkedAnchors,
+        sequences: Sequences,
+        first: int,
+        end: int,
+        ends: TracedEnds,
+        ready: ReadyTiles,
     ) -> npt.NDArray[np.uint32]:
         """Return the operations of a range of anchors."""
         scratch, matrix = self._take_scratch()
@@ -231,6 +253,7 @@ class GenomeAligner:
             operations,
             state,
             ends,
+            ready,
         ):
             longer = np.empty(2 * operations.size, dtype=np.uint32)
             longer[: state[FILLED]] = operations[: state[FILLED]]

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.contained import not_contained, not_repeated
+from mummergpu.mapping.genomes.differences import count_differences
 from mummergpu.mapping.genomes.links import Sequences
 from mummergpu.mapping.genomes.options import GenomeOptions
-from mummergpu.mapping.genomes.tracing import TracedEnds, count_differences
+from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.viterbi.left_alignment import align_left

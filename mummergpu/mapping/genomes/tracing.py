@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.mapping.genomes.device_tiles import ReadyTiles
 from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
@@ -67,6 +68,7 @@ def trace_anchors(
     operations: OperationArray,
     state: Int64Array,
     ends: TracedEnds,
+    ready: ReadyTiles,
 ) -> bool:
     """Trace a range of anchors, and what lies between each and the next one of its alignment.
 
@@ -92,6 +94,8 @@ def trace_anchors(
         The next anchor, its alignment, and how many operations there are; brought up to date.
     ends : tuple of ndarray
         Output, for the alignments that begin or end in the range.
+    ready : tuple of ndarray
+        The tiles that are aligned already.
 
     Returns
     -------
@@ -157,6 +161,11 @@ def trace_anchors(
             end_in_reference[alignment] = reference_at + reference_used
             filled += count
             alignment += 1
+        elif ready[0].size > 0 and ready[0][anchor] >= 0:
+            count = _copy_tile(ready, ready[0][anchor], operations, filled)
+            if count == NO_ROOM:
+                return False
+            filled += count
         else:
             count = _trace_tile(
                 sequences[0],
@@ -179,6 +188,18 @@ def trace_anchors(
         anchor += 1
         state[NEXT_ANCHOR], state[ALIGNMENT], state[FILLED] = anchor, alignment, filled
     return True
+
+
+@inline_without_refcounts
+def _copy_tile(ready: ReadyTiles, tile: int, operations: OperationArray, filled: int) -> int:
+    """Write the operations of a tile that is aligned; return how many there are, or `NO_ROOM`."""
+    first = ready[1][tile]
+    count: int = ready[1][tile + 1] - first
+    if filled + count + 2 > operations.size:
+        return NO_ROOM
+    for k in range(count):
+        operations[filled + k] = ready[2][first + k]
+    return count
 
 
 @inline_without_refcounts
@@ -321,63 +342,3 @@ def _score_of(
             score -= costs[5] + costs[6] * length
             reference_at += length
     return score
-
-
-@jit_without_refcounts
-def count_differences(
-    operations: OperationArray,
-    offsets: Int64Array,
-    query_begins: Int64Array,
-    reference_begins: Int64Array,
-    sequences: Sequences,
-    first: int,
-    end: int,
-    mismatches: Int64Array,
-    gap_bases: Int64Array,
-    gaps: Int64Array,
-) -> None:
-    """Count the differences of some alignments.
-
-    Parameters
-    ----------
-    operations : ndarray, dtype=uint32
-        The operations of all alignments.
-    offsets : ndarray, dtype=int64
-        Where those of each alignment begin.
-    query_begins, reference_begins : ndarray, dtype=int64
-        The first base of each alignment, as indexes of codes with margins.
-    sequences : tuple of ndarray, dtype=uint8
-        The codes.
-    first, end : int
-        The range of alignments.
-    mismatches, gap_bases, gaps : ndarray, dtype=int64
-        Output: the pairs of different bases, the bases of gaps, and the gaps.
-    """
-    query, reference = sequences
-    for row in range(first, end):
-        i, j = query_begins[row], reference_begins[row]
-        different, gap_length, gap_count = 0, 0, 0
-        for position in range(offsets[row], offsets[row + 1]):
-            kind, length = kind_of(operations, position), length_of(operations, position)
-            if kind == MATCH_OPERATION:
-                different += _differences(query, i, reference, j, length)
-                i += length
-                j += length
-                continue
-            gap_count += 1
-            gap_length += length
-            if kind == INSERTION_OPERATION:
-                i += length
-            else:
-                j += length
-        mismatches[row], gap_bases[row], gaps[row] = different, gap_length, gap_count
-
-
-@inline_without_refcounts
-def _differences(query: CodeArray, i: int, reference: CodeArray, j: int, length: int) -> int:
-    """Return how many pairs of bases are not equal; a break equals nothing."""
-    count = 0
-    for k in range(length):
-        base, other = query[np.uint64(i + k)], reference[np.uint64(j + k)]
-        count += (base != other) | (base > 3)
-    return count

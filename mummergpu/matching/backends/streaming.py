@@ -210,7 +210,19 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         finally:
             self._idle.put(searcher)
 
-    def _program(self, source: ProgramSource) -> Program:
+    def program(self, source: ProgramSource) -> Program:
+        """Return a program, compiled and loaded; the device is current in the calling thread.
+
+        Parameters
+        ----------
+        source : ProgramSource
+            The program.
+
+        Raises
+        ------
+        BackendError
+            If it cannot be compiled.
+        """
         if source not in self._programs:
             with self._stats.stage("kernels_compiled"):
                 cubin = self.cache.cubin(read_sources(), source, self.device.architecture)
@@ -220,7 +232,11 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
                 kernel_cache_misses=self.cache.misses,
                 kernel_cache_repaired=self.cache.repaired,
             )
-        program = self._programs[source]
+        return self._programs[source]
+
+    def _program(self, source: ProgramSource) -> Program:
+        """Return the program of the search, whose kernels are reported."""
+        program = self.program(source)
         for kernel in self.kernels:
             self._stats.set_resources(kernel, vars(program.resources(kernel)))
         return program

@@ -1,0 +1,124 @@
+"""Has a device align the tiles between anchors, where there are so many that this is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.mapping.genomes.links import LinkedAnchors, Sequences
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.viterbi.between import is_diagonal_best
+from mummergpu.viterbi.device_tiles import fit_two
+from mummergpu.viterbi.model import Costs, CostTuple
+from mummergpu.viterbi.operations import OperationArray
+from mummergpu.viterbi.scratch import MOST_BASES
+from mummergpu.viterbi.tile_set import AlignedTiles, Int64Array, TileSet
+
+TileAligner = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8], TileSet], AlignedTiles | None]
+"""Aligns tiles on a device (`viterbi.device_tiles.DeviceTiles.align`); None if it has no room."""
+
+ReadyTiles = tuple[Int64Array, Int64Array, OperationArray]
+"""For each anchor the number of the tile behind it, -1 if it is not aligned yet, or nothing if none
+is; where the operations of each tile begin, and where the last ones end; and the operations."""
+
+LEAST_CELLS: Final = 1 << 28
+"""With fewer cells, the processor is done before a device has the tiles."""
+
+NOT_READY: Final = -1
+
+
+def no_tiles() -> ReadyTiles:
+    """Return that no tile is aligned yet."""
+    none = np.empty(0, dtype=np.int64)
+    return none, np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint32)
+
+
+def align_tiles_ahead(
+    linked: LinkedAnchors, sequences: Sequences, costs: Costs, align: TileAligner
+) -> ReadyTiles:
+    """Align the tiles between anchors of which the matrix is needed, if they are many.
+
+    Parameters
+    ----------
+    linked : LinkedAnchors
+        The anchors of the alignments.
+    sequences : tuple of ndarray, dtype=uint8
+        The codes of the queries and of the reference.
+    costs : Costs
+        The scores.
+    align : callable
+        Aligns tiles.
+
+    Returns
+    -------
+    tuple of ndarray
+        The tiles that are aligned (`ReadyTiles`).
+    """
+    total = int(linked.offsets[-1])
+    anchors = np.empty(total, dtype=np.int64)
+    count = list_tiles(linked.offsets, linked.anchors, sequences, costs.as_tuple(), anchors)
+    anchors = anchors[:count]
+    query_starts, reference_starts, lengths = linked.anchors
+    ends = query_starts[anchors] + lengths[anchors]
+    reference_ends = reference_starts[anchors] + lengths[anchors]
+    sides = query_starts[anchors + 1] - ends, reference_starts[anchors + 1] - reference_ends
+    fits = fit_two(costs, *sides)
+    tiles = TileSet(ends[fits], sides[0][fits], reference_ends[fits], sides[1][fits])
+    if tiles.cells < LEAST_CELLS:
+        return no_tiles()
+    aligned = align(*sequences, tiles)
+    if aligned is None:
+        return no_tiles()
+    numbers = np.full(total, NOT_READY, dtype=np.int64)
+    numbers[anchors[fits]] = np.arange(tiles.count)
+    return numbers, aligned.offsets, aligned.operations
+
+
+@jit_without_refcounts
+def list_tiles(
+    offsets: Int64Array,
+    anchors: Anchors,
+    sequences: Sequences,
+    costs: CostTuple,
+    found: Int64Array,
+) -> int:
+    """List the anchors behind which there is a tile that needs its matrix.
+
+    Parameters
+    ----------
+    offsets, anchors
+        The alignments (`LinkedAnchors`).
+    sequences : tuple of ndarray, dtype=uint8
+        The codes of the queries and of the reference.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+    found : ndarray, dtype=int64, shape=(n_anchors,)
+        Output.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    query_starts, reference_starts, lengths = anchors
+    query, reference = sequences
+    end = 0
+    for alignment in range(offsets.size - 1):
+        for anchor in range(offsets[alignment], offsets[alignment + 1] - 1):
+            query_at = query_starts[anchor] + lengths[anchor]
+            reference_at = reference_starts[anchor] + lengths[anchor]
+            length = query_starts[anchor + 1] - query_at
+            reference_length = reference_starts[anchor + 1] - reference_at
+            if length == 0 or reference_length == 0 or length >= MOST_BASES:
+                continue
+            if length == reference_length and is_diagonal_best(
+                query, query_at, length, reference, reference_at, costs
+            ):
+                continue
+            found[end] = anchor
+            end += 1
+    return end
