@@ -2,13 +2,14 @@
 
 Section 5 of the SAM format specification, and the CSI format specification, describe them.
 
-The bins and the windows of all rows are found in one pass over the sorted rows, before it is known
-where the compressed blocks begin; the index is made of them afterwards.
+The bins and the windows of all rows are found in one pass over each range of sorted rows, before it
+is known where the compressed blocks begin; the index is made of them afterwards.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,14 +20,16 @@ from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.sorting.bam_index_rows import (
     COUNTS,
+    NEXT_RECORD,
     NEXT_ROW,
     RUN_FIELDS,
     STATE_SIZE,
     WINDOW_BITS,
     find_runs,
 )
-from mummergpu.output.sorting.places import Axis, SpanArray
-from mummergpu.output.sorting.radix_order import KeyArray, OrderArray
+from mummergpu.output.sorting.merging import MergedRows
+from mummergpu.output.sorting.places import Axis
+from mummergpu.output.sorting.row_tables import KEY
 
 BAI, CSI = ".bai", ".csi"
 """What the name of an index ends with, after the name of the BAM."""
@@ -71,48 +74,57 @@ def index_kind(axis: Axis) -> str:
     return BAI if int(axis.lengths.max(initial=0)) <= _MOST_BAI_BASES else CSI
 
 
-def index_rows(
-    axis: Axis, keys: KeyArray, order: OrderArray, spans: SpanArray, ends: Int64Array, begin: int
-) -> IndexedRows:
-    """Find the bins and the windows of sorted rows.
+class RowIndexer:
+    """Finds the bins and the windows of sorted rows; several threads may share one.
 
     Parameters
     ----------
     axis : Axis
         The records.
-    keys : ndarray, dtype=uint64, shape=(n_rows,)
-        The key of each row, in the order of the file.
-    order : ndarray, dtype=uint32, shape=(n_rows,)
-        The rows in the order of the file.
-    spans : ndarray, dtype=uint32, shape=(n_rows,)
-        The span of each row, in the order of the input.
-    ends : ndarray, dtype=int64, shape=(n_rows,)
-        Where in the content each row ends, in the order of the file.
-    begin : int
-        Where in the content the first row begins.
-
-    Returns
-    -------
-    IndexedRows
-        All that the index tells.
     """
-    depth = _depth_of(axis)
-    window_counts = (axis.lengths + (1 << WINDOW_BITS) - 1) >> WINDOW_BITS
-    window_starts = np.zeros(axis.lengths.size + 1, dtype=np.int64)
-    np.cumsum(window_counts, out=window_starts[1:])
-    windows = np.full(int(window_starts[-1]), _NOTHING, dtype=np.int64)
-    counts = np.zeros((axis.lengths.size + 1, COUNTS), dtype=np.int64)
-    state = np.zeros(STATE_SIZE, dtype=np.int64)
-    runs = []
-    while state[NEXT_ROW] < order.size:
-        part = np.empty((_RUNS, RUN_FIELDS), dtype=np.int64)
-        filled = find_runs(
-            part, state, keys, order, spans, ends, begin, axis.starts, window_starts, windows,
-            counts, depth,
-        )  # fmt: skip
-        runs.append(part[:filled])
-    found = np.concatenate(runs) if runs else np.empty((0, RUN_FIELDS), dtype=np.int64)
-    return IndexedRows(depth, found, windows, window_starts, counts)
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self._depth = _depth_of(axis)
+        self._runs: dict[int, Int64Array] = {}
+        window_counts = (axis.lengths + (1 << WINDOW_BITS) - 1) >> WINDOW_BITS
+        self._window_starts = np.zeros(axis.lengths.size + 1, dtype=np.int64)
+        np.cumsum(window_counts, out=self._window_starts[1:])
+        self._windows = np.full(int(self._window_starts[-1]), _NOTHING, dtype=np.int64)
+        self._counts = np.zeros((axis.lengths.size + 1, COUNTS), dtype=np.int64)
+        self._lock = threading.Lock()
+
+    def add(self, merged: MergedRows) -> None:
+        """Take a range of rows; the ranges may come in any order.
+
+        Parameters
+        ----------
+        merged : MergedRows
+            The rows in the order of the file, and their places in its content.
+        """
+        state = np.zeros(STATE_SIZE, dtype=np.int64)
+        if merged.ends.size:
+            first = np.searchsorted(self._axis.starts, merged.rows[0, KEY], side="right") - 1
+            state[NEXT_RECORD] = first
+        runs = []
+        while state[NEXT_ROW] < merged.ends.size:
+            part = np.empty((_RUNS, RUN_FIELDS), dtype=np.int64)
+            with self._lock:
+                filled = find_runs(
+                    part, state, merged.rows, merged.ends, merged.begin, self._axis.starts,
+                    self._window_starts, self._windows, self._counts, self._depth,
+                )  # fmt: skip
+            runs.append(part[:filled])
+        if runs:
+            self._runs[merged.begin] = np.concatenate(runs)
+
+    def found(self) -> IndexedRows:
+        """Return all that the index tells, after the last range."""
+        runs = [np.empty((0, RUN_FIELDS), dtype=np.int64)]
+        runs += [self._runs[begin] for begin in sorted(self._runs)]
+        return IndexedRows(
+            self._depth, np.concatenate(runs), self._windows, self._window_starts, self._counts
+        )
 
 
 def index_bytes(found: IndexedRows, kind: str, block_starts: Int64Array) -> bytes:

@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.sorting.places import NOT_MAPPED, SpanArray
-from mummergpu.output.sorting.radix_order import PREFETCH_AHEAD, KeyArray, OrderArray
-from mummergpu.runtime.jit import (
-    inline_without_refcounts,
-    jit_without_refcounts,
-    prefetch,
-    unsigned,
-    widened,
-)
+from mummergpu.output.sorting.places import NOT_MAPPED
+from mummergpu.output.sorting.row_tables import KEY, SIZES, SPAN_SHIFT, RowTable
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
 
 NEXT_ROW, NEXT_RECORD = 0, 1
 """The elements of the state between two calls."""
@@ -60,9 +54,7 @@ def bin_at_depth(begin: int, end: int, depth: int) -> int:
 def find_runs(
     runs: Int64Array,
     state: Int64Array,
-    keys: KeyArray,
-    order: OrderArray,
-    spans: SpanArray,
+    rows: RowTable,
     ends: Int64Array,
     first_begin: int,
     starts: Int64Array,
@@ -81,8 +73,12 @@ def find_runs(
         Receives the runs.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
         The row and the record to go on with; updated.
-    keys, order, spans, ends, first_begin
-        As for `bam_index.index_rows`.
+    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
+        The rows (`row_tables.RowTable`).
+    ends : ndarray, dtype=int64, shape=(n_rows,)
+        Where in the content each row ends.
+    first_begin : int
+        Where the first one begins.
     starts : ndarray, dtype=int64, shape=(n_records + 1,)
         Where each record begins on the axis of the keys.
     window_starts : ndarray, dtype=int64, shape=(n_records + 1,)
@@ -103,10 +99,8 @@ def find_runs(
     records = starts.size - 1
     filled = 0
     last_record, last_bin = -1, -1
-    while row < order.size:
-        if row + PREFETCH_AHEAD < order.size:
-            prefetch(spans, order[unsigned(row + PREFETCH_AHEAD)])
-        key, span = widened(keys[unsigned(row)]), widened(spans[unsigned(order[unsigned(row)])])
+    while row < ends.size:
+        key, span = rows[unsigned(row), KEY], rows[unsigned(row), SIZES] >> SPAN_SHIFT
         while record < records and key >= starts[unsigned(record + 1)]:
             record += 1
         begin = ends[unsigned(row - 1)] if row else first_begin
@@ -127,9 +121,9 @@ def find_runs(
             last_window = min(last_window, window_starts[unsigned(record + 1)] - 1)
             for window in range(first_window, last_window + 1):
                 windows[unsigned(window)] = min(windows[unsigned(window)], begin)
-        if counts[record, 2] + counts[record, 3] == 0:
+        if counts[record, 2] + counts[record, 3] == 0 or begin < counts[record, 0]:
             counts[record, 0] = begin
-        counts[record, 1] = end
+        counts[record, 1] = max(counts[record, 1], end)
         counts[record, 3 if span == NOT_MAPPED else 2] += 1
         row += 1
     state[NEXT_ROW], state[NEXT_RECORD] = row, record

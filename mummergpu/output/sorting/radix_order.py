@@ -8,16 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
+from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
 
 KeyArray = npt.NDArray[np.uint64]
 OrderArray = npt.NDArray[np.uint32]
 
 MOST_KEYS: Final = 1 << 32
 """The most numbers that can be sorted."""
-
-PREFETCH_AHEAD: Final = 32
-"""How many elements before it is read an element is asked for that lies anywhere."""
 
 _DIGIT_BITS: Final = 11
 """The bits of a digit: the places of its values fit the first cache."""
@@ -62,30 +59,6 @@ def radix_order(
             source, target = target, source
             order, target_order = target_order, order
     return order, source
-
-
-@jit_without_refcounts
-def add_in_order(
-    ends: Int64Array, order: OrderArray, sizes: npt.NDArray[np.uint32], begin: int
-) -> None:
-    """Find where each of some things ends that lie one after the other in an order.
-
-    Parameters
-    ----------
-    ends : ndarray, dtype=int64, shape=(n,)
-        Receives the ends, in the order.
-    order : ndarray, dtype=uint32, shape=(n,)
-        The order.
-    sizes : ndarray, dtype=uint32, shape=(n,)
-        The size of each thing.
-    begin : int
-        Where the first one begins.
-    """
-    for place in range(order.size):
-        if place + PREFETCH_AHEAD < order.size:
-            prefetch(sizes, order[unsigned(place + PREFETCH_AHEAD)])
-        begin += widened(sizes[unsigned(order[unsigned(place)])])
-        ends[unsigned(place)] = begin
 
 
 @jit_without_refcounts

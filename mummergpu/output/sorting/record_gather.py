@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.number_text import TextArray, address_of
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import jit_without_refcounts, unsigned
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
-_STEP: Final = 32
+STEP: Final = 32
+"""The bytes that `copy_step` copies."""
+
 _LINE_BYTES: Final = 64
 _LINES: Final = 6
 """The cache lines of a record that are asked for before they are copied."""
@@ -28,10 +30,10 @@ _DUPLICATE: Final = np.uint8(1024 >> 8)
 
 
 def _generate_copy(typing_context: Any, text: Any, at: Any, address: Any) -> Any:
-    """Copy `_STEP` bytes from an address in memory."""
+    """Copy `STEP` bytes from an address in memory."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), _STEP)
+        kind = ir.VectorType(ir.IntType(8), STEP)
         target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
         origin = builder.inttoptr(arguments[2], kind.as_pointer())
         builder.store(builder.load(origin, align=1, typ=kind), target, align=1)
@@ -58,7 +60,9 @@ def _generate_prefetch(typing_context: Any, address: Any) -> Any:
     return types.void(types.int64), generate
 
 
-_copy_step = cast("Callable[[TextArray, int, int], None]", intrinsic(_generate_copy))
+copy_step = cast("Callable[[TextArray, int, int], None]", intrinsic(_generate_copy))
+"""Copies `STEP` bytes into a text, at an index, from an address in memory."""
+
 _prefetch_address = cast("Callable[[int], None]", intrinsic(_generate_prefetch))
 
 
@@ -68,7 +72,7 @@ def gather_records(
     size: int,
     skipped: int,
     addresses: Int64Array,
-    sizes: npt.NDArray[np.uint32],
+    sizes: Int64Array,
     duplicates: npt.NDArray[np.uint8],
 ) -> None:
     """Write records one after the other, and flag some of them as duplicates.
@@ -83,7 +87,7 @@ def gather_records(
         The bytes of the first record that are not written.
     addresses : ndarray, dtype=int64, shape=(n_records,)
         Where in memory each record begins. Up to 31 bytes after its end are read.
-    sizes : ndarray, dtype=uint32, shape=(n_records,)
+    sizes : ndarray, dtype=int64, shape=(n_records,)
         The bytes of each record.
     duplicates : ndarray, dtype=uint8, shape=(n_records,)
         1 for a record to flag, else 0.
@@ -95,10 +99,10 @@ def gather_records(
             for line in range(_LINES):
                 _prefetch_address(ahead + line * _LINE_BYTES)
         address = addresses[unsigned(record)]
-        bytes_of_record = widened(sizes[unsigned(record)])
+        bytes_of_record = sizes[unsigned(record)]
         first, last = max(0, -at), min(bytes_of_record, size - at)
-        for place in range(first, last, _STEP):
-            _copy_step(text, at + place, address + place)
+        for place in range(first, last, STEP):
+            copy_step(text, at + place, address + place)
         flags = at + _FLAGS
         if duplicates[unsigned(record)] and 0 <= flags and flags < size:
             text[unsigned(flags)] |= _DUPLICATE

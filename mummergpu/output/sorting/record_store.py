@@ -7,139 +7,116 @@ appended to a temporary file, as a run: what a part of the output needs of a run
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import BinaryIO, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import OutputError
-from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.alignments.bam import RecordPiece
 from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
-from mummergpu.output.sorting.places import SpanArray
-from mummergpu.output.sorting.radix_order import MOST_KEYS, KeyArray, OrderArray, radix_order
+from mummergpu.output.sorting.merging import MergedRows, RowRanges, Spread
+from mummergpu.output.sorting.radix_order import MOST_KEYS
 from mummergpu.output.sorting.record_gather import gather_records
+from mummergpu.output.sorting.row_tables import KEY, NUMBER, PLACE, RowTable, sizes_of
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
-
-BYTES_PER_ROW: Final = 24
-"""The memory of a row besides its record, until all rows have come: its key (8 bytes), where its
-record lies (8), how long it is (4), and its span (4)."""
-
-SORTING_BYTES_PER_ROW: Final = 24
-"""The memory of a row that it takes besides to sort them: two keys and two numbers."""
 
 _RUN_PIECE_BYTES: Final = 8 << 20
 
-SizeArray = npt.NDArray[np.uint32]
 MarkArray = npt.NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class KeptRows:
-    """What is kept of every row, in the order of the input.
-
-    Attributes
-    ----------
-    keys : ndarray, dtype=uint64, shape=(n_rows,)
-        Where the rows lie (`places.keys_of`).
-    spans : ndarray, dtype=uint32, shape=(n_rows,)
-        The bases of the reference that they take (`places.spans_of_rows`).
-    sizes : ndarray, dtype=uint32, shape=(n_rows,)
-        The bytes of their records.
-    places : ndarray, dtype=int64, shape=(n_rows,)
-        Where their records begin: in memory, or in the temporary file.
-    """
-
-    keys: KeyArray
-    spans: SpanArray
-    sizes: SizeArray
-    places: Int64Array
 
 
 class RecordStore:
     """Takes the records of a file in the order of the input, and gives them back in any order.
 
+    Besides its record, a row takes the memory of a row of a table (`row_tables.ROW_BYTES`).
+
     Parameters
     ----------
-    key_bits : int
-        The bits of the largest key.
+    by_key : bool
+        Whether to sort rows by their keys; else they stay in the order of the input.
     memory_bytes : int
         About the most memory that the records may take.
     folder : str or None
         The folder for temporary files; None for that of the system.
     """
 
-    def __init__(self, key_bits: int, memory_bytes: int, folder: str | None = None) -> None:
-        self._key_bits = key_bits
+    def __init__(self, by_key: bool, memory_bytes: int, folder: str | None = None) -> None:
+        self._by_key = by_key
         self._memory_bytes = memory_bytes
         self._folder = folder
         self._file: BinaryIO | None = None
-        self._file_bytes = 0
-        self._run_ends: list[int] = []
-        self._spilled: list[KeptRows] = []
-        self._kept: list[KeptRows] = []
-        self._pieces: list[TextArray] = []
-        self._piece_bytes = 0
+        self._run_ends: list[int] = [0]
+        self._spilled: list[RowTable] = []
+        self._kept: list[RowTable] = []
+        self._texts: list[TextArray] = []
+        self._text_bytes = 0
         self._row_count = 0
 
-    def add(self, piece: RecordPiece, keys: KeyArray, spans: SpanArray) -> None:
-        """Take records; one thread calls this, in the order of the input.
+    def add(self, texts: Sequence[TextArray], rows: RowTable) -> None:
+        """Take the records of a block; one thread calls this, in the order of the input.
 
         Parameters
         ----------
-        piece : RecordPiece
+        texts : sequence of ndarray, dtype=uint8
             The records; they stay in their memory, which nothing may reuse.
-        keys : ndarray, dtype=uint64, shape=(n_rows,)
-            The keys of the rows of the piece.
-        spans : ndarray, dtype=uint32, shape=(n_rows,)
-            Their spans.
+        rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
+            Their rows (`row_tables.row_table`), whose numbers are changed.
 
         Raises
         ------
         OutputError
             If a temporary file cannot take the records, or there are too many of them.
         """
-        begins = np.concatenate([np.zeros(1, dtype=np.int64), piece.ends[:-1]])
-        sizes = (piece.ends - begins).astype(np.uint32)
-        self._kept.append(KeptRows(keys, spans, sizes, begins + piece.text.ctypes.data))
-        self._pieces.append(piece.text)
-        base = piece.text.base
-        self._piece_bytes += base.nbytes if isinstance(base, np.ndarray) else piece.text.nbytes
-        self._row_count += keys.size
+        rows[:, NUMBER] += self._row_count
+        if not self._by_key:
+            rows[:, KEY] = rows[:, NUMBER]
+        self._kept.append(rows)
+        self._texts += texts
+        for text in texts:
+            base = text.base
+            self._text_bytes += base.nbytes if isinstance(base, np.ndarray) else text.nbytes
+        self._row_count += rows.shape[0]
         if self._row_count >= MOST_KEYS:
             raise OutputError("more than 4,294,967,295 alignments cannot be sorted", "BAM")
-        if self._piece_bytes > self._memory_bytes:
+        if self._text_bytes > self._memory_bytes:
             self._spill()
 
     @property
-    def run_count(self) -> int:
-        """The number of times that memory was full."""
-        return len(self._run_ends)
+    def row_count(self) -> int:
+        """The number of rows."""
+        return self._row_count
 
-    def finish(self) -> KeptRows:
-        """Return what is known of all rows, after the last piece."""
-        rows = _joined(self._spilled + self._kept)
-        self._spilled, self._kept = [], []
-        return rows
+    def finish(self, begin: int, spread: Spread) -> RowRanges:
+        """Return all rows, after the last block.
 
-    def read(
-        self, rows: KeptRows, chosen: OrderArray, size: int, skipped: int, marks: MarkArray
-    ) -> TextArray:
+        Parameters
+        ----------
+        begin : int
+            Where in the content of the file the first record begins.
+        spread : callable
+            Calls what divides them into ranges (`merging.RowRanges`).
+
+        Returns
+        -------
+        RowRanges
+            The rows.
+        """
+        return RowRanges(self._spilled + self._kept, begin, spread)
+
+    def read(self, rows: RowTable, size: int, skipped: int, marks: MarkArray) -> TextArray:
         """Return records one after the other; several threads may call this after `finish`.
 
         Parameters
         ----------
-        rows : KeptRows
-            What `finish` returned.
-        chosen : ndarray, dtype=uint32
-            The numbers of the rows; those of a run are in the order of `rows.keys`.
+        rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
+            The rows, in the order of their keys.
         size, skipped : int
             The bytes to return, and those of the first record to leave out.
-        marks : ndarray, dtype=uint8
-            1 for a row to flag as a duplicate, for each of `chosen`.
+        marks : ndarray, dtype=uint8, shape=(n_rows,)
+            1 for a row to flag as a duplicate.
 
         Returns
         -------
@@ -151,16 +128,15 @@ class RecordStore:
         OutputError
             If a temporary file cannot be read.
         """
-        addresses, sizes = rows.places[chosen], rows.sizes[chosen]
+        addresses, sizes = rows[:, PLACE].copy(), sizes_of(rows)
+        offsets = ~addresses
         buffers = []
-        begin = 0
-        for end in self._run_ends:
-            in_run = np.flatnonzero((chosen >= begin) & (chosen < end))
-            begin = end
+        for begin, end in pairwise(self._run_ends):
+            in_run = np.flatnonzero((offsets >= begin) & (offsets < end))
             if in_run.size:
-                first, last = addresses[in_run[0]], addresses[in_run[-1]] + sizes[in_run[-1]]
+                first, last = offsets[in_run[0]], offsets[in_run[-1]] + sizes[in_run[-1]]
                 buffers.append(self._read_file(int(first), int(last)))
-                addresses[in_run] += buffers[-1].ctypes.data - first
+                addresses[in_run] = offsets[in_run] + (buffers[-1].ctypes.data - first)
         text = np.empty(size + OVERSHOOT, dtype=np.uint8)
         gather_records(text, size, skipped, addresses, sizes, marks)
         return text[:size]
@@ -174,28 +150,28 @@ class RecordStore:
 
     def _spill(self) -> None:
         """Write the records in memory to a run."""
-        rows = _joined(self._kept)
-        order, _ = radix_order(rows.keys, self._key_bits)
         with temporary_data(self._folder):
             if self._file is None:
                 self._file = open_temporary_file(self._folder)
-        self._run_ends.append(self._row_count)
-        sizes = rows.sizes[order].astype(np.int64)
-        ends = np.cumsum(sizes)
-        for first, last in _ranges(ends, _RUN_PIECE_BYTES):
-            size = int(ends[last - 1] - ends[first] + sizes[first])
-            text = np.empty(size + OVERSHOOT, dtype=np.uint8)
-            part = order[first:last]
-            marks = np.zeros(part.size, dtype=np.uint8)
-            gather_records(text, size, 0, rows.places[part], rows.sizes[part], marks)
-            with temporary_data(self._folder):
-                self._file.write(cast(bytes, text[:size]))
+        ranges = RowRanges(self._kept, self._run_ends[-1], map)
+        for number in range(ranges.count):
+            merged = ranges.merged(number)
+            self._write(merged)
+            merged.rows[:, PLACE] = ~(merged.ends - sizes_of(merged.rows))
+            self._spilled.append(merged.rows)
         with temporary_data(self._folder):
             self._file.flush()
-        rows.places[order] = ends - sizes + self._file_bytes
-        self._file_bytes += int(ends[-1])
-        self._spilled.append(rows)
-        self._kept, self._pieces, self._piece_bytes = [], [], 0
+        self._run_ends.append(int(ranges.begins[-1]))
+        self._kept, self._texts, self._text_bytes = [], [], 0
+
+    def _write(self, merged: MergedRows) -> None:
+        """Write the records of rows to the file."""
+        assert self._file is not None
+        for rows, size in _pieces(merged, _RUN_PIECE_BYTES):
+            marks = np.zeros(rows.shape[0], dtype=np.uint8)
+            text = self.read(rows, size, 0, marks)
+            with temporary_data(self._folder):
+                self._file.write(cast(bytes, text))
 
     def _read_file(self, first: int, last: int) -> TextArray:
         assert self._file is not None
@@ -211,23 +187,11 @@ class RecordStore:
         return buffer
 
 
-def _joined(parts: list[KeptRows]) -> KeptRows:
-    """Join rows, column by column to save memory."""
-    if not parts:
-        nothing = np.empty(0, dtype=np.uint32)
-        return KeptRows(nothing.astype(np.uint64), nothing, nothing, nothing.astype(np.int64))
-    return KeptRows(
-        np.concatenate([part.keys for part in parts]),
-        np.concatenate([part.spans for part in parts]),
-        np.concatenate([part.sizes for part in parts]),
-        np.concatenate([part.places for part in parts]),
-    )
-
-
-def _ranges(ends: Int64Array, size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows of about so many bytes, at least one row each."""
-    first, before = 0, 0
+def _pieces(merged: MergedRows, size: int) -> Iterator[tuple[RowTable, int]]:
+    """Yield rows whose records have about so many bytes, at least one row each, and the bytes."""
+    first, before, ends = 0, merged.begin, merged.ends
     while first < ends.size:
         last = max(first + 1, int(np.searchsorted(ends, before + size, side="right")))
-        yield first, last
-        first, before = last, int(ends[last - 1])
+        end = int(ends[last - 1])
+        yield merged.rows[first:last], end - before
+        first, before = last, end

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from mummergpu.errors import OutputError
 from mummergpu.input.reference import Reference
+from mummergpu.output.sorting import merging
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.radix_order import radix_order
 from mummergpu.sequence.codes import MARGIN
@@ -112,16 +113,22 @@ def long_case() -> tuple[Reference, AlignedReads]:
     return reference, random_alignments(made, reference, 4000, 60)
 
 
+@pytest.mark.parametrize("range_rows", [300, 1 << 16])
 @pytest.mark.parametrize("memory", [1, 400_000, 1 << 30])
 def test_many_rows_with_and_without_temporary_files(
-    tmp_path: Path, long_case: tuple[Reference, AlignedReads], memory: int
+    tmp_path: Path,
+    long_case: tuple[Reference, AlignedReads],
+    memory: int,
+    range_rows: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The bytes depend neither on the memory nor on the threads nor on the blocks."""
     reference, case = long_case
+    write_sorted(tmp_path / "y.bam", reference, [case], SortOptions(threads=2), GROUP)
+    monkeypatch.setattr(merging, "_RANGE_ROWS", range_rows)
     options = SortOptions(memory_bytes=memory, folder=str(tmp_path), threads=1 + memory % 3)
     path = tmp_path / "x.bam"
     write_sorted(path, reference, blocks_of(case, random.Random(memory)), options, GROUP)
-    write_sorted(tmp_path / "y.bam", reference, [case], SortOptions(threads=2), GROUP)
     assert path.read_bytes() == (tmp_path / "y.bam").read_bytes()
     assert Path(f"{path}.bai").read_bytes() == (tmp_path / "y.bam.bai").read_bytes()
     samtools("quickcheck", path)

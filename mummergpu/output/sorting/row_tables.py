@@ -1,0 +1,186 @@
+"""What is kept of each record until all are sorted, and the compiled loops that sort it.
+
+A row of a table is 32 bytes, and moves as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.sorting.places import SpanArray
+from mummergpu.output.sorting.radix_order import KeyArray, OrderArray, radix_order
+from mummergpu.output.sorting.record_gather import copy_step
+from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+
+RowTable = Int64Array
+"""Rows in the order of their keys, with the fields below: shape=(n_rows, FIELDS)."""
+
+KEY, PLACE, SIZES, NUMBER = 0, 1, 2, 3
+"""The fields: the key by which rows are sorted; where the record begins, in memory or, as the
+complement of a number that is not negative, in a file; the bytes of the record and, `SPAN_SHIFT`
+bits higher, the bases of the reference that it takes; and the number of the row in the input."""
+
+FIELDS: Final = 4
+ROW_BYTES: Final = 8 * FIELDS
+SPAN_SHIFT: Final = 32
+SIZE_MASK: Final = (1 << SPAN_SHIFT) - 1
+
+
+def row_table(
+    keys: KeyArray, key_bits: int, places: Int64Array, sizes: Int64Array, spans: SpanArray
+) -> RowTable:
+    """Return the rows of a block in the order of their keys; equal ones stay as they were.
+
+    Parameters
+    ----------
+    keys : ndarray, dtype=uint64, shape=(n_rows,)
+        The keys.
+    key_bits : int
+        The bits of the largest key; 0 to leave the rows as they are.
+    places, sizes : ndarray, dtype=int64, shape=(n_rows,)
+        Where in memory the records begin, and their bytes.
+    spans : ndarray, dtype=uint32, shape=(n_rows,)
+        The bases of the reference that they take.
+
+    Returns
+    -------
+    ndarray, dtype=int64, shape=(n_rows, FIELDS)
+        The table; its rows are numbered from 0 on.
+    """
+    order, ordered = radix_order(keys, key_bits)
+    rows = np.empty((order.size, FIELDS), dtype=np.int64)
+    _fill_rows(rows, order, ordered, places, sizes, spans)
+    return rows
+
+
+def sizes_of(rows: RowTable) -> Int64Array:
+    """Return the bytes of the records of rows."""
+    return rows[:, SIZES] & SIZE_MASK
+
+
+@jit_without_refcounts
+def _fill_rows(
+    rows: RowTable,
+    order: OrderArray,
+    ordered: KeyArray,
+    places: Int64Array,
+    sizes: Int64Array,
+    spans: SpanArray,
+) -> None:
+    """Fill a table in an order.
+
+    Parameters
+    ----------
+    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
+        Receives the rows.
+    order : ndarray, dtype=uint32, shape=(n_rows,)
+        The order.
+    ordered : ndarray, dtype=uint64, shape=(n_rows,)
+        The keys in this order.
+    places, sizes, spans : ndarray
+        As for `row_table`.
+    """
+    for place in range(order.size):
+        row = widened(order[unsigned(place)])
+        size, span = sizes[unsigned(row)], widened(spans[unsigned(row)])
+        rows[unsigned(place), KEY] = widened(ordered[unsigned(place)])
+        rows[unsigned(place), PLACE] = places[unsigned(row)]
+        rows[unsigned(place), SIZES] = span << SPAN_SHIFT | size
+        rows[unsigned(place), NUMBER] = row
+
+
+@jit_without_refcounts
+def cut_rows(
+    rows: RowTable,
+    table: int,
+    bound_keys: Int64Array,
+    bound_tables: Int64Array,
+    cuts: Int64Array,
+    sizes: Int64Array,
+) -> None:
+    """Find where a table is cut into ranges, and the bytes of its records in each range.
+
+    Parameters
+    ----------
+    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
+        The table.
+    table : int
+        Its number.
+    bound_keys, bound_tables : ndarray, dtype=int64, shape=(n_ranges,)
+        Where each range begins, in order: with rows of this key, of the table of this number. The
+        first range begins before all rows.
+    cuts : ndarray, dtype=int64, shape=(n_ranges + 1,)
+        Receives the first row of each range, and the end of the last one.
+    sizes : ndarray, dtype=int64, shape=(n_ranges,)
+        Receives the bytes.
+    """
+    row = 0
+    for part in range(bound_keys.size):
+        cuts[unsigned(part)] = row
+        size = 0
+        if part + 1 < bound_keys.size:
+            # The first key that is not in the range.
+            end = bound_keys[unsigned(part + 1)] + (table < bound_tables[unsigned(part + 1)])
+            while row < rows.shape[0] and rows[unsigned(row), KEY] < end:
+                size += rows[unsigned(row), SIZES] & SIZE_MASK
+                row += 1
+        else:
+            while row < rows.shape[0]:
+                size += rows[unsigned(row), SIZES] & SIZE_MASK
+                row += 1
+        sizes[unsigned(part)] = size
+    cuts[unsigned(bound_keys.size)] = row
+
+
+@jit_without_refcounts
+def collect_rows(
+    text: TextArray, addresses: Int64Array, begins: Int64Array, ends: Int64Array
+) -> None:
+    """Copy rows of several tables, one table after the other.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Receives the rows, `ROW_BYTES` for each.
+    addresses : ndarray, dtype=int64, shape=(n_tables,)
+        Where in memory each table begins.
+    begins, ends : ndarray, dtype=int64, shape=(n_tables,)
+        The half-open range of rows of each table.
+    """
+    at = 0
+    for table in range(addresses.size):
+        address = addresses[unsigned(table)]
+        for row in range(begins[unsigned(table)], ends[unsigned(table)]):
+            copy_step(text, at, address + row * ROW_BYTES)
+            at += ROW_BYTES
+
+
+@jit_without_refcounts
+def order_rows(
+    target: RowTable, ends: Int64Array, rows: RowTable, order: OrderArray, begin: int
+) -> None:
+    """Put rows into an order, and find where the record of each one ends if they are joined.
+
+    Parameters
+    ----------
+    target : ndarray, dtype=int64, shape=(n_rows, FIELDS)
+        Receives the rows.
+    ends : ndarray, dtype=int64, shape=(n_rows,)
+        Receives the ends.
+    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
+        The rows.
+    order : ndarray, dtype=uint32, shape=(n_rows,)
+        The order.
+    begin : int
+        Where the first record begins.
+    """
+    for place in range(order.size):
+        row = widened(order[unsigned(place)])
+        for field in range(FIELDS):
+            target[unsigned(place), unsigned(field)] = rows[unsigned(row), unsigned(field)]
+        begin += rows[unsigned(row), SIZES] & SIZE_MASK
+        ends[unsigned(place)] = begin
