@@ -9,8 +9,8 @@ nucmer and minimap2, if they are on the PATH; nucmer 3 has one thread. Each turn
 once, from FASTA to a file; medians are kept.
 
 What is aligned is counted one to one: of nucmer's file and of ours what `delta-filter -1` leaves,
-of minimap2's the primary alignments. Bases are those of the reference; the identity is the share of
-equal columns.
+of minimap2's the primary alignments. Bases are those of the reference, each of them once; the
+identity is the share of equal columns.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,12 +96,28 @@ def delta_figures(path: Path) -> dict[str, float]:
         subprocess.run(["delta-filter", "-1", path], check=True, stdout=file)
     rows = subprocess.run(["show-coords", "-TH", kept], check=True, capture_output=True, text=True)
     lengths, weighted = 0, 0.0
+    ranges = []
     for line in rows.stdout.splitlines():
         fields = line.split("\t")
         lengths += int(fields[4])
         weighted += int(fields[4]) * float(fields[6])
-    count = len(rows.stdout.splitlines())
-    return {"alignments": count, "bases": lengths, "identity": weighted / max(lengths, 1)}
+        ranges.append((fields[-2], int(fields[0]) - 1, int(fields[1])))
+    return {
+        "alignments": len(ranges),
+        "bases": covered_bases(ranges),
+        "identity": weighted / max(lengths, 1),
+    }
+
+
+def covered_bases(ranges: Iterable[tuple[str, int, int]]) -> int:
+    """Return how many bases some ranges of records cover, each of them once."""
+    total, before, last = 0, "", 0
+    for name, begin, end in sorted(ranges):
+        if name != before:
+            before, last = name, 0
+        total += max(0, end - max(begin, last))
+        last = max(last, end)
+    return total
 
 
 def paf_figures(path: Path) -> dict[str, float]:
@@ -109,7 +126,7 @@ def paf_figures(path: Path) -> dict[str, float]:
     rows = [row for row in rows if "tp:A:P" in row]
     columns = sum(int(row[10]) for row in rows)
     equal = sum(int(row[9]) for row in rows)
-    bases = sum(int(row[8]) - int(row[7]) for row in rows)
+    bases = covered_bases((row[5], int(row[7]), int(row[8])) for row in rows)
     return {"alignments": len(rows), "bases": bases, "identity": 100 * equal / max(columns, 1)}
 
 

@@ -29,7 +29,7 @@ _FIRST_BAND: Final = 8
 _BETTER: Final = 1
 """The least score that a window adds."""
 
-_MORE_PATIENT: Final = 14
+_MORE_PATIENT: Final = 15
 """How many times longer the window is of an extension that knows where it has to arrive."""
 
 

@@ -209,7 +209,7 @@ def _chosen_end(
     best, end = NEVER, NEVER
     # The read cannot end beyond the reference.
     highest = min(band - 1, reference_length - length)
-    for diagonal in range(highest + 1, band):
+    for diagonal in range(max(highest + 1, -band), band):
         results[END_RESULTS + lane_of(diagonal, band)] = NEVER
     for parity in range(2):
         for lane in range(parity * MOST_LANES, parity * MOST_LANES + band):

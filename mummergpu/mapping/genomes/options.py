@@ -50,7 +50,7 @@ def costs_of_gaps(gap_open: int, gap_extend: int) -> Costs:
     )
 
 
-MOST_BREAK_LENGTH: Final = MOST_BASES * 20 // 11
+MOST_BREAK_LENGTH: Final = 2 * MOST_BASES
 """The longest break: a window of it is a tile."""
 
 
@@ -116,10 +116,9 @@ class GenomeOptions:
     def window(self) -> int:
         """The bases of the query in which an extension must get better, 0 for no extension.
 
-        It is half of the break length, and a tenth more: nucmer goes on where a score is only
-        equalled, and the windows do not.
+        It is half of the break length, which counts the bases of both sequences.
         """
-        return self.break_length * 11 // 20 if self.extend else 0
+        return self.break_length // 2 if self.extend else 0
 
     def __post_init__(self) -> None:
         if not 2 <= self.break_length <= MOST_BREAK_LENGTH:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -170,3 +171,18 @@ def test_reads_of_usual_lengths(length: int) -> None:
         at = int(random.integers(length))
         read[at:at] = random.integers(0, 4, int(random.integers(4))).tolist()
         check(read[:length], reference, Costs())
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kept", [1, 30, 120, 230])
+def test_a_long_read_may_hang_over_the_end_of_the_reference(seed: int, kept: int) -> None:
+    # All diagonals on which the read's end lies in the reference are outside of the band.
+    some = random.Random(seed)
+    read = some.choices(range(4), k=500)
+    reference = read[:kept]
+    place = some.randrange(kept)
+    reference[place:place] = some.choices(range(4), k=some.choice((0, 9, 40)))
+    reference[: kept // 2 : 17] = [0] * len(reference[: kept // 2 : 17])
+    for costs in (Costs(), Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)):
+        for first_band in (8, 100):
+            check(read, reference, costs, first_band=first_band)
