@@ -74,6 +74,31 @@ def run_all(commands: click.Group, folder: Path) -> None:
     from mummergpu.studies.gathers import processor_gathers
 
     processor_gathers(1 << 16, 1, 1, map)
+    _search_minimizers()
+
+
+def _search_minimizers() -> None:
+    """Find unique matches of a few bases by minimizers: a run takes these for large genomes."""
+    import numpy as np
+
+    from mummergpu.index.minimizer_index import MinimizerPage
+    from mummergpu.index.minimizer_table import build_minimizer_table
+    from mummergpu.index.pages import Page
+    from mummergpu.input.queries import QueryBlock
+    from mummergpu.matching.kmer.unique import UniqueSearch
+    from mummergpu.runtime.stats import Stats
+    from mummergpu.sequence.codes import Strand, encode, with_margins
+
+    bases = "".join(random.Random(_SEED).choices("ACGT", k=_READ_BASES)).encode()
+    padded = with_margins(encode(bases))
+    page = MinimizerPage(
+        Page(0, 0, len(bases), len(bases)), build_minimizer_table(padded, 9, 8), padded
+    )
+    offsets = np.array([0, len(bases)], dtype=np.int64)
+    names = np.empty(0, dtype=np.uint8)
+    block = QueryBlock(0, padded, offsets, names, np.zeros(2, dtype=np.int64))
+    search = UniqueSearch(page, 16, Stats())
+    search.find(block, tuple(Strand), len(bases), map, lambda searched: None)
 
 
 def _commands(commands: click.Group) -> Iterator[list[Word]]:

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from mummergpu.index.format import PageEntry
+from mummergpu.index.kmer_plan import KmerCost, KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
 from mummergpu.index.minimizer_table import (
     MAXIMUM_BASES,
+    TABLE_BYTES_OF_MINIMIZER,
     MinimizerTable,
     build_minimizer_table,
     most_build_bytes,
@@ -40,8 +43,37 @@ GOOD_WINDOW: Final = CONTEXT_BASES
 """Windows are so long where k-mers of two lengths suffice. In longer ones, contexts do not show
 whether a match begins before the window."""
 
-LEAST_WINDOW: Final = 4
+LEAST_WINDOW: Final = 6
 """With shorter windows, a table of k-mers at every few positions takes less time and memory."""
+
+
+@dataclass(frozen=True)
+class MinimizerCosts:
+    """What the steps of building and searching a table cost, in nanoseconds of one thread.
+
+    Attributes
+    ----------
+    base : float
+        To rank the k-mer at a base of the reference or of a query, and to see if it is a minimizer.
+    listed : float
+        To list a minimizer of the reference.
+    lookup, cached_lookup : float
+        To look up a minimizer of a query on both strands, in main memory and in the caches.
+    cache_bytes : int
+        The bytes of a table that the caches hold.
+    """
+
+    base: float
+    listed: float
+    lookup: float
+    cached_lookup: float
+    cache_bytes: int
+
+
+COSTS: Final = MinimizerCosts(
+    base=2.5, listed=20.0, lookup=100.0, cached_lookup=45.0, cache_bytes=8 << 20
+)
+"""The costs on a processor of about 2024."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +108,10 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         The bases of a k-mer, and the k-mers of a window.
     build_bytes : int
         The most bytes that the table and its construction take.
+    job : KmerJob
+        The work of the run.
+    expected : KmerCost
+        What it is expected to cost.
     """
 
     search: ClassVar[str] = KmerOptions.search
@@ -87,12 +123,16 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         kmer_length: int,
         window: int,
         build_bytes: int,
+        job: KmerJob,
+        expected: KmerCost,
     ) -> None:
         bases = reference.codes.size
         super().__init__(reference, [[Page(0, 0, bases, bases)]], bases, search_length)
         self.kmer_length = kmer_length
         self.window = window
         self._build_bytes = build_bytes
+        self._job = job
+        self._expected = expected
 
     @classmethod
     def plan(
@@ -101,6 +141,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         options: KmerOptions,
         minimum_length: int,
         budget: MemoryBudget,
+        query_bases: int,
     ) -> MinimizerIndex | None:
         """Choose the minimizers of a reference.
 
@@ -114,12 +155,14 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             The minimum match length in bases.
         budget : MemoryBudget
             The memory that the reference, the table and its construction may take.
+        query_bases : int
+            About how many bases the queries have, on all strands that are searched.
 
         Returns
         -------
         MinimizerIndex or None
-            The plan; None if the options ask for something else, if matches are so short that
-            tables of k-mers are better, or if the reference does not fit the memory as a whole.
+            The plan; None if the options ask for something else, if a table of k-mers is expected
+            to cost less, or if the reference does not fit the memory as a whole.
         """
         bases = reference.codes.size
         asks_for_pages = options.page_size is not None and options.page_size < bases
@@ -136,7 +179,11 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         build_bytes = most_build_bytes(bases, window, expected)
         if reference.padded_codes.nbytes + build_bytes > budget.host:
             return None
-        return cls(reference, minimum_length, kmer_length, window, build_bytes)
+        job = KmerJob(reference.base_count, minimum_length, query_bases)
+        cost = expected_cost(reference.base_count, query_bases // options.unique_strands, window)
+        if cost.seconds > kmer_seconds(job):
+            return None
+        return cls(reference, minimum_length, kmer_length, window, build_bytes, job, cost)
 
     def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[MinimizerPage]:
         """Return the page with its table (`reference_index.ReferenceIndex.load_pages`)."""
@@ -156,7 +203,13 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
 
     def settings(self) -> dict[str, Any]:
         """Return the facts that the report gives about the index."""
-        return {"kmer_length": self.kmer_length, "minimizer_window": self.window}
+        return {
+            "kmer_length": self.kmer_length,
+            "minimizer_window": self.window,
+            "expected_query_bases": self._job.query_bases,
+            "expected_table_seconds": self._expected.table,
+            "expected_search_seconds": self._expected.search,
+        }
 
     def describe(self) -> str:
         """Return a short description of the search."""
@@ -168,6 +221,38 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
         """Return the most bytes that the table and its construction take."""
         return self._build_bytes
+
+
+def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
+    """Return what a table of minimizers and the search of it are expected to cost.
+
+    Parameters
+    ----------
+    bases : int
+        The bases of the reference that can match.
+    query_bases : int
+        The bases of all queries, on one strand.
+    window : int
+        The k-mers of a window.
+
+    Returns
+    -------
+    KmerCost
+        The times of one thread, in seconds.
+    """
+    costs = COSTS
+    listed = minimizers_expected(bases, window)
+    in_cache = min(1.0, costs.cache_bytes / (TABLE_BYTES_OF_MINIMIZER * listed))
+    lookup = in_cache * costs.cached_lookup + (1 - in_cache) * costs.lookup
+    table = bases * costs.base + listed * costs.listed
+    search = query_bases * costs.base + minimizers_expected(query_bases, window) * lookup
+    return KmerCost(table * 1e-9, search * 1e-9)
+
+
+def kmer_seconds(job: KmerJob) -> float:
+    """Return what the cheapest table of k-mers and its search are expected to cost, in seconds."""
+    sampling = choose_sampling(job, most_table_bytes(job.bases))
+    return expected_kmer_cost(job, sampling).seconds
 
 
 def _kmer_length_for(bases: int, minimum_length: int) -> int | None:

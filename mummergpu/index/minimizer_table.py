@@ -42,10 +42,16 @@ SLICE_BASES: Final = 1 << 20
 GROUP_BITS: Final = 10
 """The highest bits of a bucket's number that choose its group."""
 
+GROUPS_OF_TASK: Final = 16
+"""The groups that one task sorts."""
+
 MOST_BUCKET_BITS: Final = 28
 
 BYTES_OF_MINIMIZER: Final = 8 + 12
 """The most bytes of a minimizer while a table is built: its entry, and the same in its group."""
+
+TABLE_BYTES_OF_MINIMIZER: Final = 8 + 4
+"""The bytes of a minimizer in a table: its entry, and about a bucket."""
 
 FINDING_SHARE: Final = 0.5
 GROUPING_SHARE: Final = 0.25
@@ -193,13 +199,15 @@ def build_minimizer_table(
     offsets = np.empty(mask + 2, dtype=np.uint32)
     offsets[-1] = bounds[-1]
     entries = np.empty(bounds[-1], dtype=np.uint64)
-    is_sorted = shares.part(1 - FINDING_SHARE - GROUPING_SHARE, group_count)
+    first_groups = range(0, group_count, GROUPS_OF_TASK)
+    is_sorted = shares.part(1 - FINDING_SHARE - GROUPING_SHARE, len(first_groups))
 
-    def sort(number: int) -> None:
-        sort_group(grouped, grouped_ranks, bounds, number, mask, shift, offsets, entries)
+    def sort(first: int) -> None:
+        behind = min(first + GROUPS_OF_TASK, group_count)
+        sort_groups(grouped, grouped_ranks, bounds, first, behind, mask, shift, offsets, entries)
         is_sorted()
 
-    list(map_function(sort, range(group_count)))
+    list(map_function(sort, first_groups))
     return MinimizerTable(kmer_length, window, offsets, entries)
 
 
@@ -278,17 +286,18 @@ def group_minimizers(
 
 
 @jit_without_refcounts
-def sort_group(
+def sort_groups(
     grouped: EntryArray,
     ranks: RankArray,
     bounds: CountArray,
-    group: int,
+    first_group: int,
+    group_behind: int,
     mask: int,
     shift: int,
     offsets: PositionArray,
     entries: EntryArray,
 ) -> None:
-    """Sort the entries of a group by bucket, and write them to both arrays of the table.
+    """Sort the entries of some groups by bucket, and write them to both arrays of the table.
 
     Parameters
     ----------
@@ -296,27 +305,28 @@ def sort_group(
         The entries of all groups, and the ranks of their minimizers.
     bounds : ndarray, dtype=int64, shape=(n_groups + 1,)
         Where the entries of each group begin, and where those of the last one end.
-    group : int
-        The number of the group.
+    first_group, group_behind : int
+        The half-open range of the groups to sort.
     mask, shift : int
         The lowest bits of a rank that are its bucket, and how many of these do not choose the
         group.
     offsets, entries : ndarray
-        Output: the group's part of the arrays of `MinimizerTable`.
+        Output: the groups' parts of the arrays of `MinimizerTable`.
     """
-    first, behind = group << shift, (group + 1) << shift
-    begin, end = bounds[group], bounds[group + 1]
-    for bucket in range(first, behind):
-        offsets[unsigned(bucket)] = 0
-    for number in range(begin, end):
-        offsets[unsigned(widened(ranks[unsigned(number)]) & mask)] += np.uint32(1)
-    total = begin
-    for bucket in range(first, behind):
-        total += widened(offsets[unsigned(bucket)])
-        offsets[unsigned(bucket)] = np.uint32(total)
-    # Going from the last entry to the first lowers each offset to where its bucket begins.
-    for number in range(end - 1, begin - 1, -1):
-        bucket = unsigned(widened(ranks[unsigned(number)]) & mask)
-        place = offsets[bucket] - np.uint32(1)
-        offsets[bucket] = place
-        entries[unsigned(place)] = grouped[unsigned(number)]
+    for group in range(first_group, group_behind):
+        first, behind = group << shift, (group + 1) << shift
+        begin, end = bounds[group], bounds[group + 1]
+        for bucket in range(first, behind):
+            offsets[unsigned(bucket)] = 0
+        for number in range(begin, end):
+            offsets[unsigned(widened(ranks[unsigned(number)]) & mask)] += np.uint32(1)
+        total = begin
+        for bucket in range(first, behind):
+            total += widened(offsets[unsigned(bucket)])
+            offsets[unsigned(bucket)] = np.uint32(total)
+        # Going from the last entry to the first lowers each offset to where its bucket begins.
+        for number in range(end - 1, begin - 1, -1):
+            bucket = unsigned(widened(ranks[unsigned(number)]) & mask)
+            place = offsets[bucket] - np.uint32(1)
+            offsets[bucket] = place
+            entries[unsigned(place)] = grouped[unsigned(number)]

@@ -30,9 +30,10 @@ class KmerOptions:
         Which k-mers to list; None for the choice of `kmer_plan`.
     most_occurrences : int or None
         A search skips k-mers that a table lists more often; None for none.
-    only_unique : bool
-        Whether only matches that are unique in the reference are wanted, and the index is for one
-        run: it may then leave out what finds the others.
+    unique_strands : int
+        The number of strands of the queries that are searched, if only matches are wanted that are
+        unique in the reference, and the index is for one run: it may then leave out what finds the
+        others. 0 if not.
     """
 
     search: ClassVar[str] = "kmer"
@@ -40,7 +41,7 @@ class KmerOptions:
     purpose: str | None = None
     sampling: KmerSampling | None = None
     most_occurrences: int | None = None
-    only_unique: bool = False
+    unique_strands: int = 0
 
 
 @dataclass(frozen=True)

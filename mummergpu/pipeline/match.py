@@ -194,7 +194,8 @@ class _MatchJob:
         wanted = options.index
         if isinstance(wanted.kind, KmerOptions):
             is_unique = options.search.uniqueness is not Uniqueness.ALL
-            wanted = replace(wanted, kind=replace(wanted.kind, only_unique=is_unique))
+            strands = len(options.search.strands) if is_unique else 0
+            wanted = replace(wanted, kind=replace(wanted.kind, unique_strands=strands))
         index = plan_index(source, wanted, threads, memory, query_bases, other_bytes)
         minimum_length = options.search.minimum_length
         describe_plan(index, minimum_length, threads, backend.name, self._stats, self._notice)

@@ -79,10 +79,10 @@ def _new_index(
 ) -> ReferenceIndex[Any]:
     length, kind = options.minimum_length, options.kind
     if isinstance(kind, KmerOptions):
-        if kind.only_unique:
+        if kind.unique_strands:
             from mummergpu.index.minimizer_index import MinimizerIndex
 
-            minimizers = MinimizerIndex.plan(reference, kind, length, budget)
+            minimizers = MinimizerIndex.plan(reference, kind, length, budget, query_bases)
             if minimizers is not None:
                 return minimizers
         return KmerIndex.plan(reference, kind, length, budget, query_bases)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from io import StringIO
+from math import inf
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -106,6 +107,7 @@ def found_text(
             (1 << 20,) if setting.kmer_length else setting.minimizer_lengths,
         ),
         patch.object(minimizer_index, "LEAST_WINDOW", 1),
+        patch.object(minimizer_index, "kmer_seconds", lambda job: inf),
         patch.object(unique, "TASK_BASES", setting.task_bases),
         patch.object(kmer_index, "choose_sampling", lambda job, *_: sampling)
         if setting.kmer_length

@@ -32,11 +32,11 @@ from mummergpu.matching.kmer.unique_matches import (
     REVERSE_ROWS,
     Rows,
 )
-from mummergpu.matching.kmer.unique_samples import find_query_minimizers, find_unique_rows
+from mummergpu.matching.kmer.unique_samples import find_unique_rows
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.thread_array import ThreadArray
 from mummergpu.sequence.codes import MARGIN, Strand
-from mummergpu.sequence.minimizers import new_workspace
+from mummergpu.sequence.minimizers import find_minimizers, new_workspace
 
 TASK_BASES: Final = 1 << 19
 """The bases of a block that are searched together."""
@@ -103,9 +103,19 @@ class UniqueSearch:
         low, high = max(0, first - window), min(behind + window, block.base_count)
         query = max(0, int(np.searchsorted(offsets, low, side="right")) - 1)
         places, ranks = (scratch.of_size(high - low + 1) for scratch in self._scratch)
-        count = find_query_minimizers(
-            *(codes, offsets, query, MARGIN + low, MARGIN + high),
-            *(table.kmer_length, window, new_workspace(), places, ranks),
+        # Those of all queries as one sequence, which are more than those of each, and sooner found.
+        count = find_minimizers(
+            codes,
+            MARGIN,
+            MARGIN + block.base_count,
+            MARGIN + low,
+            MARGIN + high,
+            table.kmer_length,
+            window,
+            new_workspace(),
+            0,
+            places,
+            ranks,
         )
         state = np.array([0, query, 0, 0], dtype=np.int64)
         forward, reverse = new_columns(LEAST_ROOM), new_columns(LEAST_ROOM)

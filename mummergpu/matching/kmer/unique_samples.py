@@ -1,4 +1,4 @@
-"""The minimizers of queries, and the look-up of each in the table of the reference."""
+"""The look-up of the minimizers of queries in the table of the reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import context_at
-from mummergpu.sequence.minimizers import PlaceArray, RankArray, Workspace, find_minimizers
+from mummergpu.sequence.minimizers import PlaceArray, RankArray
 
 BUCKETS_AHEAD: Final = 32
 ENTRIES_AHEAD: Final = 16
@@ -29,52 +29,6 @@ ENTRIES_AHEAD: Final = 16
 
 ENTRIES_OF_LINE: Final = 8
 """The entries in 64 bytes."""
-
-
-@jit_without_refcounts
-def find_query_minimizers(
-    codes: CodeArray,
-    offsets: OffsetArray,
-    query: int,
-    first: int,
-    behind: int,
-    kmer_length: int,
-    window: int,
-    workspace: Workspace,
-    places: PlaceArray,
-    ranks: RankArray,
-) -> int:
-    """Write the minimizers of all queries in a range of a block.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes of the queries with margins.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last one ends, not counting margins.
-    query : int
-        The first query of which a base is in the range.
-    first, behind : int
-        The range, as indices of `codes`.
-    kmer_length, window : int
-        The bases of a k-mer, and the k-mers of a window.
-    workspace, places, ranks
-        As for `minimizers.find_minimizers`.
-
-    Returns
-    -------
-    int
-        The number of minimizers.
-    """
-    filled = 0
-    while query < offsets.size - 1 and MARGIN + offsets[query] < behind:
-        begin, end = MARGIN + offsets[query], MARGIN + offsets[query + 1]
-        filled = find_minimizers(
-            codes, begin, end, max(begin, first), min(end, behind),
-            kmer_length, window, workspace, filled, places, ranks,
-        )  # fmt: skip
-        query += 1
-    return filled
 
 
 @jit_without_refcounts
@@ -104,8 +58,9 @@ def find_unique_rows(
         The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
     minimizers : tuple of ndarray
         The places and the ranks of the minimizers in the range, and `window` bases to its left and
-        right (`find_query_minimizers`); and room for the numbers of those entries that are compared
-        together.
+        right (`sequence.minimizers`); and room for the numbers of those entries that are compared
+        together. They may be those of all queries as one sequence: the lowest ranks of all windows
+        inside a query are among them.
     part : tuple of int
         The number of these minimizers, and the range, as indices of `codes`.
     state : ndarray, dtype=int64, shape=(4,)
@@ -136,14 +91,15 @@ def find_unique_rows(
             prefetch(entries, begin_of_entries + ENTRIES_OF_LINE - 1)
         place = places[unsigned(number)]
         at = place >> 1
+        while MARGIN + offsets[query + 1] <= at:
+            query += 1
         bucket = widened(ranks[unsigned(number)]) & mask
         listed = widened(table_offsets[unsigned(bucket)])
         listed_end = widened(table_offsets[unsigned(bucket + 1)])
-        if at < first or listed == listed_end:
+        is_whole = at + kmer_length <= MARGIN + offsets[query + 1]
+        if at < first or listed == listed_end or not is_whole:
             number += 1
             continue
-        while MARGIN + offsets[query + 1] <= at:
-            query += 1
         sample = number, place, MARGIN + offsets[query], MARGIN + offsets[query + 1]
         filled, filled_reverse = state[FORWARD_ROWS], state[REVERSE_ROWS]
         context = context_at(codes, at, kmer_length, place & 1 == 1)

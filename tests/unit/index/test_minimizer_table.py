@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import minimizer_index, minimizer_table
+from mummergpu.index.kmer_plan import KmerJob
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.minimizer_index import MinimizerIndex
+from mummergpu.index.minimizer_index import MinimizerIndex, expected_cost, kmer_seconds
 from mummergpu.index.minimizer_table import (
     MAXIMUM_BASES,
     POSITION_SHIFT,
@@ -94,11 +97,18 @@ def test_all_minimizers_are_listed_by_rank_and_position(
 
 
 def plan_of(
-    bases: int, minimum_length: int, budget: MemoryBudget = PLENTY, **told: object
+    bases: int,
+    minimum_length: int,
+    budget: MemoryBudget = PLENTY,
+    kmer_seconds: float = inf,
+    **told: object,
 ) -> MinimizerIndex | None:
+    """The plan, if a table of k-mers is expected to take so long."""
     reference = reference_of([made_bases(np.random.default_rng(1), bases, "ACGT")])
-    options = KmerOptions(**told)  # type: ignore[arg-type]
-    return MinimizerIndex.plan(reference, options, minimum_length, budget)
+    options = KmerOptions(unique_strands=2, **told)  # type: ignore[arg-type]
+    # The same number of bases on each strand of the queries.
+    with patch.object(minimizer_index, "kmer_seconds", lambda job: kmer_seconds):
+        return MinimizerIndex.plan(reference, options, minimum_length, budget, 2 * bases)
 
 
 def test_kmers_are_long_enough_for_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +117,7 @@ def test_kmers_are_long_enough_for_the_reference(monkeypatch: pytest.MonkeyPatch
         return None if plan is None else (plan.kmer_length, plan.window)
 
     monkeypatch.setattr(minimizer_index, "KMER_LENGTHS", (3, 5, 7))
-    assert chosen(100, 6) == (3, 4)
+    assert chosen(100, 8) == (3, 6)
     assert chosen(100, 9) == (3, 7)
     # Longer ones, as far as windows of eight k-mers allow.
     assert chosen(100, 12) == (5, 8)
@@ -116,10 +126,10 @@ def test_kmers_are_long_enough_for_the_reference(monkeypatch: pytest.MonkeyPatch
     assert chosen(100, 10**6) == (7, 256)
     # Longer ones, as the reference has more bases than there are k-mers.
     assert chosen(128, 9) == (3, 7)
-    assert chosen(132, 9) == (5, 5)
-    assert chosen(1 << 16, 10) == (7, 4)
+    assert chosen(132, 10) == (5, 6)
+    assert chosen(1 << 16, 12) == (7, 6)
     # Windows of fewer k-mers are not worth it.
-    assert chosen(100, 5) is chosen(132, 7) is chosen(1 << 16, 9) is None
+    assert chosen(100, 7) is chosen(132, 9) is chosen(1 << 16, 11) is None
 
 
 def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> None:
@@ -129,8 +139,24 @@ def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> No
     assert plan_of(4000, 20, most_occurrences=5) is None
     assert plan_of(4000, 20, sampling=KmerSampling(5)) is None
     assert plan_of(4000, 20, MemoryBudget(1 << 40, device=1 << 40)) is None
-    assert plan_of(4000, 11) is None
+    assert plan_of(4000, 13) is None
+    assert plan_of(4000, 20, kmer_seconds=0) is None
     assert MAXIMUM_BASES == 1 << 30
+
+
+def test_the_cheaper_one_of_both_tables_is_chosen() -> None:
+    def is_cheaper(bases: int, query_bases: int, strands: int, minimum_length: int) -> bool:
+        window = minimum_length - 12
+        cost = expected_cost(bases, query_bases, window).seconds
+        return cost < kmer_seconds(KmerJob(bases, minimum_length, strands * query_bases))
+
+    # Large genomes against each other, and less so on one strand alone.
+    assert is_cheaper(10**8, 10**8, 2, 20) and is_cheaper(10**8, 10**8, 1, 20)
+    assert is_cheaper(12 * 10**6, 12 * 10**6, 2, 20)
+    # Many reads of a small genome, whose table of k-mers is in the caches.
+    assert not is_cheaper(3 * 10**6, 120 * 10**6, 1, 30)
+    twice, once = (expected_cost(10**8, bases, 8).search for bases in (2 * 10**8, 10**8))
+    assert twice == pytest.approx(2 * once)
 
 
 def test_the_plan_keeps_to_the_memory() -> None:
@@ -158,7 +184,10 @@ def test_the_page_is_the_whole_reference() -> None:
         (page,) = plan.load_pages(plan.groups[0], work)
     assert (page.page.begin, page.page.end, page.page.owned_end) == (0, 4000, 4000)
     assert (page.table.kmer_length, page.table.window) == (plan.kmer_length, plan.window)
-    assert plan.settings() == {"kmer_length": 13, "minimizer_window": 8}
+    settings = plan.settings()
+    assert (settings["kmer_length"], settings["minimizer_window"]) == (13, 8)
+    assert settings["expected_query_bases"] == 8000
+    assert settings["expected_search_seconds"] > 0 < settings["expected_table_seconds"]
     assert "8 13-mers" in plan.describe()
     assert stats.bytes["tables"] == page.table.byte_count and ready == [1]
     assert page.table.entries.nbytes < plan.peak_bytes(plan.groups[0], 2)
