@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
-from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
@@ -36,12 +35,15 @@ from mummergpu.matching.kmer.cpu_samples import (
     extend_sample,
     find_lists,
 )
-from mummergpu.matching.kmer.unique import UniqueSearch
 from mummergpu.matching.row_order import LEFT_BITS, sort_rows_of_queries
 from mummergpu.runtime.jit import jit_without_refcounts, prefetch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.sequence.extension import kmer_at
+
+if TYPE_CHECKING:
+    from mummergpu.index.minimizer_index import MinimizerPage
+    from mummergpu.matching.kmer.unique import UniqueSearch
 
 BATCH: Final = 64
 """The samples whose memory accesses run at the same time."""
@@ -111,7 +113,10 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         self.release_pages()
         tables = [page for page in pages if isinstance(page, KmerPage)]
         for page in pages:
-            if isinstance(page, MinimizerPage):
+            if not isinstance(page, KmerPage):
+                # Most searches are by tables of k-mers, and start without these modules.
+                from mummergpu.matching.kmer.unique import UniqueSearch
+
                 self._unique = UniqueSearch(page, minimum_length, self.stats)
         super().load_pages(tables, minimum_length)
 
