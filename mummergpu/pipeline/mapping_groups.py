@@ -40,6 +40,10 @@ Result = TypeVar("Result")
 Prepare = Callable[[ReadBlock, AlignmentColumns], Result]
 """What is made of the alignments of a block; threads of the pool call it."""
 
+MOST_ROWS: Final = 1 << 22
+"""The most matches of the reads that a thread maps at a time. Each may become a candidate, for which
+there are some 70 bytes."""
+
 _STRANDS: Final = 2
 
 
@@ -72,7 +76,9 @@ class MappingWork:
 
     def passes(self, search: BlockSearch, progress: QueryProgress) -> GroupPasses:
         """Return what searches blocks on all groups of the index."""
-        return GroupPasses(search, self.executor, self.threads, self.stats, progress)
+        return GroupPasses(
+            search, self.executor, self.threads, self.stats, progress, most_rows=MOST_ROWS
+        )
 
 
 class ReadMapping(Protocol):

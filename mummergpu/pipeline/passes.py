@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from mummergpu.input.queries import QueryBlock
@@ -68,6 +68,8 @@ class GroupPasses:
     cuts_blocks : bool
         Whether blocks are cut by the number of their matches (`block_parts`): then it varies from
         run to run which queries come together.
+    most_rows : int, optional
+        The most matches of a part, if fewer than suit the backend.
     """
 
     def __init__(
@@ -78,8 +80,11 @@ class GroupPasses:
         stats: Stats,
         progress: QueryProgress,
         cuts_blocks: bool = True,
+        most_rows: int = UNBOUNDED,
     ) -> None:
         self._search = search
+        sizes = search.sizes
+        self._sizes = replace(sizes, most_rows=min(sizes.most_rows, most_rows))
         self._cuts_blocks = cuts_blocks
         self._executor = executor
         self._window = threads + TASKS_AHEAD
@@ -129,7 +134,7 @@ class GroupPasses:
                 if queries is None:
                     queries = stack.enter_context(SpilledQueries())
                     # All matches of a block are in memory together.
-                    parts = BlockParts(self._search.sizes)
+                    parts = BlockParts(self._sizes)
                     read = (part for block in read for part in parts.parts(block))
                     read = _keep_copies(read, queries)
                 earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
@@ -186,7 +191,7 @@ class GroupPasses:
         prepare_text: Callable[[QueryBlock, BlockText], Result],
     ) -> Generator[Result]:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
-        parts = BlockParts(self._search.sizes)
+        parts = BlockParts(self._sizes)
 
         def search(task: Task) -> tuple[QueryBlock, Result] | None:
             block = task.block
@@ -200,7 +205,7 @@ class GroupPasses:
                     return block, prepare_text(block, text)
                 if not whole:
                     return None
-            max_rows = UNBOUNDED if whole else self._search.sizes.most_rows
+            max_rows = UNBOUNDED if whole else self._sizes.most_rows
             mems = self._search.find_mems(block, max_rows)
             if mems is None:
                 return None
