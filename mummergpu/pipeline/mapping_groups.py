@@ -41,8 +41,8 @@ Prepare = Callable[[ReadBlock, AlignmentColumns], Result]
 """What is made of the alignments of a block; threads of the pool call it."""
 
 MOST_ROWS: Final = 1 << 22
-"""The most matches of the reads that a thread maps at a time. Each may become a candidate, for which
-there are some 70 bytes."""
+"""The most matches of the reads that a thread maps at a time. Each may become a candidate, which
+takes some 70 bytes."""
 
 _STRANDS: Final = 2
 
