@@ -12,7 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.output.bytes.number_text import TextArray, store
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    inline_without_refcounts,
+    jit_without_refcounts,
+    unsigned,
+    widened,
+)
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
 HEAD_BYTES: Final = 18
@@ -20,6 +25,9 @@ TAIL_BYTES: Final = 8
 
 PACKED_BYTES: Final = 1 << 17
 """More than a block can have while it is compressed, whatever it holds."""
+
+STREAM_STARTS_BYTES: Final = 1 << 20
+"""The room besides that of a stream in which `compress_blocks` chooses where the stream begins."""
 
 FAILED: Final = -1
 """What `compress_blocks` returns if the library does not do what it should."""
@@ -29,6 +37,13 @@ _NEXT_IN, _AVAIL_IN, _NEXT_OUT, _AVAIL_OUT, _TOTAL_OUT = 0, 8, 16, 24, 28
 _LEVEL, _LEVEL_SIZE, _LEVEL_BUFFER, _END, _WRAPPER = 40, 44, 48, 56, 60
 
 _HEAD: Final = np.frombuffer(bytes.fromhex("1f8b08040000000000ff060042430200"), dtype="<u8")
+# What `_stream_start` must know of the library.
+_GRANULE_BITS: Final = 16
+_HASH_MASK: Final = 0x1FFF
+_WINDOW: Final = 1 << 15
+_HASHED_BYTES: Final = 4
+_CRC32C: Final = 0x82F6_3B78
+
 _STORED: Final = np.uint8(1)
 _STORED_BYTES: Final = 5
 
@@ -73,6 +88,62 @@ _checksum = cast("Callable[[int, int, int], np.uint32]", intrinsic(_generate_che
 _load = cast("Callable[[TextArray, int], int]", intrinsic(_generate_load))
 
 
+@inline_without_refcounts
+def _hash_of(word: int) -> int:
+    """Return the CRC-32C of four bytes, without its inversions, cut to the bits of a small table.
+
+    Parameters
+    ----------
+    word : int
+        The bytes as an unsigned number.
+
+    Returns
+    -------
+    int
+        The hash.
+    """
+    for _ in range(8 * _HASHED_BYTES):
+        word = word >> 1 ^ _CRC32C * (word & 1)
+    return word & _HASH_MASK
+
+
+@inline_without_refcounts
+def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
+    """Return where in its room a stream must begin for its address to have no effect.
+
+    ISA-L 2.32 looks for matches with a table of hashes. It hashes the bits of the stream's address
+    from `_GRANULE_BITS` on, by mistake, in place of the third four bytes of a block, and says at
+    this hash that these bytes were seen. That has an effect only if bytes have this hash which the
+    library would compare: those at the first places, and at the same places of the next window,
+    since distances are cut to the size of a window. One block in 100,000 becomes another one.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text.
+    begin, size : int
+        Where in the text the block begins, and its bytes.
+    address : int
+        Where the room begins.
+
+    Returns
+    -------
+    int
+        The first start that no such bytes share their hash with. There are 16 starts, whose hashes
+        differ, and fewer such bytes.
+    """
+    for start in range(0, STREAM_STARTS_BYTES, 1 << _GRANULE_BITS):
+        hash_of_start = _hash_of(address + start >> _GRANULE_BITS & 0xFFFF_FFFF)
+        is_free = True
+        for window in range(0, size, _WINDOW):
+            for place in range(window, min(window + 3, size - _HASHED_BYTES + 1)):
+                if _hash_of(widened(_load(text, begin + place))) == hash_of_start:
+                    is_free = False
+        if is_free:
+            return start
+    return 0
+
+
 @jit_without_refcounts
 def compress_blocks(
     packed: TextArray,
@@ -95,7 +166,7 @@ def compress_blocks(
         Of `packed`, `text`, `stream`, and the buffer of the level; and of the functions
         ``isal_deflate_init``, ``isal_deflate`` and ``crc32_gzip_refl``.
     stream : ndarray, dtype=uint8
-        Room for the state of a compression.
+        Room for the state of a compression, and `STREAM_STARTS_BYTES` more.
     level, level_bytes : int
         The level, and the bytes of its buffer.
     block_bytes : int
@@ -111,19 +182,22 @@ def compress_blocks(
     at = 0
     for begin in range(0, text.size, block_bytes):
         size = min(block_bytes, text.size - begin)
-        _call(init, state)
-        store(stream, _NEXT_IN, np.uint64(source + begin))
-        store(stream, _AVAIL_IN, np.uint32(size))
-        store(stream, _NEXT_OUT, np.uint64(to + at + HEAD_BYTES))
-        store(stream, _AVAIL_OUT, np.uint32(PACKED_BYTES - HEAD_BYTES - TAIL_BYTES))
-        store(stream, _LEVEL, np.uint32(level))
-        store(stream, _LEVEL_SIZE, np.uint32(level_bytes))
-        store(stream, _LEVEL_BUFFER, np.uint64(level_buffer))
-        store(stream, _END, np.uint32(1))
-        store(stream, _WRAPPER, np.uint16(0))
-        is_done = _call(deflate, state) == 0
-        count = widened(_load(stream, _TOTAL_OUT))
-        if not is_done or _load(stream, _AVAIL_IN) != 0 or _load(stream, _AVAIL_OUT) == 0:
+        start = _stream_start(text, begin, size, state)
+        _call(init, state + start)
+        store(stream, start + _NEXT_IN, np.uint64(source + begin))
+        store(stream, start + _AVAIL_IN, np.uint32(size))
+        store(stream, start + _NEXT_OUT, np.uint64(to + at + HEAD_BYTES))
+        store(stream, start + _AVAIL_OUT, np.uint32(PACKED_BYTES - HEAD_BYTES - TAIL_BYTES))
+        store(stream, start + _LEVEL, np.uint32(level))
+        store(stream, start + _LEVEL_SIZE, np.uint32(level_bytes))
+        store(stream, start + _LEVEL_BUFFER, np.uint64(level_buffer))
+        store(stream, start + _END, np.uint32(1))
+        store(stream, start + _WRAPPER, np.uint16(0))
+        is_done = _call(deflate, state + start) == 0
+        count = widened(_load(stream, start + _TOTAL_OUT))
+        has_rest = _load(stream, start + _AVAIL_IN) != 0
+        has_room = _load(stream, start + _AVAIL_OUT) != 0
+        if not is_done or has_rest or not has_room:
             return FAILED
         if count > size:
             place = at + HEAD_BYTES

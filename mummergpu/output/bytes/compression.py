@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import LibraryError
-from mummergpu.output.bytes.bgzf_blocks import FAILED, PACKED_BYTES, compress_blocks
+from mummergpu.output.bytes.bgzf_blocks import (
+    FAILED,
+    PACKED_BYTES,
+    STREAM_STARTS_BYTES,
+    compress_blocks,
+)
 from mummergpu.runtime.isal_functions import (
     LEVEL_BYTES,
     STREAM_BYTES,
@@ -89,7 +94,7 @@ class BgzfCompressor(Compressor):
         text = np.require(np.frombuffer(piece, dtype=np.uint8), requirements=["C", "W"])
         blocks = -(-text.size // BGZF_BLOCK_BYTES)
         packed = self._room("packed", (blocks << 16) + PACKED_BYTES)
-        stream = self._room("stream", STREAM_BYTES)
+        stream = self._room("stream", STREAM_BYTES + STREAM_STARTS_BYTES)
         level_buffer = self._room("level", LEVEL_BYTES)
         arrays = (packed, text, stream, level_buffer)
         addresses = [array.ctypes.data for array in arrays]

@@ -129,6 +129,38 @@ def test_both_ways_into_the_library_agree(level: int, monkeypatch: pytest.Monkey
         assert gzip.decompress(packed + fast.end()) == text.tobytes()
 
 
+def hash_of(word: int) -> int:
+    """The hash by which ISA-L finds matches, as `bgzf_blocks` describes it."""
+    for _ in range(32):
+        word = word >> 1 ^ 0x82F63B78 * (word & 1)
+    return word & 0x1FFF
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 1 << 15, (1 << 15) + 2])
+def test_blocks_do_not_depend_on_where_memory_lies(place: int) -> None:
+    """The library hashes an address; each block has bytes of the same hash as one of them."""
+    made = random.Random(place)
+    compressors = [BgzfCompressor() for _ in range(3)]
+    for compressor in compressors:
+        compressor.compress(b"x")
+        address = compressor._rooms.stream.ctypes.data >> 16 & 0xFFFF_FFFF
+        words: list[int] = []
+        while len(words) < 3:
+            word = made.getrandbits(32)
+            words += [word] if hash_of(word) == hash_of(address) else []
+        for word in words:
+            block = bytearray(made.choices(range(4), k=BGZF_BLOCK_BYTES))
+            block[place : place + 4] = word.to_bytes(4, "little")
+            for seen, again in [(place, 100), (place, 50_000), (0, 200), (1, 300), (2, 400)]:
+                block[again : again + 4] = block[seen : seen + 4]
+            if place > 2:
+                # The library does not remember what begins inside a match, as these bytes do.
+                block[100:104] = bytes(4)
+                block[500:514] = *made.choices(range(8, 256), k=10), *block[place : place + 3], 9
+                block[place - 10 : place + 3] = block[500:513]
+            assert len({one.compress(bytes(block)) for one in compressors}) == 1
+
+
 def test_a_library_that_disagrees_is_called_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "mummergpu.output.bytes.compression.compress_blocks", lambda *arguments: FAILED
