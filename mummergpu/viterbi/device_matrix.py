@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.cuda.device import Device, Mark, Program
-from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.program import WARP_LANES
-from mummergpu.cuda.workspace import Workspace
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.cuda_program import LANE_ROWS, WHOLE_MATRIX
+from mummergpu.viterbi.device_work import DeviceWork
 from mummergpu.viterbi.kept_rounds import KeptRounds
 from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.operations import OperationArray
@@ -33,41 +32,19 @@ BLOCK_LINES: Final = BLOCK_COLUMNS + WARP_LANES - 1
 BLOCK_BYTES: Final = 4 * BLOCK_LINES * WARP_LANES
 """The directions of a block: a word for each step and lane."""
 
-STAGE: Final = "mapping"
-
 BUFFERS: Final = 3
 """The rounds whose directions are on the device if they are streamed: one is computed, one is
 copied, one waits."""
 
 
-class DeviceMatrix:
-    """Aligns pairs of sequences from end to end on a device; one thread uses it at a time.
-
-    Parameters
-    ----------
-    device : Device
-        The device; it is current in the calling thread whenever a method is called.
-    program : Program
-        `cuda_program.VITERBI_PROGRAM`.
-    costs : Costs
-        The scores.
-    memory : int
-        The most bytes of device memory.
-    stats : Stats
-        Collects the times of the kernels.
-    """
+class DeviceMatrix(DeviceWork):
+    """Aligns pairs of sequences from end to end (`DeviceWork`)."""
 
     def __init__(
         self, device: Device, program: Program, costs: Costs, memory: int, stats: Stats
     ) -> None:
-        self._device = device
-        self._program = program
-        self._workspace = Workspace(device, memory)
-        self._memory = memory
-        self._stream, self._copies = device.new_stream(), device.new_stream()
-        self._launcher = Launcher(device, self._stream, self._workspace, stats, STAGE)
-        self._stats = stats
-        self._costs = np.array(costs.as_tuple(), dtype=np.int32)
+        super().__init__(device, program, costs, memory, stats)
+        self._copies = device.new_stream()
         self._pinned: npt.NDArray[np.uint32] | None = None
 
     def plan(self, query: CodeArray, reference: CodeArray) -> RoundPlan:
@@ -176,9 +153,8 @@ class DeviceMatrix:
         """Free all memory and the streams."""
         # Pinned memory must be freed before its CUDA context.
         self._pinned = None
-        self._workspace.free()
-        self._stream.free()
         self._copies.free()
+        super().free()
 
     def _pinned_words(self, count: int) -> npt.NDArray[np.uint32]:
         if self._pinned is None or self._pinned.size < count:

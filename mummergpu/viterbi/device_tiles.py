@@ -13,12 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.cuda.device import Device, Program
-from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.program import WARP_LANES
-from mummergpu.cuda.workspace import Workspace
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.cuda_program import (
     CORNER_OF_TWO,
@@ -27,7 +23,7 @@ from mummergpu.viterbi.cuda_program import (
     SMALL_GROUP,
     WHOLE_TILE,
 )
-from mummergpu.viterbi.device_matrix import STAGE
+from mummergpu.viterbi.device_work import DeviceWork
 from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.operations import OperationArray
 from mummergpu.viterbi.tile_set import AlignedTiles, Int64Array, TileSet
@@ -107,33 +103,8 @@ class _Batch:
         return self.numbers.size // 2
 
 
-class DeviceTiles:
-    """Aligns tiles on a device; one thread uses it at a time.
-
-    Parameters
-    ----------
-    device : Device
-        The device; it is current in the calling thread whenever a method is called.
-    program : Program
-        `cuda_program.VITERBI_PROGRAM`.
-    costs : Costs
-        The scores.
-    memory : int
-        The most bytes of device memory.
-    stats : Stats
-        Collects the times of the kernels.
-    """
-
-    def __init__(
-        self, device: Device, program: Program, costs: Costs, memory: int, stats: Stats
-    ) -> None:
-        self._device = device
-        self._program = program
-        self._workspace = Workspace(device, memory)
-        self._most_elements = min(MOST_ELEMENTS, memory // (2 * DIRECTION_BYTES))
-        self._stream = device.new_stream()
-        self._launcher = Launcher(device, self._stream, self._workspace, stats, STAGE)
-        self._costs = np.array(costs.as_tuple(), dtype=np.int32)
+class DeviceTiles(DeviceWork):
+    """Aligns tiles (`DeviceWork`)."""
 
     def align(self, queries: CodeArray, reference: CodeArray, tiles: TileSet) -> AlignedTiles:
         """Align tiles from corner to corner.
@@ -161,11 +132,6 @@ class DeviceTiles:
         gather_ends(rooms, room_ends, offsets, operations)
         return AlignedTiles(scores, offsets, operations)
 
-    def free(self) -> None:
-        """Free all memory and the stream."""
-        self._workspace.free()
-        self._stream.free()
-
     def _batches(self, tiles: TileSet) -> Iterator[_Batch]:
         """Yield the tiles in batches: tiles of one shape beside each other."""
         groups = sorted(_KERNELS)
@@ -189,10 +155,11 @@ class DeviceTiles:
         )
         elements = -(-rows // (group * LANE_ROWS)) * (columns + group - 1) * group
         ends = np.cumsum(elements)
+        most_elements = min(MOST_ELEMENTS, self._memory // (2 * DIRECTION_BYTES))
         first = 0
         while first < len(ours):
             before = int(ends[first - 1]) if first else 0
-            end = int(np.searchsorted(ends, before + self._most_elements, side="right"))
+            end = int(np.searchsorted(ends, before + most_elements, side="right"))
             end = max(end, first + 1)
             places = np.concatenate(([0], ends[first:end] - before))
             yield _Batch(group, numbers[2 * first : 2 * end], places)
