@@ -2,6 +2,7 @@
 
     python benchmarks/genome_differences.py [--ours COMMAND] [--genomes NAME[=FILE] ...]
         [--rates 0.01 0.03 0.05 0.1] [--threads N] [--seed 1] [--folder DIR] [--name FILE]
+        [--peers FILE]
 
 Each genome is copied with random edits: at each rate so many bases become another one, and a tenth
 as many gaps are made, of 1 to 50 bases; short ones are more frequent (n to the power of -1.5), and
@@ -20,12 +21,14 @@ The edits that each program tells of are compared with the true ones:
 strict: where edits lie close together, others may make the same bases, and with no more of them.
 `bases` counts edits as right if they make the same bases of the same stretch, within 200 bases.
 `remaining_edits` are the single bases that must still be changed, inserted or deleted if all edits
-that a program tells of are made.
+that a program tells of are made. With --peers, the figures of the other programs are those of an
+earlier run, which had the same copies.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import shutil
@@ -98,9 +101,11 @@ def callers(
         name: partial(calls_of_ours, f"{ours} {words}", files, folder)
         for name, words in SCORES.items()
     }
-    if shutil.which("nucmer") and not options.only_ours:
+    if options.peers:
+        return made
+    if shutil.which("nucmer"):
         made["nucmer"] = partial(calls_of_nucmer, files, folder)
-    if shutil.which("minimap2") and not options.only_ours:
+    if shutil.which("minimap2"):
         for preset, most in PRESETS.items():
             if rate > most:
                 continue
@@ -151,7 +156,7 @@ def lines_of(name: str, rate: float, found: dict[str, Any]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ours", default=shlex.join([*PROGRAM, "align"]))
-    parser.add_argument("--only-ours", action="store_true", help="run no other program")
+    parser.add_argument("--peers", type=Path, help="results of an earlier run")
     parser.add_argument(
         "--genomes", nargs="+", default=[SYNTHETIC, *REAL], help="NAME or NAME=FILE"
     )
@@ -176,7 +181,10 @@ def main() -> None:
             genome = genome_file(name, source, folder, options.seed)
             of_rates = results["copies"][name] = {}
             for rate in options.rates:
-                of_rates[str(rate)] = copy_figures(genome, rate, options, folder)
+                of_rates[str(rate)] = found = copy_figures(genome, rate, options, folder)
+                if options.peers:
+                    earlier = json.loads(options.peers.read_text())["copies"][name][str(rate)]
+                    found |= {each: earlier[each] for each in earlier if each not in SCORES}
                 print("\n".join(lines_of(name, rate, of_rates[str(rate)])), flush=True)
                 save(options.name, results)
 

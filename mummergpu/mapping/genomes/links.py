@@ -14,14 +14,9 @@ import numpy.typing as npt
 
 from mummergpu.mapping.genomes.chains import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters
+from mummergpu.mapping.genomes.reaching import NO_TARGET, TargetSearch, first_after, is_reached
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.between import align_between
-from mummergpu.viterbi.break_extension import longest_window, reach_before_break
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.operations import OperationArray
-from mummergpu.viterbi.scratch import Scratch
-from mummergpu.viterbi.whole_matrix import MatrixScratch
 
 Int64Array = npt.NDArray[np.int64]
 Bounds = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
@@ -33,15 +28,11 @@ TargetColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, npt.NDArra
 Sequences = tuple[CodeArray, CodeArray]
 """The codes of the queries and of the reference, with margins."""
 
-TargetSearch = tuple[Sequences, CostTuple, int, int, Scratch, MatrixScratch, OperationArray]
-"""What an extension to another cluster needs: the codes; `Costs.as_tuple()`; the bases of both
-sequences that may lie between two extensions that meet; the bases of the query in which an
-extension must get better; and memory to work in, with room for `break_operations` operations."""
-
 MOST_DISTANCE: Final = 10_000
 """How far from a cluster, in bases of the reference, one that continues it may begin."""
 
-NO_TARGET: Final = -1
+FAR_DISTANCE: Final = 100_000
+"""The same for one that lies near the diagonal on which the cluster ends."""
 
 
 def break_operations(break_length: int) -> int:
@@ -142,108 +133,97 @@ def find_targets(
     """
     query_starts, reference_starts, lengths = anchors
     target_clusters, target_anchors, cuts, distances, reached = targets
-    costs, break_length = search[1], search[2]
     for cluster in range(first, end):
         last = offsets[cluster + 1] - 1
-        query_end = query_starts[last] + lengths[last]
-        reference_end = reference_starts[last] + lengths[last]
-        group = groups[cluster]
-        distance = min(bounds[1][group] - query_end, bounds[3][group] - reference_end)
-        found, found_anchor, found_cut = NO_TARGET, 0, 0
-        other = cluster + 1
-        while other < groups.size and groups[other] == group:
-            if reference_starts[offsets[other]] - reference_end > MOST_DISTANCE:
-                break
-            anchor, cut = _first_after(anchors, offsets, other, query_end, reference_end)
-            if anchor != NO_TARGET:
-                gap = query_starts[anchor] + cut - query_end
-                other_gap = reference_starts[anchor] + cut - reference_end
-                longer, shorter = max(gap, other_gap), min(gap, other_gap)
-                pays = shorter * costs[0] >= (longer - shorter) * costs[4]
-                if longer < break_length or pays or 2 * longer - shorter < distance:
-                    found, found_anchor, found_cut = other, anchor, cut
-                    distance = 2 * longer - shorter
-                if longer < break_length or pays:
+        ends = query_starts[last] + lengths[last], reference_starts[last] + lengths[last]
+        found = NO_TARGET
+        for is_far in range(2):
+            if is_far:
+                other, anchor, cut = _next_on_diagonal(
+                    groups, offsets, anchors, cluster, ends, search[2]
+                )
+                if other == NO_TARGET or other == found:
                     break
-            other += 1
-        target_clusters[cluster] = found
-        if found == NO_TARGET:
-            continue
-        target_anchors[cluster], cuts[cluster] = found_anchor, found_cut
-        distances[cluster] = distance
-        begin = query_starts[found_anchor] + found_cut, reference_starts[found_anchor] + found_cut
-        reached[cluster] = _is_reached((query_end, reference_end), begin, search)
+                found = other
+            else:
+                found, anchor, cut = _next_close(groups, offsets, anchors, bounds, cluster, search)
+                if found == NO_TARGET:
+                    continue
+            begin = query_starts[anchor] + cut, reference_starts[anchor] + cut
+            gap, other_gap = begin[0] - ends[0], begin[1] - ends[1]
+            target_clusters[cluster] = found
+            target_anchors[cluster], cuts[cluster] = anchor, cut
+            distances[cluster] = 2 * max(gap, other_gap) - min(gap, other_gap)
+            reached[cluster] = is_reached(ends, begin, search)
+            if reached[cluster]:
+                break
 
 
 @inline_without_refcounts
-def _is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearch) -> bool:
-    """Return whether an alignment goes from the end of a cluster to the begin of another one.
+def _next_close(
+    groups: Int64Array,
+    offsets: Int64Array,
+    anchors: Anchors,
+    bounds: Bounds,
+    cluster: int,
+    search: TargetSearch,
+) -> tuple[int, int, int]:
+    """Return the cluster that may continue one by nucmer's rule, its anchor, and what is cut off.
 
-    It does so if extensions from both meet or leave no more than a break between them, and if what
-    they leave costs no more than a break of matches scores. Extensions that break try again with
-    the longest window: unlike others, they know where to go.
-    """
-    sequences, costs, break_length, window, scratch, matrix, operations = search
-    query_at, reference_at = end
-    gap, other_gap = begin[0] - end[0], begin[1] - end[1]
-    for turn in range(4):
-        if turn > 0 and gap + other_gap <= break_length:
-            break
-        back = turn & 1
-        used, reference_used = reach_before_break(
-            sequences[0],
-            query_at + back * (gap - 1),
-            gap,
-            sequences[1],
-            reference_at + back * (other_gap - 1),
-            other_gap,
-            1 - 2 * back,
-            costs,
-            window if turn < 2 else longest_window(window),
-            scratch,
-        )
-        gap -= used
-        other_gap -= reference_used
-        query_at += used * (1 - back)
-        reference_at += reference_used * (1 - back)
-    if gap + other_gap > break_length:
-        return False
-    score, _ = align_between(
-        sequences[0],
-        query_at,
-        gap,
-        sequences[1],
-        reference_at,
-        other_gap,
-        costs,
-        scratch,
-        matrix,
-        operations,
-        0,
-    )
-    return score >= -costs[0] * break_length
-
-
-@inline_without_refcounts
-def _first_after(
-    anchors: Anchors, offsets: Int64Array, cluster: int, query_end: int, reference_end: int
-) -> tuple[int, int]:
-    """Return the first anchor of a cluster that ends after an end in both sequences.
-
-    The bases before the end are cut off: how many is returned, too. Both alignments of them match,
-    so it costs nothing where the one stops and the other begins.
+    It is the first one that lies near, or on a diagonal that is near enough for the gap between
+    them; or else the nearest one, if that is nearer than the ends of the sequences.
     """
     query_starts, reference_starts, lengths = anchors
-    anchor = offsets[cluster + 1] - 1
-    before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
-    if before >= lengths[anchor]:
-        return NO_TARGET, 0
-    anchor = offsets[cluster]
-    while True:
-        before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
-        if before < lengths[anchor]:
-            return anchor, max(before, 0)
-        anchor += 1
+    costs, break_length = search[1], search[2]
+    last, group = offsets[cluster + 1] - 1, groups[cluster]
+    query_end = query_starts[last] + lengths[last]
+    reference_end = reference_starts[last] + lengths[last]
+    distance = min(bounds[1][group] - query_end, bounds[3][group] - reference_end)
+    found, found_anchor, found_cut = NO_TARGET, 0, 0
+    other = cluster + 1
+    while other < groups.size and groups[other] == group:
+        if reference_starts[offsets[other]] - reference_end > MOST_DISTANCE:
+            break
+        anchor, cut = first_after(anchors, offsets, other, query_end, reference_end)
+        if anchor != NO_TARGET:
+            gap = query_starts[anchor] + cut - query_end
+            other_gap = reference_starts[anchor] + cut - reference_end
+            longer, shorter = max(gap, other_gap), min(gap, other_gap)
+            pays = shorter * costs[0] >= (longer - shorter) * costs[4]
+            if longer < break_length or pays or 2 * longer - shorter < distance:
+                found, found_anchor, found_cut = other, anchor, cut
+                distance = 2 * longer - shorter
+            if longer < break_length or pays:
+                break
+        other += 1
+    return found, found_anchor, found_cut
+
+
+@inline_without_refcounts
+def _next_on_diagonal(
+    groups: Int64Array,
+    offsets: Int64Array,
+    anchors: Anchors,
+    cluster: int,
+    ends: tuple[int, int],
+    break_length: int,
+) -> tuple[int, int, int]:
+    """Return the next cluster near the diagonal on which one ends, its anchor, and what is cut off.
+
+    An extension that gets so far would follow the alignment of that cluster all along.
+    """
+    query_starts, reference_starts, _ = anchors
+    diagonal = ends[0] - ends[1]
+    other = cluster + 1
+    while other < groups.size and groups[other] == groups[cluster]:
+        if reference_starts[offsets[other]] - ends[1] > FAR_DISTANCE:
+            break
+        anchor, cut = first_after(anchors, offsets, other, ends[0], ends[1])
+        if anchor != NO_TARGET:
+            if abs(query_starts[anchor] - reference_starts[anchor] - diagonal) <= break_length:
+                return other, anchor, cut
+        other += 1
+    return NO_TARGET, 0, 0
 
 
 def link_clusters(

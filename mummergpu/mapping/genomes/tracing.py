@@ -43,7 +43,7 @@ TracedEnds = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
 """For each alignment: where its operations begin, its first base in the query and in the reference,
 and the bases after its last ones."""
 
-FAR_OPERATIONS: Final = 1 << 15
+FAR_OPERATIONS: Final = 1 << 18
 """The most operations of the part of a tile that is found from its far corner."""
 
 NEXT_ANCHOR, ALIGNMENT, FILLED = 0, 1, 2

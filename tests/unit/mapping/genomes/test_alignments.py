@@ -218,6 +218,20 @@ def test_what_is_not_unique_joins_its_neighbours(size: int, differences: float) 
     check_whole_matrix(found, reference, queries)
 
 
+def test_no_alignment_goes_along_another_one_after_a_long_repeat() -> None:
+    # Nothing anchors 12,000 bases: the next cluster is farther away than nucmer looks for it. The
+    # gaps end extensions, and do not part what lies before and behind them.
+    some = random.Random(17)
+    left, right, repeat = bases(some, 3000), bases(some, 3000), bases(some, 12_000)
+    reference = [left + repeat + right, repeat]
+    parts = [left[:1500], left[1560:], repeat, right[:1500], right[1560:]]
+    queries = [changed("".join(parts), some, 0.02, 0.001)]
+    found = align(reference, queries)
+    assert found.records.tolist() == [0]
+    assert found.reference_ends.tolist() == [18_000]
+    check_rows(found, reference, queries)
+
+
 def test_a_tile_may_be_too_large_for_a_matrix() -> None:
     some = random.Random(16)
     left, right, repeat = bases(some, 300), bases(some, 300), bases(some, 7000)

@@ -1,0 +1,101 @@
+"""Finds out whether an alignment goes on from one cluster to another: it must not break before."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.between import align_between
+from mummergpu.viterbi.break_extension import longest_window, reach_before_break
+from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.operations import OperationArray
+from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.whole_matrix import MatrixScratch
+
+Int64Array = npt.NDArray[np.int64]
+
+TargetSearch = tuple[
+    tuple[CodeArray, CodeArray], CostTuple, int, int, Scratch, MatrixScratch, OperationArray
+]
+"""What an extension to another cluster needs: the codes; `Costs.as_tuple()`; the bases of both
+sequences that may lie between two extensions that meet; the bases of the query in which an
+extension must get better; and memory to work in, with room for `break_operations` operations."""
+
+NO_TARGET: Final = -1
+"""In place of a cluster or an anchor: there is none."""
+
+
+@inline_without_refcounts
+def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearch) -> bool:
+    """Return whether an alignment goes from the end of a cluster to the begin of another one.
+
+    It does so if extensions from both meet or leave no more than a break between them, and if what
+    they leave costs no more than a break of matches scores. Extensions that break try again with
+    the longest window: unlike others, they know where to go.
+    """
+    sequences, costs, break_length, window, scratch, matrix, operations = search
+    query_at, reference_at = end
+    gap, other_gap = begin[0] - end[0], begin[1] - end[1]
+    for turn in range(4):
+        if turn > 0 and gap + other_gap <= break_length:
+            break
+        back = turn & 1
+        used, reference_used = reach_before_break(
+            sequences[0],
+            query_at + back * (gap - 1),
+            gap,
+            sequences[1],
+            reference_at + back * (other_gap - 1),
+            other_gap,
+            1 - 2 * back,
+            costs,
+            window if turn < 2 else longest_window(window),
+            scratch,
+        )
+        gap -= used
+        other_gap -= reference_used
+        query_at += used * (1 - back)
+        reference_at += reference_used * (1 - back)
+    if gap + other_gap > break_length:
+        return False
+    score, _ = align_between(
+        sequences[0],
+        query_at,
+        gap,
+        sequences[1],
+        reference_at,
+        other_gap,
+        costs,
+        scratch,
+        matrix,
+        operations,
+        0,
+    )
+    return score >= -costs[0] * break_length
+
+
+@inline_without_refcounts
+def first_after(
+    anchors: Anchors, offsets: Int64Array, cluster: int, query_end: int, reference_end: int
+) -> tuple[int, int]:
+    """Return the first anchor of a cluster that ends after an end in both sequences.
+
+    The bases before the end are cut off: how many is returned, too. Both alignments of them match,
+    so it costs nothing where the one stops and the other begins.
+    """
+    query_starts, reference_starts, lengths = anchors
+    anchor = offsets[cluster + 1] - 1
+    before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
+    if before >= lengths[anchor]:
+        return NO_TARGET, 0
+    anchor = offsets[cluster]
+    while True:
+        before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
+        if before < lengths[anchor]:
+            return anchor, max(before, 0)
+        anchor += 1
