@@ -75,6 +75,25 @@ def run_all(commands: click.Group, folder: Path) -> None:
 
     processor_gathers(1 << 16, 1, 1, map)
     _search_minimizers()
+    _serve_devices()
+
+
+def _serve_devices() -> None:
+    """Run what the processor does for a device that aligns tiles or a whole matrix."""
+    import numpy as np
+
+    from mummergpu.mapping.genomes.device_tiles import list_tiles
+    from mummergpu.mapping.genomes.options import NUCMER_COSTS
+    from mummergpu.viterbi.device_tiles import copy_ends, gather_codes, gather_ends
+    from mummergpu.viterbi.kept_rounds import trace_kept
+
+    none, codes = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.uint8)
+    words = np.zeros(1, dtype=np.uint32)
+    list_tiles(none, (none, none, none), (codes, codes), NUCMER_COSTS.as_tuple(), none)
+    gather_codes(codes, none, none, none, codes)
+    copy_ends(words, none, none, none, words, none)
+    gather_ends(words, none, none, words)
+    trace_kept(words, none, (1, 1, 1), 0, 0, words)
 
 
 def _search_minimizers() -> None:
@@ -147,6 +166,8 @@ def _aligning() -> Iterator[list[Word]]:
         yield [*start, _GENOME, _COPY, "--format", name]
     yield [*start, _GENOME, _COPY, "--format", "paf", "--cs"]
     yield [*start, _GENOME, _COPY, "--one-to-one", "-maxmatch", "--nosimplify"]
+    for method in ("wavefront", "streaming"):
+        yield [*start, _GENOME, _COPY, "--method", method]
 
 
 def _format_names(commands: click.Group) -> Iterator[str]:
