@@ -25,8 +25,8 @@ ReadyTiles = tuple[Int64Array, Int64Array, OperationArray]
 """For each anchor the number of the tile behind it, -1 if it is not aligned yet, or nothing if none
 is; where the operations of each tile begin, and where the last ones end; and the operations."""
 
-LEAST_CELLS: Final = 1 << 28
-"""With fewer cells, the processor is done before a device has the tiles."""
+LEAST_CELLS: Final = 1 << 36
+"""With fewer cells, processors are done before a device has the tiles: they compute narrow bands."""
 
 NOT_READY: Final = -1
 
