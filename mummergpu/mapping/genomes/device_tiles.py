@@ -26,7 +26,7 @@ ReadyTiles = tuple[Int64Array, Int64Array, OperationArray]
 is; where the operations of each tile begin, and where the last ones end; and the operations."""
 
 LEAST_CELLS: Final = 1 << 36
-"""With fewer cells, processors are done before a device has the tiles: they compute narrow bands."""
+"""With fewer cells, processors are sooner done than a device: they compute narrow bands."""
 
 NOT_READY: Final = -1
 
