@@ -20,7 +20,7 @@ from mummergpu.errors import BackendError, OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.options import IndexOptions, KmerOptions
-from mummergpu.index.reference_index import BuildWork, ReferenceIndex
+from mummergpu.index.reference_index import BuildWork, StorableIndex
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
@@ -31,7 +31,7 @@ from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.backend_choice import processor_is_faster
 from mummergpu.pipeline.found_matches import filter_mems
 from mummergpu.pipeline.passes import GroupPasses
-from mummergpu.pipeline.plan import plan_index
+from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
@@ -59,7 +59,7 @@ class KeptIndex:
         groups.
     """
 
-    plan: ReferenceIndex[Any]
+    plan: StorableIndex[Any]
     pages: list[Any] | None = None
 
     @property
@@ -268,7 +268,7 @@ class Engine:
             key = built_for if is_kmer else minimum_length
             if key not in self._kept:
                 options = replace(self.options, minimum_length=key)
-                self._kept[key] = KeptIndex(plan_index(self.source, options, 1))
+                self._kept[key] = KeptIndex(plan_storable_index(self.source, options, 1))
             kept = self._kept[key]
             if isinstance(kept.plan, KmerIndex):
                 shortest = kept.plan.sampling.shortest_match

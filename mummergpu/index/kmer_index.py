@@ -29,7 +29,7 @@ from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, most_scratch_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.page_groups import groups_within
 from mummergpu.index.pages import Page, plan_pages
-from mummergpu.index.reference_index import BuildFacts, BuildWork, ReferenceIndex
+from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
@@ -54,8 +54,8 @@ SECONDS_OF_WARNING: Final = 5.0
 must take than with the best one to be worth a warning."""
 
 
-class KmerIndex(ReferenceIndex[KmerPage]):
-    """Pages with tables of k-mers (`reference_index.ReferenceIndex`).
+class KmerIndex(StorableIndex[KmerPage]):
+    """Pages with tables of k-mers (`reference_index.StorableIndex`).
 
     Pages do not overlap: matches are extended in the whole reference.
 

@@ -9,11 +9,10 @@ serve searches for all matches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from mummergpu.index.format import PageEntry
 from mummergpu.index.kmer_plan import KmerCost, KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
 from mummergpu.index.minimizer_table import (
@@ -26,7 +25,6 @@ from mummergpu.index.minimizer_table import (
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.pages import Page
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
-from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.sequence.codes import CodeArray
@@ -196,10 +194,6 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         work.stats.add_bytes(tables=table.byte_count)
         work.page_is_ready()
         return [MinimizerPage(page, table, padded)]
-
-    def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
-        """Refuse: this index is for one run."""
-        raise NotImplementedError("an index of minimizers is not kept in a file")
 
     def settings(self) -> dict[str, Any]:
         """Return the facts that the report gives about the index."""

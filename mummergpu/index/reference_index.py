@@ -111,35 +111,6 @@ class ReferenceIndex(ABC, Generic[PageType]):
         """
 
     @abstractmethod
-    def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
-        """Build the pages one after the other, and write each as soon as it is ready."""
-
-    def header(self, build: BuildFacts) -> IndexHeader:
-        """Return the header of a file that holds the index.
-
-        Each kind of index adds its own facts; here they have the values of an index without
-        them.
-        """
-        return IndexHeader(
-            program=build.program,
-            reference_path=self.reference.path,
-            digest=build.digest,
-            records=len(self.reference.names),
-            bases=int(self.reference.record_lengths.sum()),
-            search=self.search,
-            minimum_length=build.minimum_length,
-            page_size=self.page_size,
-            search_length=0,
-            kmer_length=0,
-            reference_step=0,
-            policy="",
-            address_bits=0,
-            builder="",
-            pages=build.pages,
-            sections=build.sections,
-        )
-
-    @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return the facts that the report gives about the index, under the report's names."""
 
@@ -191,6 +162,39 @@ class ReferenceIndex(ABC, Generic[PageType]):
                 f"this reference needs at least {-(-needed >> 20)}M (besides {besides}M for the "
                 f"program itself) in pages of this size; {hint}",
             )
+
+
+class StorableIndex(ReferenceIndex[PageType]):
+    """An index that a file can hold."""
+
+    @abstractmethod
+    def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
+        """Build the pages one after the other, and write each as soon as it is ready."""
+
+    def header(self, build: BuildFacts) -> IndexHeader:
+        """Return the header of a file that holds the index.
+
+        Each kind of index adds its own facts; here they have the values of an index without
+        them.
+        """
+        return IndexHeader(
+            program=build.program,
+            reference_path=self.reference.path,
+            digest=build.digest,
+            records=len(self.reference.names),
+            bases=int(self.reference.record_lengths.sum()),
+            search=self.search,
+            minimum_length=build.minimum_length,
+            page_size=self.page_size,
+            search_length=0,
+            kmer_length=0,
+            reference_step=0,
+            policy="",
+            address_bits=0,
+            builder="",
+            pages=build.pages,
+            sections=build.sections,
+        )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.page_groups import groups_built_within
 from mummergpu.index.pages import Page, plan_pages
-from mummergpu.index.reference_index import BuildFacts, BuildWork, ReferenceIndex
+from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.tree.build import build_pages
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout
 from mummergpu.index.tree.page import TreePage
@@ -27,8 +27,8 @@ BUILD_BYTES_PER_LEAF: Final = 49
 leaf. Each base that can match has a leaf."""
 
 
-class TreeIndex(ReferenceIndex[TreePage]):
-    """Pages with suffix trees (`reference_index.ReferenceIndex`).
+class TreeIndex(StorableIndex[TreePage]):
+    """Pages with suffix trees (`reference_index.StorableIndex`).
 
     Pages overlap by the search length minus one base.
 

@@ -14,7 +14,6 @@ from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.matches.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
-from mummergpu.pipeline.align_whole import run_whole
 from mummergpu.pipeline.genome_outputs import open_genome_sink
 from mummergpu.pipeline.tiles_on_device import tiles_on_device
 from mummergpu.runtime.output_file import OutputFile
@@ -64,6 +63,8 @@ def run(
     if options.method is AlignmentMethod.TILE:
         match.run(options.anchors, stats, progress, notice, warn, open_sink)
     else:
+        from mummergpu.pipeline.align_whole import run_whole
+
         run_whole(options, stats, progress, notice, warn)
     if any(target.format == "delta" for target in options.targets):
         for path in (options.anchors.reference_path, *options.anchors.query_paths):

@@ -17,13 +17,13 @@ import numpy.typing as npt
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import digest_of
 from mummergpu.index.format import is_index
-from mummergpu.index.reference_index import BuildFacts, BuildWork, ReferenceIndex
+from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.options import BuildOptions
 from mummergpu.pipeline.page_progress import PageProgress
-from mummergpu.pipeline.plan import describe_plan, plan_index
+from mummergpu.pipeline.plan import describe_plan, plan_storable_index
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
@@ -64,7 +64,7 @@ def make_index(
             path = options.reference_path
             with ReadingThreads(options.threads) as reading:
                 reference = read_reference(path, any_letters=options.any_letters, threads=reading)
-        index = plan_index(reference, options.index, options.threads)
+        index = plan_storable_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, options.threads, "none", stats, notice)
         done = PageProgress(tell, index.pages, writes=True)
@@ -92,7 +92,7 @@ def open_index_file(path: str) -> OutputFile:
 
 
 def write_index(
-    index: ReferenceIndex[Any],
+    index: StorableIndex[Any],
     minimum_length: int,
     output: OutputFile,
     work: BuildWork,

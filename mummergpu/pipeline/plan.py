@@ -10,7 +10,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
-from mummergpu.index.reference_index import ReferenceIndex
+from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
 from mummergpu.input.queries import bytes_of
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
@@ -62,29 +62,65 @@ def plan_index(
     """
     whole = MemoryBudget.of(options.memory, device_memory)
     budget = replace(whole, host=max(0, whole.host - other_bytes))
-    if isinstance(source, IndexFile):
-        index = _open_index(source, options, budget, query_bases)
-    else:
-        index = _new_index(source, options, budget, threads, query_bases)
+    index: ReferenceIndex[Any] | None = None
+    if not isinstance(source, IndexFile):
+        index = _minimizers(source, options, budget, query_bases)
+    if index is None:
+        index = _storable_index(source, options, budget, threads, query_bases)
     index.check_memory(whole, threads, other_bytes)
     return index
 
 
-def _new_index(
-    reference: Reference,
+def plan_storable_index(
+    source: Reference | IndexFile, options: IndexOptions, threads: int
+) -> StorableIndex[Any]:
+    """Divide the reference as `plan_index` does, for an index that outlives the run.
+
+    Parameters
+    ----------
+    source, options, threads
+        As for `plan_index`.
+
+    Returns
+    -------
+    KmerIndex or TreeIndex
+        The plan of the index.
+
+    Raises
+    ------
+    OptionError
+        As of `plan_index`.
+    """
+    budget = MemoryBudget.of(options.memory)
+    index = _storable_index(source, options, budget, threads, UNKNOWN_QUERY_BASES)
+    index.check_memory(budget, threads)
+    return index
+
+
+def _minimizers(
+    reference: Reference, options: IndexOptions, budget: MemoryBudget, query_bases: int
+) -> ReferenceIndex[Any] | None:
+    """Return an index of minimizers if one is expected to be the best, else None."""
+    kind = options.kind
+    if not isinstance(kind, KmerOptions) or not kind.unique_strands:
+        return None
+    from mummergpu.index.minimizer_index import MinimizerIndex
+
+    return MinimizerIndex.plan(reference, kind, options.minimum_length, budget, query_bases)
+
+
+def _storable_index(
+    source: Reference | IndexFile,
     options: IndexOptions,
     budget: MemoryBudget,
     threads: int,
     query_bases: int,
-) -> ReferenceIndex[Any]:
-    length, kind = options.minimum_length, options.kind
+) -> StorableIndex[Any]:
+    """Return the index of a file, or a new one that a file could hold."""
+    if isinstance(source, IndexFile):
+        return _open_index(source, options, budget, query_bases)
+    reference, length, kind = source, options.minimum_length, options.kind
     if isinstance(kind, KmerOptions):
-        if kind.unique_strands:
-            from mummergpu.index.minimizer_index import MinimizerIndex
-
-            minimizers = MinimizerIndex.plan(reference, kind, length, budget, query_bases)
-            if minimizers is not None:
-                return minimizers
         return KmerIndex.plan(reference, kind, length, budget, query_bases)
     # The k-mer search does not need the modules of the trees.
     from mummergpu.index.tree_index import TreeIndex
@@ -94,7 +130,7 @@ def _new_index(
 
 def _open_index(
     file: IndexFile, options: IndexOptions, budget: MemoryBudget, query_bases: int
-) -> ReferenceIndex[Any]:
+) -> StorableIndex[Any]:
     length, kind = options.minimum_length, options.kind
     if kind.search != file.header.search:
         raise OptionError("--search", f"the index '{file.path}' is for '{file.header.search}'")

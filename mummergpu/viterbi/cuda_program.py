@@ -11,6 +11,7 @@ from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.cuda_source import recurrence_source
 from mummergpu.viterbi.model import PAIRWISE
 from mummergpu.viterbi.recurrence import STATE_BITS, bit_count, source_table
+from mummergpu.viterbi.tile_set import CORNER_OF_TWO
 
 NARROW_DIAGONALS: Final = 16
 """The diagonals of the narrow band, which a thread keeps in registers: half of them before that of
@@ -54,9 +55,6 @@ LANE_ROWS: Final = 8
 SMALL_GROUP: Final = 8
 MIDDLE_GROUP: Final = 16
 """The lanes that compute a tile of few rows, `LANE_ROWS` each; others have a whole warp."""
-
-CORNER_OF_TWO: Final = 1 << 14
-"""What is added to the scores of tiles that are computed two at a time."""
 
 _STATES: Final = PAIRWISE.states
 

@@ -17,16 +17,14 @@ from mummergpu.cuda.program import WARP_LANES
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.cuda_program import (
-    CORNER_OF_TWO,
     LANE_ROWS,
     MIDDLE_GROUP,
     SMALL_GROUP,
     WHOLE_TILE,
 )
 from mummergpu.viterbi.device_work import DeviceWork
-from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.operations import OperationArray
-from mummergpu.viterbi.tile_set import AlignedTiles, Int64Array, TileSet
+from mummergpu.viterbi.tile_set import CORNER_OF_TWO, AlignedTiles, Int64Array, TileSet
 
 DIRECTION_BYTES: Final = 8
 """The directions of a column of the rows of a lane, of both tiles of a pair."""
@@ -47,36 +45,6 @@ _KERNELS: Final = {
     WARP_LANES: "fill_tile_pairs",
 }
 """The kernels by the lanes that compute a pair of tiles; those of few lanes for few rows."""
-
-
-def fit_two(
-    costs: Costs, lengths: Int64Array, reference_lengths: Int64Array
-) -> npt.NDArray[np.bool_]:
-    """Return which tiles have scores that the halves of words hold.
-
-    Parameters
-    ----------
-    costs : Costs
-        The scores.
-    lengths, reference_lengths : ndarray, dtype=int64, shape=(n_tiles,)
-        The bases of each tile.
-
-    Returns
-    -------
-    ndarray, dtype=bool, shape=(n_tiles,)
-        Whether no path is the best one that leaves the range of scores: it would have to come back
-        by matches, and score more than the tile's diagonal with one gap.
-    """
-    shorter = np.minimum(lengths, reference_lengths)
-    gap = np.abs(lengths - reference_lengths)
-    opening = max(costs.insertion_open, costs.deletion_open)
-    extension = max(costs.insertion_extend, costs.deletion_extend)
-    worst = shorter * max(costs.mismatch, costs.unknown) + (opening + gap * extension) * (gap > 0)
-    highest = shorter * costs.match
-    # A gap may be opened next to each border, on top of what is counted.
-    spare = 2 * (opening + extension) + max(costs.mismatch, costs.unknown)
-    fits: npt.NDArray[np.bool_] = worst + highest + spare < CORNER_OF_TWO
-    return fits & (lengths > 0) & (reference_lengths > 0)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.operations import OperationArray
 
 Int64Array = npt.NDArray[np.int64]
+
+CORNER_OF_TWO: Final = 1 << 14
+"""What is added to the scores of tiles that a device computes two at a time."""
 
 
 @dataclass(frozen=True)
@@ -57,3 +62,33 @@ class AlignedTiles:
     scores: Int64Array
     offsets: Int64Array
     operations: OperationArray
+
+
+def fit_two(
+    costs: Costs, lengths: Int64Array, reference_lengths: Int64Array
+) -> npt.NDArray[np.bool_]:
+    """Return which tiles have scores that the halves of words hold.
+
+    Parameters
+    ----------
+    costs : Costs
+        The scores.
+    lengths, reference_lengths : ndarray, dtype=int64, shape=(n_tiles,)
+        The bases of each tile.
+
+    Returns
+    -------
+    ndarray, dtype=bool, shape=(n_tiles,)
+        Whether no path is the best one that leaves the range of scores: it would have to come back
+        by matches, and score more than the tile's diagonal with one gap.
+    """
+    shorter = np.minimum(lengths, reference_lengths)
+    gap = np.abs(lengths - reference_lengths)
+    opening = max(costs.insertion_open, costs.deletion_open)
+    extension = max(costs.insertion_extend, costs.deletion_extend)
+    worst = shorter * max(costs.mismatch, costs.unknown) + (opening + gap * extension) * (gap > 0)
+    highest = shorter * costs.match
+    # A gap may be opened next to each border, on top of what is counted.
+    spare = 2 * (opening + extension) + max(costs.mismatch, costs.unknown)
+    fits: npt.NDArray[np.bool_] = worst + highest + spare < CORNER_OF_TWO
+    return fits & (lengths > 0) & (reference_lengths > 0)

@@ -12,9 +12,9 @@ from helpers.whole_alignments import COSTS, made_pair, whole_alignment
 from mummergpu.runtime.stats import Stats
 from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
 from mummergpu.viterbi.device_matrix import BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
-from mummergpu.viterbi.device_tiles import DeviceTiles, fit_two
+from mummergpu.viterbi.device_tiles import DeviceTiles
 from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.tile_set import TileSet
+from mummergpu.viterbi.tile_set import TileSet, fit_two
 
 
 @pytest.fixture(scope="module")

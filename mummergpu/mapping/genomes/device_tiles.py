@@ -12,11 +12,10 @@ from mummergpu.mapping.genomes.chains import Anchors
 from mummergpu.mapping.genomes.links import LinkedAnchors, Sequences
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.between import is_diagonal_best
-from mummergpu.viterbi.device_tiles import fit_two
 from mummergpu.viterbi.model import Costs, CostTuple
 from mummergpu.viterbi.operations import OperationArray
 from mummergpu.viterbi.scratch import MOST_BASES
-from mummergpu.viterbi.tile_set import AlignedTiles, Int64Array, TileSet
+from mummergpu.viterbi.tile_set import AlignedTiles, Int64Array, TileSet, fit_two
 
 TileAligner = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8], TileSet], AlignedTiles | None]
 """Aligns tiles on a device (`viterbi.device_tiles.DeviceTiles.align`); None if it has no room."""
