@@ -22,6 +22,9 @@ WORD_STEP: Final = 8
 MAXIMUM_KMER_LENGTH: Final = 15
 """The longest k-mers: a k-mer, and the count of all possible k-mers, fit 32 bits."""
 
+Compare = Callable[[CodeArray, int, CodeArray, int], int]
+"""A function that compares two sequences, each from a position on."""
+
 _BREAKS: Final = np.uint64(0x0404040404040404)
 _PAIRS: Final = np.uint64(0x000F000F000F000F)
 _FOURS: Final = np.uint64(0x000000FF000000FF)
@@ -33,42 +36,56 @@ def _bytes() -> Any:
     return ir.VectorType(ir.IntType(8), STEP)
 
 
-def _difference(context: Any, builder: Any, signature: Any, arguments: Any, before: int) -> Any:
-    """Return a mask of the bases at which two sequences differ, or one has a break."""
-
-    def lanes_at(array_type: Any, array: Any, index: Any) -> Any:
-        view = context.make_array(array_type)(context, builder, array)
-        first = builder.sub(index, ir.Constant(index.type, before))
-        address = builder.bitcast(builder.gep(view.data, [first]), _bytes().as_pointer())
-        return builder.load(address, align=1, typ=_bytes())
-
-    lanes = lanes_at(signature.args[0], *arguments[:2])
-    other = lanes_at(signature.args[2], *arguments[2:])
-    is_break = builder.icmp_unsigned("==", lanes, ir.Constant(_bytes(), [BREAK] * STEP))
-    outside = builder.or_(builder.icmp_unsigned("!=", lanes, other), is_break)
-    return builder.bitcast(outside, ir.IntType(STEP))
+def load_lanes(context: Any, builder: Any, kind: Any, array: Any, index: Any, before: int) -> Any:
+    """Return `STEP` codes of an array, from some codes before an index on, in compiled code."""
+    view = context.make_array(kind)(context, builder, array)
+    first = builder.sub(index, ir.Constant(index.type, before))
+    address = builder.bitcast(builder.gep(view.data, [first]), _bytes().as_pointer())
+    return builder.load(address, align=1, typ=_bytes())
 
 
-def _extend_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return how many of the next `STEP` bases match, up to the first difference or break."""
+def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> Compare:
+    """Return a function of compiled code that counts in how many codes two sequences agree.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = _difference(context, builder, signature, arguments, 0)
-        count = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
-        return builder.zext(count, ir.IntType(64))
+    Parameters
+    ----------
+    differs : callable
+        Given a context, a builder, a signature and arguments, as numba passes them to the generator
+        of an intrinsic, returns a mask of the codes that do not agree, `STEP` bits.
+    from_first : bool
+        Whether to count from the first code on, or from the last one backwards.
 
-    return types.int64(one, types.int64, other, types.int64), generate
+    Returns
+    -------
+    callable
+        Takes two arrays of codes, each with an index.
+    """
+
+    def count(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+        """Return how many codes agree, up to the first that does not."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            zeros = builder.cttz if from_first else builder.ctlz
+            mask = differs(context, builder, signature, arguments)
+            return builder.zext(zeros(mask, ir.Constant(ir.IntType(1), 0)), ir.IntType(64))
+
+        return types.int64(one, types.int64, other, types.int64), generate
+
+    return cast(Compare, intrinsic(count))
 
 
-def _extend_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return how many of the `STEP` bases before these positions match, without a break."""
+def _difference(before: int) -> Callable[[Any, Any, Any, Any], Any]:
+    """Return what makes a mask of the bases that differ, or are a break in one sequence."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = _difference(context, builder, signature, arguments, STEP)
-        count = builder.ctlz(mask, ir.Constant(ir.IntType(1), 0))
-        return builder.zext(count, ir.IntType(64))
+    def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, at, other, other_at = arguments
+        lanes = load_lanes(context, builder, signature.args[0], one, at, before)
+        others = load_lanes(context, builder, signature.args[2], other, other_at, before)
+        is_break = builder.icmp_unsigned("==", lanes, ir.Constant(_bytes(), [BREAK] * STEP))
+        outside = builder.or_(builder.icmp_unsigned("!=", lanes, others), is_break)
+        return builder.bitcast(outside, ir.IntType(STEP))
 
-    return types.int64(one, types.int64, other, types.int64), generate
+    return differs
 
 
 def _extend_word_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
@@ -104,10 +121,9 @@ def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
     return types.uint64(codes, types.int64), generate
 
 
-_Compare = Callable[[CodeArray, int, CodeArray, int], int]
-_extend_lanes_right = cast(_Compare, intrinsic(_extend_right))
-_extend_lanes_left = cast(_Compare, intrinsic(_extend_left))
-extend_word_left = cast(_Compare, intrinsic(_extend_word_left))
+_extend_lanes_right = counting(_difference(0), True)
+_extend_lanes_left = counting(_difference(STEP), False)
+extend_word_left = cast(Compare, intrinsic(_extend_word_left))
 codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
 
 

@@ -8,61 +8,33 @@ ends the agreement.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import ir
 from mummergpu.sequence.codes import STEP, CodeArray
+from mummergpu.sequence.extension import counting, load_lanes
 
 
-def _difference(
-    context: Any, builder: Any, signature: Any, arguments: Any, steps: tuple[int, int]
-) -> Any:
-    """Return a mask of the bases that are not complements: the first one, and the last other."""
+def _difference(before: int, other_before: int) -> Callable[[Any, Any, Any, Any], Any]:
+    """Return what makes a mask of the bases that do not pair: the first with the last other one."""
 
-    def lanes_at(array_type: Any, array: Any, index: Any, before: int) -> Any:
-        view = context.make_array(array_type)(context, builder, array)
-        first = builder.sub(index, ir.Constant(index.type, before))
-        address = builder.bitcast(builder.gep(view.data, [first]), lanes_type.as_pointer())
-        return builder.load(address, align=1, typ=lanes_type)
+    def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, at, other, other_at = arguments
+        lanes = load_lanes(context, builder, signature.args[0], one, at, before)
+        others = load_lanes(context, builder, signature.args[2], other, other_at, other_before)
+        order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
+        # Three less a break is no code, so a break differs from everything.
+        others = builder.sub(
+            ir.Constant(lanes.type, [3] * STEP), builder.shuffle_vector(others, others, order)
+        )
+        return builder.bitcast(builder.icmp_unsigned("!=", lanes, others), ir.IntType(STEP))
 
-    lanes_type = ir.VectorType(ir.IntType(8), STEP)
-    one, at, other, other_at = arguments
-    lanes = lanes_at(signature.args[0], one, at, steps[0])
-    other = lanes_at(signature.args[2], other, other_at, steps[1])
-    order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
-    # Three less a break is no code, so a break differs from everything.
-    other = builder.sub(
-        ir.Constant(lanes_type, [3] * STEP), builder.shuffle_vector(other, other, order)
-    )
-    return builder.bitcast(builder.icmp_unsigned("!=", lanes, other), ir.IntType(STEP))
+    return differs
 
 
-def _extend_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return how many of the next `STEP` bases pair with those before a base of the other."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = _difference(context, builder, signature, arguments, (0, STEP))
-        count = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
-        return builder.zext(count, ir.IntType(64))
-
-    return types.int64(one, types.int64, other, types.int64), generate
-
-
-def _extend_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return how many of the `STEP` bases before a base pair with the next ones of the other."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = _difference(context, builder, signature, arguments, (STEP, 0))
-        count = builder.ctlz(mask, ir.Constant(ir.IntType(1), 0))
-        return builder.zext(count, ir.IntType(64))
-
-    return types.int64(one, types.int64, other, types.int64), generate
-
-
-_Compare = Callable[[CodeArray, int, CodeArray, int], int]
-_extend_lanes_right = cast(_Compare, intrinsic(_extend_right))
-_extend_lanes_left = cast(_Compare, intrinsic(_extend_left))
+_extend_lanes_right = counting(_difference(0, STEP), True)
+_extend_lanes_left = counting(_difference(STEP, 0), False)
 
 
 @inline_without_refcounts

@@ -107,6 +107,6 @@ def trace_kept(
             word = widened(directions[line * WARP_LANES + lane])
             bits = word >> _BITS * (row % LANE_ROWS) & _BIT_MASK
         state = state_before(state, bits, i, j)
-        i, j, end = append_backwards(state, i, j, operations, end)
+        i, j, end = append_backwards(state, i, j, operations, widened(0), end)
     reverse_operations(operations, 0, end)
     return end

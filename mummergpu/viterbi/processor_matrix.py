@@ -244,6 +244,6 @@ def trace_blocks(
             at = block * BLOCK_BYTES + (row + own_column) * BLOCK_STRIDE + row
             bits = widened(directions[at])
         state = state_before(state, bits, i, j)
-        i, j, end = append_backwards(state, i, j, operations, end)
+        i, j, end = append_backwards(state, i, j, operations, widened(0), end)
     reverse_operations(operations, 0, end)
     return end

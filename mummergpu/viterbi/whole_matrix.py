@@ -15,16 +15,9 @@ import numpy.typing as npt
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.leaving import leaving
-from mummergpu.viterbi.model import DELETION, INSERTION, PAIRWISE, CostTuple
-from mummergpu.viterbi.operations import (
-    DELETION_OPERATION,
-    INSERTION_OPERATION,
-    MATCH_OPERATION,
-    OperationArray,
-    append_operation,
-    reverse_operations,
-)
-from mummergpu.viterbi.recurrence import STATE_BITS, source_table
+from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.operations import OperationArray, reverse_operations
+from mummergpu.viterbi.whole_path import append_backwards, state_before
 
 MatrixScratch = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 """What leaves the cells of a row, two numbers for each column; the directions of all cells; and
@@ -46,10 +39,6 @@ ANY_SCORE: Final = -(1 << 50)
 """Less than any alignment scores."""
 
 _NEVER: Final = -(1 << 60)
-_SOURCES: Final = tuple(source_table(PAIRWISE, state) for state in PAIRWISE.states)
-_STATE_MASK: Final = (1 << STATE_BITS) - 1
-_INSERTION_STATE: Final = PAIRWISE.states.index(INSERTION)
-_DELETION_STATE: Final = PAIRWISE.states.index(DELETION)
 
 
 def new_matrix() -> MatrixScratch:
@@ -188,22 +177,9 @@ def _write_back(
     """Write the operations of the path to the last cell; return how many there are."""
     j = columns - 1
     end = operations_at
-    state = _source(0, directions[begins[i] + j])
+    state = widened(0)
     while i > 0 or j > 0:
-        kind = MATCH_OPERATION
-        if state == _INSERTION_STATE:
-            kind = INSERTION_OPERATION
-        elif state == _DELETION_STATE:
-            kind = DELETION_OPERATION
-        end = append_operation(operations, operations_at, end, kind, 1)
-        i -= kind != DELETION_OPERATION
-        j -= kind != INSERTION_OPERATION
-        state = _source(state, directions[begins[i] + j])
+        state = state_before(state, directions[begins[i] + j], i, j)
+        i, j, end = append_backwards(state, i, j, operations, operations_at, end)
     reverse_operations(operations, operations_at, end)
     return end - operations_at
-
-
-@inline_without_refcounts
-def _source(state: int, bits: int) -> int:
-    """Return from which state of a cell a path comes into a state of a later one."""
-    return _SOURCES[state] >> STATE_BITS * widened(bits) & _STATE_MASK

@@ -43,16 +43,28 @@ def state_before(state: int, bits: int, i: int, j: int) -> int:
 
 @inline_without_refcounts
 def append_backwards(
-    state: int, i: int, j: int, operations: OperationArray, end: int
+    state: int, i: int, j: int, operations: OperationArray, first: int, end: int
 ) -> tuple[int, int, int]:
-    """Append the operation of a state; return the cell before, and the end of the operations."""
+    """Append the operation of a state; return the cell before, and the end of the operations.
+
+    Parameters
+    ----------
+    state : int
+        The state, by its number in the model.
+    i, j : int
+        The row and the column of the cell that is left.
+    operations : ndarray, dtype=uint32
+        The operations from the end of the path on, as BAM packs them.
+    first, end : int
+        Where those of this path begin, and the place after the last one.
+    """
     if state == _INSERTION_STATE:
         length = i if j == 0 else widened(1)
-        end = append_operation(operations, widened(0), end, INSERTION_OPERATION, length)
+        end = append_operation(operations, first, end, INSERTION_OPERATION, length)
         return i - length, j, end
     if state == _DELETION_STATE:
         length = j if i == 0 else widened(1)
-        end = append_operation(operations, widened(0), end, DELETION_OPERATION, length)
+        end = append_operation(operations, first, end, DELETION_OPERATION, length)
         return i, j - length, end
-    end = append_operation(operations, widened(0), end, MATCH_OPERATION, widened(1))
+    end = append_operation(operations, first, end, MATCH_OPERATION, widened(1))
     return i - 1, j - 1, end
