@@ -119,7 +119,7 @@ def _on_device(
 
     def check(length: int, reference_length: int) -> str | None:
         plan = RoundPlan(length, reference_length, STRIP_ROWS, BLOCK_COLUMNS)
-        needed = int(plan.first_blocks()[-1]) * BLOCK_BYTES
+        needed = int(plan.first_blocks[-1]) * BLOCK_BYTES
         if method is AlignmentMethod.WAVEFRONT and not matrix.has_room(plan):
             return _too_large(plan, needed, "of the GPU's memory", "--method streaming or tile")
         if method is AlignmentMethod.STREAMING and needed > free_memory():

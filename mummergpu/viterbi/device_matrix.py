@@ -53,7 +53,7 @@ class DeviceMatrix(DeviceWork):
 
     def has_room(self, plan: RoundPlan) -> bool:
         """Return whether the directions of a whole matrix fit the device's memory."""
-        blocks = int(plan.first_blocks()[-1])
+        blocks = int(plan.first_blocks[-1])
         return blocks * BLOCK_BYTES + 32 * (plan.length + plan.reference_length) < self._memory // 2
 
     def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
@@ -72,7 +72,7 @@ class DeviceMatrix(DeviceWork):
             Those of `whole_matrix.align_whole`.
         """
         plan = self.plan(query, reference)
-        first_blocks = plan.first_blocks()
+        first_blocks = plan.first_blocks
         with self._placed(query, reference, plan) as matrix:
             buffer = self._workspace.buffer
             directions = buffer("all directions", int(first_blocks[-1]) * BLOCK_BYTES)

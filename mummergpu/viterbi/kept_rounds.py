@@ -34,7 +34,7 @@ class KeptRounds:
     def __init__(self, plan: RoundPlan, block_lines: int) -> None:
         self._plan = plan
         self._block_lines = block_lines
-        self._first_blocks = plan.first_blocks()
+        self._first_blocks = plan.first_blocks
         blocks = int(self._first_blocks[-1])
         self._directions = np.empty(blocks * block_lines * WARP_LANES, dtype=np.uint32)
 

@@ -58,7 +58,7 @@ class ProcessorMatrix:
 
     def matrix_bytes(self, plan: RoundPlan) -> int:
         """Return the bytes of the directions of a whole matrix."""
-        return int(plan.first_blocks()[-1]) * BLOCK_BYTES
+        return int(plan.first_blocks[-1]) * BLOCK_BYTES
 
     def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
         """Align two sequences; the directions of all cells stay in memory (section IV A).
@@ -76,7 +76,7 @@ class ProcessorMatrix:
             Those of `whole_matrix.align_whole`.
         """
         plan = self.plan(query, reference)
-        first_blocks = plan.first_blocks()
+        first_blocks = plan.first_blocks
         directions = np.empty(self.matrix_bytes(plan), dtype=np.uint8)
         work = _MatrixWork(plan, query, reference, self._costs, self._states)
         for number in range(plan.rounds):
@@ -102,7 +102,7 @@ class ProcessorMatrix:
             If the file cannot be written.
         """
         plan = self.plan(query, reference)
-        first_blocks = plan.first_blocks()
+        first_blocks = plan.first_blocks
         work = _MatrixWork(plan, query, reference, self._costs, self._states)
         rounds = np.empty((BUFFERS, plan.most_blocks * BLOCK_BYTES), dtype=np.uint8)
         written: list[Future[None]] = []
@@ -205,7 +205,7 @@ def _trace(plan: RoundPlan, directions: ByteArray) -> OperationArray:
     """Return the operations of the best path through a matrix."""
     operations = np.empty(plan.length + plan.reference_length, dtype=np.uint32)
     sides = plan.length, plan.reference_length
-    count = trace_blocks(directions, plan.first_blocks(), plan.column_blocks, *sides, operations)
+    count = trace_blocks(directions, plan.first_blocks, plan.column_blocks, *sides, operations)
     return operations[:count]
 
 

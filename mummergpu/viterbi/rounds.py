@@ -7,6 +7,7 @@ Blocks of an anti-diagonal depend on those before only, never on each other (Du,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -49,11 +50,6 @@ class RoundPlan:
         """The most blocks of a round."""
         return min(self.strips, self.column_blocks)
 
-    @property
-    def cells(self) -> int:
-        """The number of cells, but for the first row and the first column."""
-        return self.length * self.reference_length
-
     def first_strip(self, number: int) -> int:
         """Return the first strip that has a block in a round."""
         return max(0, number - self.column_blocks + 1)
@@ -62,13 +58,11 @@ class RoundPlan:
         """Return the number of blocks of a round."""
         return min(number, self.strips - 1) - self.first_strip(number) + 1
 
+    @cached_property
     def first_blocks(self) -> npt.NDArray[np.int64]:
-        """Return how many blocks there are before each round, and altogether.
+        """The blocks before each round, and all blocks: ndarray, dtype=int64, shape=(rounds + 1,).
 
-        Returns
-        -------
-        ndarray, dtype=int64, shape=(rounds + 1,)
-            The blocks of a round follow each other, and the rounds do.
+        The blocks of a round follow each other, and the rounds do.
         """
         counts = [self.block_count(number) for number in range(self.rounds)]
         return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))
