@@ -10,25 +10,18 @@ import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.candidates import (
-    NUMBERS,
-    RESCUE_ROWS,
-    Candidates,
-    Int32Array,
-    Int64Array,
-    find_candidates,
-)
+from mummergpu.mapping.candidate_finder import CandidateFinder, pairing_of
+from mummergpu.mapping.candidates import Candidates, Int32Array, Int64Array
 from mummergpu.mapping.choice import CHOICE_NUMBERS, CHOSEN
-from mummergpu.mapping.columns import (
-    AlignmentColumns,
-)
+from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.evidence import (
     credits_of_qualities,
     quality_thresholds,
     weights_of_units,
 )
 from mummergpu.mapping.insert_sizes import InsertSizes
-from mummergpu.mapping.matches import BlockMems, Matches
+from mummergpu.mapping.joint_scores import new_tops
+from mummergpu.mapping.matches import BlockMems
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.paths import PathArrays, trace_paths
@@ -38,10 +31,8 @@ from mummergpu.mapping.second_pass import list_badly_placed, part_of_reads
 from mummergpu.mapping.secondary import list_secondary
 from mummergpu.mapping.split_reads import split_reads
 from mummergpu.mapping.template_sizes import measure_templates
-from mummergpu.mapping.templates import map_templates, new_tops
-from mummergpu.mapping.windows import matches_of_windows, shortest_sure_match
-from mummergpu.runtime.thread_array import ThreadArray
-from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
+from mummergpu.mapping.templates import map_templates
+from mummergpu.sequence.codes import CodeArray, padded_reverse_complements
 from mummergpu.viterbi.scratch import Scratch, new_scratch
 
 
@@ -113,7 +104,7 @@ class BlockMapper:
         self._costs = options.costs.as_tuple()
         self._credits = credits_of_qualities(options.costs, True)
         self._odds = (weights_of_units(), quality_thresholds())
-        self._diagonals, self._numbers = ThreadArray(np.int64), ThreadArray(np.int32)
+        self._finder = CandidateFinder(self._target, options)
 
     def pair_sizes(self, sizes: InsertSizes | None) -> PairSizes:
         """Return what `map_block` needs to know about the sizes of templates."""
@@ -200,41 +191,11 @@ class BlockMapper:
 
     def _choose(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> _Choices:
         options = self._options
-        strands: list[Matches] = [mems[Strand.FORWARD], mems[Strand.REVERSE]]
-        # Beside a match there may be others up to this length that are not given.
-        unknown = options.seed_length
-        if options.by_windows:
-            strands = [matches_of_windows(one, options.seed_length) for one in strands]
-            unknown = shortest_sure_match(options.seed_length)
-        forward, reverse = (
-            (one.offsets, one.query_starts, one.reference_starts, one.lengths) for one in strands
-        )
-        read_count = block.query_count
-        per_read = np.diff(forward[0]) + np.diff(reverse[0])
-        most = int(per_read.max(initial=1))
-        rescue_rows = RESCUE_ROWS if block.paired else 0
-        row_count = int(per_read.sum()) + rescue_rows * read_count
-        table = Candidates(
-            np.zeros(read_count + 1, dtype=np.int64),
-            np.empty(read_count, dtype=np.int64),
-            self._diagonals.of_size(row_count),
-            self._numbers.of_size(row_count * NUMBERS).reshape(row_count, NUMBERS),
-        )
         reverse_codes = padded_reverse_complements(block.padded_codes, block.offsets)
         reads = (block.offsets, block.padded_codes, reverse_codes)
         qualities = (block.base_qualities, self._credits)
-        find_candidates(
-            (forward, reverse),
-            reads,
-            self._target,
-            self._costs,
-            qualities,
-            unknown,
-            rescue_rows,
-            (np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)),
-            table.arrays,
-        )
-        choices = np.empty((read_count, CHOICE_NUMBERS), dtype=np.int32)
+        table = self._finder.find(block, reads, qualities, mems, sizes)
+        choices = np.empty((block.query_count, CHOICE_NUMBERS), dtype=np.int32)
         map_templates(
             2 if block.paired else 1,
             reads,
@@ -243,7 +204,7 @@ class BlockMapper:
             self._costs,
             qualities,
             (options.seed_length, options.margin, options.least_score),
-            (sizes.first, sizes.last, options.unpaired, *sizes.proper, sizes.penalties),
+            pairing_of(sizes, options.unpaired),
             self._odds,
             self._scratch(block),
             new_tops(),

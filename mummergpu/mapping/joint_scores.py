@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mummergpu.mapping.candidates import (
     BOUND,
     DEAD,
@@ -25,6 +27,11 @@ Template = tuple[int, int]
 
 Tops = tuple[Int64Array, Int64Array]
 """The best score of the candidates of each mate, and the highest bound of one, in points."""
+
+
+def new_tops() -> Tops:
+    """Return the arrays for the best scores and bounds of two mates."""
+    return np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
 
 
 @jit_without_refcounts

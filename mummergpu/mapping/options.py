@@ -37,3 +37,8 @@ class MappingOptions:
     least_score: int = 30
     by_windows: bool = True
     most_secondary: int = 0
+
+    @property
+    def pruning(self) -> tuple[bool, int, int]:
+        """Which candidates are kept (`pruning.Pruning`): all, if other placements are wanted."""
+        return self.most_secondary == 0, self.seed_length, self.margin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mummergpu.mapping.candidate_scores import bound_of_tail
 from mummergpu.mapping.candidates import (
     BOUND,
     CORE_BEGIN,
@@ -14,7 +15,7 @@ from mummergpu.mapping.candidates import (
     LEFT_SCORE,
     LEFT_SHIFT,
     LEFT_TAKEN,
-    NO_MATCH_KNOWN,
+    NOTHING_KNOWN,
     RECORD,
     RIGHT_GAPPED,
     RIGHT_SCORE,
@@ -26,7 +27,6 @@ from mummergpu.mapping.candidates import (
     Reads,
     Table,
     Target,
-    bound_of_tail,
     read_length,
 )
 from mummergpu.mapping.ungapped import MATCH
@@ -88,9 +88,9 @@ def refine(
     record = numbers[row, RECORD]
     at = diagonals[row] + core_begin
     behind = diagonals[row] + core_end
-    right_bound = max(right, bound_of_tail(length - core_end, costs, NO_MATCH_KNOWN))
+    right_bound = max(right, bound_of_tail(length - core_end, 0, costs, NOTHING_KNOWN))
     gapped = 0
-    if left < bound_of_tail(core_begin, costs, NO_MATCH_KNOWN):
+    if left < bound_of_tail(core_begin, 0, costs, NOTHING_KNOWN):
         found = extend_score(
             codes, MARGIN + begin + core_begin - 1, core_begin, reference, MARGIN + at - 1,
             at - record_starts[record], -1, costs, FIRST_BAND,

@@ -6,12 +6,13 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.mapping.candidate_scores import score_candidate
 from mummergpu.mapping.candidates import (
     CORE_BEGIN,
     CORE_LENGTH,
     DEAD,
     MARK,
-    NO_MATCH_KNOWN,
+    NOTHING_KNOWN,
     NUMBERS,
     RECORD,
     SCORE,
@@ -21,7 +22,6 @@ from mummergpu.mapping.candidates import (
     Table,
     Target,
     read_length,
-    score_candidate,
 )
 from mummergpu.mapping.evidence import UNIT
 from mummergpu.mapping.pairing import (
@@ -214,7 +214,7 @@ def rescue_mate(
         table[3][row, RECORD] = record
         table[3][row, CORE_BEGIN] = shift + core_begin
         table[3][row, CORE_LENGTH] = core_length
-        score_candidate(reads, read, target, costs, qualities, NO_MATCH_KNOWN, table, row)
+        score_candidate(reads, read, target, costs, qualities, NOTHING_KNOWN, table, row)
         if table[3][row, SCORE] >= LEAST_RESCUED and move_to_place(table, read):
             added += 1
     return added
@@ -243,6 +243,31 @@ def best_marked(table: Table, read: int) -> int:
         if numbers[row, MARK] != 0 and (best < 0 or here > score):
             best, score = widened(row), here
     return best
+
+
+@inline_without_refcounts
+def most_of_rescued(length: int, seed_length: int, costs: CostTuple) -> int:
+    """Return the most that a mate may score which is found beside a read only.
+
+    It has no match of the seed length: otherwise it would be a candidate already.
+
+    Parameters
+    ----------
+    length : int
+        The bases of the mate.
+    seed_length : int
+        The seed length.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+
+    Returns
+    -------
+    int
+        The score without gaps, in points.
+    """
+    edits = length // seed_length
+    loss = costs[MISMATCH] + costs[MATCH]
+    return length * costs[MATCH] + 2 * costs[END_BONUS] - edits * loss
 
 
 @jit_without_refcounts
@@ -279,14 +304,11 @@ def rescue_template(
     """
     offsets, counts, _, numbers = table
     seed_length, margin = limits
-    loss = costs[MISMATCH] + costs[MATCH]
     added = 0
     for mate in range(2):
         read, other = template + mate, template + 1 - mate
         length, other_length = read_length(reads, read), read_length(reads, other)
-        # A mate that is not found yet has no match of the seed length.
-        edits = other_length // seed_length
-        most = other_length * costs[MATCH] + 2 * costs[END_BONUS] - edits * loss
+        most = most_of_rescued(other_length, seed_length, costs)
         for row in range(offsets[read], offsets[read] + counts[read]):
             score = widened(numbers[row, SCORE])
             numbers[row, MARK] = 0

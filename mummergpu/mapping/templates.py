@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mummergpu.mapping.candidates import Int32Array, Reads, Table, Target
 from mummergpu.mapping.choice import choose_template
 from mummergpu.mapping.joint_scores import Tops, refine_template, score_template
@@ -18,11 +16,6 @@ from mummergpu.viterbi.scratch import Scratch
 
 Limits = tuple[int, int, int]
 """The seed length, the margin and the least score (`options.MappingOptions`)."""
-
-
-def new_tops() -> Tops:
-    """Return the arrays for the best scores and bounds of two mates."""
-    return np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
 
 
 @jit_without_refcounts
@@ -66,10 +59,10 @@ def map_templates(
     scratch : tuple of ndarray
         As for `viterbi.extension.extend_score`.
     tops : tuple of ndarray
-        More memory to write to, from `new_tops`.
+        More memory to write to, from `joint_scores.new_tops`.
     table : tuple of ndarray
-        The candidates (`candidates.Candidates`) that `candidates.find_candidates` wrote; their
-        scores with gaps are set, and the candidates of rescued mates are added.
+        The candidates (`candidates.Candidates`) that `candidate_search.find_candidates` wrote;
+        their scores with gaps are set, and the candidates of rescued mates are added.
     choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
         Output: what is chosen for each read.
     """

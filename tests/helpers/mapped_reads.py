@@ -10,15 +10,18 @@ import numpy as np
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.candidate_search import find_candidates
 from mummergpu.mapping.candidates import (
     NUMBERS,
     Candidates,
     MatchColumns,
     Reads,
     Target,
-    find_candidates,
 )
 from mummergpu.mapping.evidence import credits_of_qualities
+from mummergpu.mapping.joint_scores import new_tops
+from mummergpu.mapping.matches import Matches
+from mummergpu.mapping.windows import matches_of_windows
 from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
 from mummergpu.viterbi.model import Costs
@@ -77,6 +80,7 @@ class Mapped:
     reference: Reference
     least: int
     costs: Costs = field(default_factory=Costs)
+    by_windows: bool = False
 
     @cached_property
     def reads(self) -> Reads:
@@ -117,7 +121,9 @@ class Mapped:
         """What `find_candidates` makes of the matches."""
         matches: list[MatchColumns] = []
         for strand in Strand:
-            mems = self.mems[strand]
+            mems: Matches = self.mems[strand]
+            if self.by_windows:
+                mems = matches_of_windows(mems, self.least)
             matches.append((mems.offsets, mems.query_starts, mems.reference_starts, mems.lengths))
         reads = self.block.query_count
         most = sum(found[1].size for found in matches)
@@ -135,9 +141,13 @@ class Mapped:
             self.target,
             self.costs.as_tuple(),
             self.qualities,
-            self.least,
+            (2 * self.least - 1, self.least) if self.by_windows else (self.least, 0),
+            1,
+            (False, self.least, 0),
+            (0, 0, 0, 0, 0, np.zeros(1, dtype=np.int32)),
             RESCUE_ROWS,
             scratch,
+            new_tops(),
             table.arrays,
         )
         return table

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers.full_matrix import FullMatrix
@@ -92,9 +94,10 @@ def test_each_diagonal_with_a_match_is_a_candidate(seed: int) -> None:
             assert numbers[row, RECORD] == record
 
 
+@pytest.mark.parametrize("by_windows", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_scores_without_gaps_and_with_them(seed: int) -> None:
-    mapped = case(seed)
+def test_scores_without_gaps_and_with_them(seed: int, by_windows: bool) -> None:
+    mapped = replace(case(seed), by_windows=by_windows)
     table = mapped.candidates()
     numbers, costs = table.numbers, mapped.costs
     scratch = new_scratch(200, costs.most_gap)

@@ -30,9 +30,10 @@ from mummergpu.mapping.choice import (
 )
 from mummergpu.mapping.evidence import UNIT, quality_thresholds, weights_of_units
 from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.joint_scores import new_tops
 from mummergpu.mapping.mapping_quality import DOUBT_OF_SHORT, PAIRED_DOUBT, UNPAIRED_DOUBT
 from mummergpu.mapping.pair_sizes import PairSizes
-from mummergpu.mapping.templates import map_templates, new_tops
+from mummergpu.mapping.templates import map_templates
 from mummergpu.viterbi.scratch import new_scratch
 
 SEED = 14
