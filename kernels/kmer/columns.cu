@@ -9,7 +9,7 @@
 #pragma once
 
 #include "common/grid.cuh"
-#include "kmer/strand_rows.cuh"
+#include "common/strand_rows.cuh"
 
 // The MEMs of a block, and its queries.
 struct BlockMems {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/warp.cuh"
-#include "kmer/bit_planes.cuh"
+#include "common/bit_planes.cuh"
 
 constexpr uint32 CODES_IN_GROUP = 8;
 static_assert(BREAK == 4, "a code is a break if its third bit is set");
@@ -83,13 +83,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Return the 32 bases before a position.
-__device__ __forceinline__ BitPlanes bases_before(const BitPlanes* words, uint64 position) {
-    const long long word = static_cast<long long>(position / WORD_BASES);
-    return shift_bit_planes(load_bit_planes(words, word - 1), load_bit_planes(words, word),
-                            position % WORD_BASES);
-}
-
 // Write the reverse complement of each query at the query's own offsets, and the padding.
 //
 // bit_planes        BitPlanes[words of the block], the packed codes with their `starts` set; the
@@ -121,7 +114,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                     ++query;
                 }
                 // This query's bases in the word are the reversed bases before `source`.
-                const uint64 source = offsets[query] + offsets[query + 1] - position;
+                const long long source =
+                    static_cast<long long>(offsets[query] + offsets[query + 1] - position);
                 const BitPlanes bases = bases_before(bit_planes, source);
                 const uint64 next = min(offsets[query + 1], end);
                 const uint32 shift = static_cast<uint32>(position - begin);

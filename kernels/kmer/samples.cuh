@@ -1,7 +1,7 @@
 // Looks up samples of the queries in a table of k-mers, and extends them to MEMs.
 #pragma once
 
-#include "kmer/bit_planes.cuh"
+#include "common/bit_planes.cuh"
 
 // The occurrences of all k-mers in one part of the reference.
 struct Table {

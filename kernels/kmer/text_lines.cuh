@@ -6,7 +6,7 @@
 #pragma once
 
 #include "common/warp.cuh"
-#include "kmer/strand_rows.cuh"
+#include "common/strand_rows.cuh"
 
 // A warp works on a tile of lines at a time.
 static_assert(TILE_LINES == WARP_LANES, "a lane works on one line of a tile");

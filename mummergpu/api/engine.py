@@ -24,7 +24,6 @@ from mummergpu.index.reference_index import BuildWork, StorableIndex
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.open_backend import open_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.matching.search import BlockMems, BlockSearch
@@ -205,9 +204,6 @@ class Engine:
         )
         done = QueryProgress(_ignore, len(options.strands))
 
-        def refuse_text(block: QueryBlock, text: BlockText) -> Result:
-            raise AssertionError("columns were asked for")
-
         executor = ThreadPoolExecutor(threads, thread_name_prefix="mummergpu")
         work = BuildWork(executor, threads, stats, _do_nothing)
         try:
@@ -217,7 +213,6 @@ class Engine:
                     lambda number: self._load_group(opened, number, work),
                     blocks,
                     prepare,
-                    refuse_text,
                 )
         finally:
             # Searches that are under way read the pages, which must not go before they end.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidate_finder import CandidateFinder, pairing_of
-from mummergpu.mapping.candidates import Candidates, Int32Array, Int64Array
+from mummergpu.mapping.candidates import Candidates, Int32Array, Int64Array, Reads
 from mummergpu.mapping.choice import CHOICE_NUMBERS, CHOSEN
 from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.evidence import (
@@ -19,6 +19,7 @@ from mummergpu.mapping.evidence import (
     quality_thresholds,
     weights_of_units,
 )
+from mummergpu.mapping.found_candidates import FoundCandidates
 from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.joint_scores import new_tops
 from mummergpu.mapping.matches import BlockMems
@@ -125,7 +126,8 @@ class BlockMapper:
         ndarray, dtype=int64
             The sizes in bases, in the order of the pairs.
         """
-        choices = self._choose(block, mems, self.pair_sizes(None))
+        unknown = self.pair_sizes(None)
+        choices = self._choose(block, self._search(block, mems, unknown), unknown)
         sizes = np.empty(block.query_count // 2, dtype=np.int64)
         table = choices.candidates.arrays
         return sizes[: measure_templates(block.offsets, choices.numbers, table, sizes)]
@@ -147,7 +149,33 @@ class BlockMapper:
         AlignmentColumns
             One row for each read.
         """
-        columns, reads = self.map_once(block, mems, sizes)
+        return self._with_second_pass(block, *self.map_once(block, mems, sizes), sizes)
+
+    def map_found(
+        self, block: ReadBlock, found: FoundCandidates, sizes: PairSizes
+    ) -> AlignmentColumns:
+        """Return the alignments of a block of reads whose candidates a device has found.
+
+        Parameters
+        ----------
+        block, sizes
+            As for `map_block`.
+        found : FoundCandidates
+            The candidates (`device_candidates.DeviceCandidates`).
+
+        Returns
+        -------
+        AlignmentColumns
+            Those of `map_block`.
+        """
+        choices = self._choose(block, lambda reads: self._finder.spread(block, found), sizes)
+        columns, bad = self._columns(block, choices, sizes), self._badly_placed(block, choices)
+        return self._with_second_pass(block, columns, bad, sizes)
+
+    def _with_second_pass(
+        self, block: ReadBlock, columns: AlignmentColumns, reads: Int64Array, sizes: PairSizes
+    ) -> AlignmentColumns:
+        """Return the alignments of a block after those of some reads are made once more."""
         if self._second is None or reads.size == 0:
             return columns
         part = part_of_reads(block, reads)
@@ -171,7 +199,7 @@ class BlockMapper:
         reads : ndarray, dtype=int64
             The reads that matches shorter than the seed length may place better, with their mates.
         """
-        choices = self._choose(block, mems, sizes)
+        choices = self._choose(block, self._search(block, mems, sizes), sizes)
         return self._columns(block, choices, sizes), self._badly_placed(block, choices)
 
     def _badly_placed(self, block: ReadBlock, choices: _Choices) -> Int64Array:
@@ -189,12 +217,21 @@ class BlockMapper:
         )
         return reads[:count]
 
-    def _choose(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> _Choices:
+    def _search(
+        self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
+    ) -> Callable[[Reads], Candidates]:
+        """Return what finds the candidates of a block's reads from its matches."""
+        qualities = (block.base_qualities, self._credits)
+        return lambda reads: self._finder.find(block, reads, qualities, mems, sizes)
+
+    def _choose(
+        self, block: ReadBlock, candidates: Callable[[Reads], Candidates], sizes: PairSizes
+    ) -> _Choices:
         options = self._options
         reverse_codes = padded_reverse_complements(block.padded_codes, block.offsets)
         reads = (block.offsets, block.padded_codes, reverse_codes)
         qualities = (block.base_qualities, self._credits)
-        table = self._finder.find(block, reads, qualities, mems, sizes)
+        table = candidates(reads)
         choices = np.empty((block.query_count, CHOICE_NUMBERS), dtype=np.int32)
         map_templates(
             2 if block.paired else 1,

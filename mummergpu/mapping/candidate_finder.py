@@ -7,6 +7,7 @@ import numpy as np
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.candidate_search import find_candidates
 from mummergpu.mapping.candidates import NUMBERS, RESCUE_ROWS, Beside, Candidates, Reads, Target
+from mummergpu.mapping.found_candidates import FoundCandidates
 from mummergpu.mapping.joint_scores import new_tops
 from mummergpu.mapping.matches import BlockMems, Matches
 from mummergpu.mapping.options import MappingOptions
@@ -101,6 +102,26 @@ class CandidateFinder:
             new_tops(),
             table.arrays,
         )
+        return table
+
+    def spread(self, block: ReadBlock, found: FoundCandidates) -> Candidates:
+        """Return candidates that a device has found.
+
+        Parameters
+        ----------
+        block : ReadBlock
+            The reads.
+        found : FoundCandidates
+            Their candidates.
+
+        Returns
+        -------
+        Candidates
+            Valid until the same thread asks for those of another block.
+        """
+        rescue_rows = RESCUE_ROWS if block.paired else 0
+        table = self.new_table(block.query_count, found.rows.size, rescue_rows)
+        found.spread(rescue_rows, self._costs, table)
         return table
 
     def new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:

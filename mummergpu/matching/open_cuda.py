@@ -156,11 +156,11 @@ class _Opening:
         pool: DevicePool | None,
     ) -> StreamingBackend[Any, Any]:
         """Return the backend of one device, which closes the pool if it gets one."""
-        from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend
+        from mummergpu.matching.kmer.cuda_resident import KmerResidentBackend
         from mummergpu.matching.tree.cuda import TreeCudaBackend
 
         if isinstance(self._kind, KmerOptions):
-            return KmerColumnsBackend(
+            return KmerResidentBackend(
                 device,
                 self._cache,
                 self._stats,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final, NoReturn, Protocol, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.replacement import replace_reads
 from mummergpu.mapping.second_pass import part_of_reads
-from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import TASKS_AHEAD, GroupPasses
@@ -144,7 +143,8 @@ class _MappingToAll:
             return prepare(reads, columns)
 
         yield from work.passes(work.search.first, work.progress).results(
-            1, work.search.load_group, blocks, map_and_prepare, _refuse_text
+            *(1, work.search.load_group, blocks, map_and_prepare),
+            work.search.shortcut(self._mapper, sizes, prepare),
         )
 
 
@@ -309,9 +309,7 @@ class _MappingToGroups:
         def load(number: int) -> None:
             mapping.load_group(order[number])
 
-        yield from self._work.passes(search, progress).results(
-            count, load, blocks, prepare, _refuse_text
-        )
+        yield from self._work.passes(search, progress).results(count, load, blocks, prepare)
 
 
 def _with_second(
@@ -330,10 +328,6 @@ def _with_second(
         yield block, columns, others
     # Only when it is asked for more does the search record that the last reads are done.
     assert next(second, None) is None
-
-
-def _refuse_text(block: QueryBlock, text: BlockText) -> NoReturn:
-    raise AssertionError("alignments are not made of text")
 
 
 def _ignore(_work: Work) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.input.queries import QueryBlock
+from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.block_mapper import BlockMapper, SecondPass
+from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.mapping_passes import (
     SecondSearch,
@@ -18,9 +21,12 @@ from mummergpu.pipeline.mapping_passes import (
     pages_of_first_pass,
 )
 from mummergpu.pipeline.page_progress import PageProgress
+from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+
+Result = TypeVar("Result")
 
 
 class MappingSearch:
@@ -126,3 +132,39 @@ class MappingSearch:
             return self.first_mapper()
         second = SecondPass(self.second_mapper(), self.second.find_mems)
         return BlockMapper(self._index.reference, self._options, second)
+
+    def shortcut(
+        self,
+        mapper: BlockMapper,
+        sizes: PairSizes,
+        prepare: Callable[[ReadBlock, AlignmentColumns], Result],
+    ) -> Shortcut[Result] | None:
+        """Return what has the candidates of reads found where their matches are.
+
+        Parameters
+        ----------
+        mapper : BlockMapper
+            What maps reads in both passes (`whole_mapper`).
+        sizes : PairSizes
+            The sizes of the templates of pairs.
+        prepare : callable
+            Receives a block and its alignments; returns the result.
+
+        Returns
+        -------
+        Shortcut or None
+            None if the backend hands over no matches on a device.
+        """
+        if not isinstance(self._backend, ResidentBackend) or not self._backend.hands_over:
+            return None
+        from mummergpu.mapping.device_candidates import DeviceCandidates
+        from mummergpu.pipeline.candidate_shortcut import CandidateShortcut
+
+        return CandidateShortcut(
+            self._backend,
+            DeviceCandidates(self._index.reference, self._options),
+            mapper,
+            sizes,
+            prepare,
+            self._stats,
+        )

@@ -41,6 +41,7 @@ from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.pipeline.reference_source import open_source
+from mummergpu.pipeline.shortcut import TextShortcut
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
@@ -112,7 +113,7 @@ def run(
             loader.load_group,
             queries.blocks(options.search.block_size or backend.sizes.block_bases),
             found.prepare,
-            found.prepare_text,
+            TextShortcut(search, found.prepare_text),
         )
         with closing(results):
             for prepared in results:

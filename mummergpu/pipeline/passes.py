@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.columns import match_count
 from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
 from mummergpu.pipeline.block_parts import BlockParts
 from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
 from mummergpu.runtime.stats import Stats
@@ -97,7 +97,7 @@ class GroupPasses:
         load_group: Callable[[int], None],
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        prepare_text: Callable[[QueryBlock, BlockText], Result],
+        shortcut: Shortcut[Result] | None = None,
     ) -> Generator[Result]:
         """Search all blocks on all groups of pages, and yield what is prepared of each block.
 
@@ -111,14 +111,13 @@ class GroupPasses:
             The queries; the iterator is read once.
         prepare : callable
             Receives a block and all its matches; a thread of the pool calls it.
-        prepare_text : callable
-            Receives a block and its text if the backend makes it, in place of `prepare`; a thread
-            of the pool calls it.
+        shortcut : Shortcut or None
+            Prepares the blocks that suit it in place of `prepare`; threads of the pool call it.
 
         Yields
         ------
         Result
-            What `prepare` or `prepare_text` returns, in the order of the blocks. When the next one
+            What `prepare` or `shortcut` returns, in the order of the blocks. When the next one
             is asked for, a block counts as done.
         """
         queries: SpilledQueries | None = None
@@ -129,7 +128,7 @@ class GroupPasses:
                 self._progress.begin_group(number, group_count)
                 read = blocks if queries is None else queries.read_blocks()
                 if number == group_count - 1:
-                    yield from self._search_last(read, spilled, prepare, prepare_text)
+                    yield from self._search_last(read, spilled, prepare, shortcut)
                     return
                 if queries is None:
                     queries = stack.enter_context(SpilledQueries())
@@ -188,7 +187,7 @@ class GroupPasses:
         blocks: Iterator[QueryBlock],
         spilled: Sequence[SpilledMems],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        prepare_text: Callable[[QueryBlock, BlockText], Result],
+        shortcut: Shortcut[Result] | None,
     ) -> Generator[Result]:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
         parts = BlockParts(self._sizes)
@@ -199,10 +198,10 @@ class GroupPasses:
                 return block, prepare(block, self._merge(task.groups))
             # A block cannot be halved if a spill file holds matches of the whole block.
             whole = bool(task.groups) or block.query_count == 1
-            if not task.groups and self._search.makes_text(block):
-                text = self._search.find_text(block)
-                if text is not None:
-                    return block, prepare_text(block, text)
+            if shortcut is not None and not task.groups and shortcut.suits(block):
+                prepared = shortcut.prepared(block)
+                if prepared is not None:
+                    return block, prepared[0]
                 if not whole:
                     return None
             max_rows = UNBOUNDED if whole else self._sizes.most_rows

@@ -42,6 +42,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"
 BARRIER_KERNELS = {
     *("sum_tiles", "scan_tile_sums", "scan_tiles", "sort_long_candidates"),
     *("count_frequent_kmer_mems", "write_frequent_kmer_mems", "sort_long_query_mems"),
+    "sort_long_reads",
 }
 ALIGNMENT = 256
 POISON = 0xA5

@@ -18,6 +18,8 @@ from mummergpu.cuda.nvrtc import compile_with_log
 from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.policy import Policy
+from mummergpu.mapping import device_candidates
+from mummergpu.mapping.cuda_program import MAPPING_PROGRAM
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer import cuda as kmer_search
 from mummergpu.matching.kmer import cuda_columns, device_text
@@ -48,6 +50,7 @@ PROGRAMS = [
     pytest.param(TREE_PROGRAM, id="tree"),
     pytest.param(KMER_PROGRAM, id="kmer"),
     pytest.param(GATHER_PROGRAM, id="study"),
+    pytest.param(MAPPING_PROGRAM, id="mapping"),
     pytest.param(VITERBI_PROGRAM, id="viterbi"),
 ]
 
@@ -59,7 +62,7 @@ def kernels_launched(*modules: ModuleType) -> set[str]:
         assert module.__file__ is not None
         for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr in ("launch", "launch_on"):
+                if node.func.attr in ("launch", "launch_on", "_launch_on_warps"):
                     found = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
                     names |= {value for value in found if isinstance(value, str)}
     return names
@@ -141,6 +144,11 @@ def test_the_measurement_of_gathers_compiles(architecture: str) -> None:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_candidates_of_reads_compile(architecture: str) -> None:
+    check_program(MAPPING_PROGRAM, architecture)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_alignment_of_tiles_compiles(architecture: str) -> None:
     check_program(VITERBI_PROGRAM, architecture)
 
@@ -152,12 +160,14 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_tables = kernels_launched(kmer_search, device_text, cuda_columns, searching, launches)
     assert for_tables == kernels_written(KMER_PROGRAM)
     assert set(text_search.KmerTextBackend.kernels) <= for_tables
+    for_candidates = kernels_launched(device_candidates, launches)
+    assert for_candidates == kernels_written(MAPPING_PROGRAM)
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 
 
 def test_every_file_is_included_by_a_program() -> None:
-    programs = (TREE_PROGRAM, KMER_PROGRAM, GATHER_PROGRAM, VITERBI_PROGRAM)
+    programs = (TREE_PROGRAM, KMER_PROGRAM, GATHER_PROGRAM, VITERBI_PROGRAM, MAPPING_PROGRAM)
     included = {name for program in programs for name in files_included(program)}
     assert included == {*read_sources(), CONSTANTS_HEADER}
 

@@ -13,8 +13,10 @@ from mummergpu.sequence.codes import Strand
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns, RecordPlaces
+    from mummergpu.matching.resident_matches import ResidentMatches
 
 IndexedPart = TypeVar("IndexedPart", contravariant=True)
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -248,5 +250,46 @@ class ColumnsBackend(Protocol):
         ------
         BackendError
             If a query, its matches, or the columns of all matches do not fit the device's memory.
+        """
+        ...
+
+
+@runtime_checkable
+class ResidentBackend(Protocol):
+    """A backend that can also hand over matches on the device that finds them, for further work.
+
+    Attributes
+    ----------
+    sizes : WorkSizes
+        The amounts of work that suit it.
+    hands_over : bool
+        Whether it can do so for the loaded pages, which decide this.
+    """
+
+    @property
+    def sizes(self) -> WorkSizes: ...  # noqa: D102
+
+    @property
+    def hands_over(self) -> bool: ...  # noqa: D102
+
+    def use_matches(
+        self, block: QueryBlock, max_rows: int, use: Callable[[ResidentMatches], Result]
+    ) -> Result | None:
+        """Return what a function makes of the matches of a block, on both strands.
+
+        Parameters
+        ----------
+        block : QueryBlock
+            The queries; none is searched in pieces.
+        max_rows : int
+            The most matches, on both strands together.
+        use : callable
+            Receives the matches; the device is current in the thread that calls it.
+
+        Returns
+        -------
+        object or None
+            None if there are more matches, or they or what is made of them do not fit the device's
+            memory: the caller then cuts the block, or asks for columns.
         """
         ...

@@ -12,14 +12,16 @@ from typing import Any, Generic, TypeVar
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.backends.interface import TextBackend, WorkSizes
+from mummergpu.matching.backends.interface import ResidentBackend, TextBackend, WorkSizes
 from mummergpu.matching.backends.streaming import STREAMS, StreamingBackend
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.columns import MemColumns
+from mummergpu.matching.resident_matches import ResidentMatches
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 PageType = TypeVar("PageType")
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -145,6 +147,21 @@ class SeveralDevices(Generic[PageType]):
             backend = self._backends[number]
             assert isinstance(backend, TextBackend)
             return backend.find_text(block, strands, max_rows)
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether every device hands over the matches on the loaded pages."""
+        every = self._backends.values()
+        return all(isinstance(backend, ResidentBackend) and backend.hands_over for backend in every)
+
+    def use_matches(
+        self, block: QueryBlock, max_rows: int, use: Callable[[ResidentMatches], Result]
+    ) -> Result | None:
+        """Return what is made of matches on a free device (`interface.ResidentBackend`)."""
+        with self._free_device() as number:
+            backend = self._backends[number]
+            assert isinstance(backend, ResidentBackend)
+            return backend.use_matches(block, max_rows, use)
 
     def close(self) -> None:
         """Wait for running searches, then free all memory and close all devices.

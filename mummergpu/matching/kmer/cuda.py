@@ -153,8 +153,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
     def _reverse(self, context: KmerSearchContext, queries: PackedQueries) -> PackedQueries:
         """Return the reverse complements of packed queries."""
-        size = bit_planes_bytes(queries.base_count)
-        reverse = self._workspace.buffer("reverse bit planes", size) + PADDING_BYTES
+        reverse = self._reverse_planes(queries)
         self._launcher.launch_on(
             context.program,
             "reverse_bit_planes",
@@ -165,6 +164,11 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             ),
         )
         return replace(queries, bit_planes=reverse)
+
+    def _reverse_planes(self, queries: PackedQueries) -> int:
+        """Return the address for the bit planes of the reverse complements of packed queries."""
+        size = bit_planes_bytes(queries.base_count)
+        return self._workspace.buffer("reverse bit planes", size) + PADDING_BYTES
 
     def _search_part(
         self,

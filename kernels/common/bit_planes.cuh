@@ -35,6 +35,18 @@ __device__ __forceinline__ BitPlanes shift_bit_planes(const BitPlanes& first,
             __funnelshift_r(first.starts, second.starts, shift)};
 }
 
+// Return the 32 bases from a position on, which may lie in the padding.
+__device__ __forceinline__ BitPlanes bases_from(const BitPlanes* words, long long position) {
+    const long long word = position >> 5;
+    return shift_bit_planes(load_bit_planes(words, word), load_bit_planes(words, word + 1),
+                            static_cast<uint32>(position) % WORD_BASES);
+}
+
+// Return the 32 bases before a position.
+__device__ __forceinline__ BitPlanes bases_before(const BitPlanes* words, long long position) {
+    return bases_from(words, position - WORD_BASES);
+}
+
 // The bases around a position.
 struct Flanks {
     BitPlanes left;   // the 32 bases before the position

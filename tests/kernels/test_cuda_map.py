@@ -1,0 +1,175 @@
+"""``map`` with ``--backend cuda``, on the host's device: what ``-C`` writes.
+
+The kernels find the candidates of reads, and keep those that may matter.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.host_device import everything_given_back
+from helpers.played_machine import Machine, Output
+from helpers.read_pairs import write_pairs
+
+from mummergpu.cuda.device import DeviceMemoryError
+from mummergpu.mapping import candidate_finder
+from mummergpu.mapping.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
+from mummergpu.mapping.device_candidates import DeviceCandidates
+from mummergpu.mapping.found_candidates import FoundCandidates
+from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
+
+KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+def write_repeats(folder: Path, copies: int, seed: int = 5) -> None:
+    """Write a genome of copies of one repeat, and pairs of reads of it, some with unknown bases."""
+    made = random.Random(seed)
+
+    def mutated(bases: str, rate: float) -> str:
+        return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
+
+    repeat = "".join(made.choices("ACGT", k=240))
+    records = []
+    for _ in range(3):
+        parts = []
+        for _ in range(copies // 3):
+            copy = mutated(repeat, made.choice([0.0, 0.01, 0.05, 0.1]))
+            parts.append("".join(made.choices("ACGT", k=made.randrange(0, 60))))
+            parts.append(copy if made.random() < 0.5 else copy.translate(COMPLEMENT)[::-1])
+        records.append("".join(parts))
+    with (folder / "r.fa").open("w") as file:
+        for number, record in enumerate(records):
+            file.write(f">r{number}\n{record}\n")
+    with (folder / "1.fq").open("w") as first, (folder / "2.fq").open("w") as second:
+        for number in range(150):
+            record = made.choice(records)
+            size = made.randrange(130, 320)
+            begin = made.randrange(len(record) - size)
+            template = record[begin : begin + size]
+            mates = [template[:100], template.translate(COMPLEMENT)[::-1][:100]]
+            if number % 10 == 0:
+                mates[0] = mates[0][:50] + made.choice(records)[200:250]
+            if number % 11 == 0:
+                mates[1] = mates[1][:30] + mates[1][made.randrange(31, 36) :]
+            if number % 13 == 0:
+                mates[1] = mates[1][:45] + "N" + mates[1][46:]
+            for mate, file in zip(mates, (first, second), strict=True):
+                bases = mutated(mate, 0.01)
+                quality = "".join(made.choices("FFFF:,#", k=len(bases)))
+                file.write(f"@p{number}\n{bases}\n+\n{quality}\n")
+
+
+def rows(text: bytes) -> list[bytes]:
+    """The lines of SAM but for those that name the command."""
+    return [line for line in text.splitlines() if not line.startswith(b"@PG")]
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--insert-size", "220,50"], ["-a"], ["--seed-length", "20"]]
+)
+@pytest.mark.parametrize("reads", [["1.fq", "2.fq"], ["1.fq"]])
+def test_both_backends_write_the_same_from_repeats(
+    machine: Machine, output: Output, tmp_path: Path, words: list[str], reads: list[str]
+) -> None:
+    write_repeats(Path(), 60)
+    report = tmp_path / "stats.json"
+    given = ["map", *words, "r.fa", *reads]
+    expected, _ = output(*given, "-C")
+    ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
+    assert rows(ours) == rows(expected) and len(rows(ours)) > 150 * len(reads)
+    assert set(json.loads(report.read_text())["kernels"]) >= KERNELS
+    assert everything_given_back(machine.devices[0])
+
+
+def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Output) -> None:
+    files = write_pairs(Path(), 240)
+    for words in ([files.first, files.second], [files.first]):
+        expected, _ = output("map", files.reference, *words, "-C")
+        ours, _ = output("map", files.reference, *words, "--backend", "cuda")
+        assert rows(ours) == rows(expected) and len(rows(ours)) > 240 * len(words)
+
+
+def test_reads_with_many_matches_are_sorted_by_a_block(
+    machine: Machine, output: Output, tmp_path: Path
+) -> None:
+    write_repeats(Path(), 900)
+    report = tmp_path / "stats.json"
+    expected, _ = output("map", "r.fa", "1.fq", "-C")
+    ours, _ = output("map", "r.fa", "1.fq", "--backend", "cuda", "--stats", str(report))
+    assert rows(ours) == rows(expected)
+    assert json.loads(report.read_text())["kernels"]["sort_long_reads"]["launches"] > 0
+
+
+def test_blocks_that_do_not_fit_are_cut(
+    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_repeats(Path(), 60)
+    expected, _ = output("map", "r.fa", "1.fq", "2.fq", "-C")
+    monkeypatch.setattr("mummergpu.matching.backends.streaming.MOST_ROWS", 500)
+    ours, _ = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cuda")
+    assert rows(ours) == rows(expected)
+    use_matches = KmerResidentSearcher.use_matches
+
+    def refuse_many(*given: Any) -> Any:
+        if given[3].query_count > 80:
+            raise DeviceMemoryError("no room")
+        return use_matches(*given)
+
+    monkeypatch.setattr("mummergpu.matching.backends.streaming.MOST_ROWS", 1 << 24)
+    monkeypatch.setattr(KmerResidentSearcher, "use_matches", refuse_many)
+    ours, told = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cuda", "-v")
+    assert rows(ours) == rows(expected) and "do not fit the device: no room" in told
+    assert all(map(everything_given_back, machine.devices))
+
+
+@pytest.mark.parametrize("words", [[], ["-a"], ["--match", "2", "--mismatch", "3"]])
+def test_candidates_are_those_of_the_processor(
+    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """Number by number: what is chosen might be the same without it."""
+    write_repeats(Path(), 45, seed=8)
+    ours: list[FoundCandidates] = []
+    theirs: list[Candidates] = []
+    find_on_device, find = DeviceCandidates.find, candidate_finder.CandidateFinder.find
+
+    def keep_ours(*given: object) -> FoundCandidates:
+        ours.append(find_on_device(*given))  # type: ignore[arg-type]
+        return ours[-1]
+
+    def keep_theirs(*given: object) -> Candidates:
+        found = find(*given)  # type: ignore[arg-type]
+        copies = (array.copy() for array in found.arrays)
+        theirs.append(Candidates(*copies))
+        return found
+
+    monkeypatch.setattr(DeviceCandidates, "find", keep_ours)
+    output("map", *words, "r.fa", "1.fq", "2.fq", "--backend", "cuda")
+    monkeypatch.setattr(candidate_finder.CandidateFinder, "find", keep_theirs)
+    output("map", *words, "r.fa", "1.fq", "2.fq", "-C")
+    (found,) = ours
+    # Before it, the sizes of templates are measured.
+    expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][1]
+    size = expected.diagonals.size
+    table = Candidates(
+        np.zeros_like(expected.offsets),
+        np.zeros_like(expected.counts),
+        np.zeros(size, dtype=np.int64),
+        np.zeros((size, NUMBERS), dtype=np.int32),
+    )
+    match = int(words[1]) if "--match" in words else 1
+    found.spread(RESCUE_ROWS, (match, *[0] * 8), table)
+    assert found.rows.size > 400
+    assert np.array_equal(table.offsets, expected.offsets)
+    assert np.array_equal(table.counts, expected.counts)
+    for first, count in zip(table.offsets, table.counts, strict=False):
+        rows_of_read = slice(first, first + count)
+        assert np.array_equal(table.diagonals[rows_of_read], expected.diagonals[rows_of_read])
+        ours_of_read = np.delete(table.numbers[rows_of_read], MARK, axis=1)
+        theirs_of_read = np.delete(expected.numbers[rows_of_read], MARK, axis=1)
+        assert np.array_equal(ours_of_read, theirs_of_read)
