@@ -27,7 +27,7 @@ struct Scoring {
     const int* credits;  // int32[256]
 
     // Return one of the scores; `element` is a constant such as MATCH.
-    __device__ __forceinline__ long long cost(uint32 element) const {
+    __device__ __forceinline__ int cost(uint32 element) const {
         return costs[element];
     }
 };
@@ -42,8 +42,8 @@ struct Reads {
 };
 
 // Return the number of bases of a read.
-__device__ __forceinline__ long long read_length(const Reads& reads, uint64 read) {
-    return static_cast<long long>(reads.offsets[read + 1] - reads.offsets[read]);
+__device__ __forceinline__ int read_length(const Reads& reads, uint64 read) {
+    return static_cast<int>(reads.offsets[read + 1] - reads.offsets[read]);
 }
 
 // The reference, and its records.
@@ -51,7 +51,7 @@ struct Target {
     const BitPlanes* words;
     const long long* starts;  // int64[records], where each record begins
     const long long* ends;    // int64[records], where each record ends
-    uint64 records;
+    uint32 records;
 };
 
 // Return the number of matches of all reads before a read, on both strands: the first row that the
@@ -61,7 +61,7 @@ __device__ __forceinline__ uint64 first_row(const Strands& strands, uint64 read)
 }
 
 // Return the score of a candidate without gaps.
-__device__ __forceinline__ long long score_of(const Candidate& candidate, const Scoring& scoring) {
+__device__ __forceinline__ int score_of(const Candidate& candidate, const Scoring& scoring) {
     return candidate.left_score + candidate.core_length * scoring.cost(MATCH) +
            candidate.right_score;
 }

@@ -41,11 +41,39 @@ __device__ __forceinline__ void sort_keys(uint64* keys, uint64* values, uint32 c
 }
 
 // Return whether a match contains a whole window of its read; windows of no bases are in each.
-__device__ __forceinline__ bool has_window(uint64 start, uint64 length, uint32 window) {
+__device__ __forceinline__ bool has_window(uint32 start, uint32 length, uint32 window) {
     if (window == 0) {
         return true;
     }
     return (start + window - 1) / window * window + window <= start + length;
+}
+
+// List the matches of a read on one strand; return how many rows of the read are filled then. All
+// lanes of a warp must call.
+__device__ __forceinline__ uint32 list_strand(const StrandRows& rows, uint64 read, uint32 strand,
+                                              uint32 window, uint64* keys, uint64* values,
+                                              uint32 filled) {
+    const uint64 end = rows.query_offsets[read + 1];
+    for (uint64 first = rows.query_offsets[read]; first < end; first += WARP_LANES) {
+        const uint64 row = first + lane_number();
+        uint32 start = 0;
+        uint32 length = 0;
+        if (row < end) {
+            start = static_cast<uint32>(rows.mems.query_starts[row]);
+            length = static_cast<uint32>(rows.mems.lengths[row]);
+        }
+        const bool is_listed = row < end && has_window(start, length, window);
+        const uint32 listed = __ballot_sync(ALL_LANES, is_listed);
+        if (is_listed) {
+            const uint32 to = filled + __popc(listed & lowest_bits(lane_number()));
+            const long long diagonal = rows.mems.reference_starts[row] - start;
+            keys[to] = static_cast<uint64>(diagonal + DIAGONAL_OFFSET) +
+                       (static_cast<uint64>(strand) << STRAND_SHIFT);
+            values[to] = static_cast<uint64>(start) << 32 | length;
+        }
+        filled += __popc(listed);
+    }
+    return filled;
 }
 
 // List the matches of each read that contain a whole window, sorted by key; list the reads that
@@ -67,36 +95,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                    uint64* values, uint32* counts, uint32* long_reads, uint32* long_count) {
     for (uint64 read = grid_warp(); read < read_count; read += grid_warps()) {
         const uint64 place = first_row(strands, read);
-        uint32 filled = 0;
-        for (uint32 strand = 0; strand < 2; ++strand) {
-            const StrandRows rows = rows_of_strand(strands, strand == 1);
-            const uint64 end = rows.query_offsets[read + 1];
-            for (uint64 first = rows.query_offsets[read]; first < end; first += WARP_LANES) {
-                const uint64 row = first + lane_number();
-                uint64 start = 0;
-                uint64 length = 0;
-                if (row < end) {
-                    start = static_cast<uint64>(rows.mems.query_starts[row]);
-                    length = static_cast<uint64>(rows.mems.lengths[row]);
-                }
-                const bool is_listed = row < end && has_window(start, length, window);
-                const uint32 listed = __ballot_sync(ALL_LANES, is_listed);
-                if (is_listed) {
-                    const uint64 to =
-                        place + filled + __popc(listed & lowest_bits(lane_number()));
-                    const long long diagonal =
-                        rows.mems.reference_starts[row] - static_cast<long long>(start);
-                    keys[to] = static_cast<uint64>(diagonal + DIAGONAL_OFFSET) +
-                               (static_cast<uint64>(strand) << STRAND_SHIFT);
-                    values[to] = start << 32 | length;
-                }
-                filled += __popc(listed);
-            }
-        }
+        uint64* const own = keys + place;
+        uint64* const own_values = values + place;
+        uint32 filled = list_strand(strands.first, read, 0, window, own, own_values, 0);
+        filled = list_strand(strands.second, read, 1, window, own, own_values, filled);
         __syncwarp();
         if (filled <= MOST_OF_WARP) {
-            sort_keys(keys + place, values + place, filled, lane_number(), WARP_LANES,
-                      [] { __syncwarp(); });
+            sort_keys(own, own_values, filled, lane_number(), WARP_LANES, [] { __syncwarp(); });
         }
         if (lane_number() == 0) {
             counts[read] = filled;

@@ -33,18 +33,19 @@ struct Pruning {
 struct Listed {
     const Candidate* rows;
     uint32 count;
-    long long length;  // the bases of the read
+    int length;  // the bases of the read
 };
 
 // The best of the candidates of a read.
 struct Best {
-    long long score;  // in points; 0 if there are none
-    long long bound;  // in points; 0 if there are none
+    int score;        // in points; 0 if there are none
+    int bound;        // in points; 0 if there are none
     long long units;  // NOTHING if there are none
 };
 
 // Return the largest of the lanes' numbers. All lanes of a warp must call.
-__device__ __forceinline__ long long warp_maximum(long long value) {
+template <typename Number>
+__device__ __forceinline__ Number warp_maximum(Number value) {
 #pragma unroll
     for (uint32 distance = WARP_LANES / 2; distance > 0; distance /= 2) {
         value = max(value, __shfl_sync(ALL_LANES, value, lane_number() ^ distance));
@@ -52,9 +53,14 @@ __device__ __forceinline__ long long warp_maximum(long long value) {
     return value;
 }
 
+// Return points in units.
+__device__ __forceinline__ long long in_units(long long points) {
+    return points * UNIT;
+}
+
 // Return the score of a candidate in units, with its credit.
 __device__ __forceinline__ long long units_of(const Candidate& candidate, const Scoring& scoring) {
-    return score_of(candidate, scoring) * UNIT + candidate.credit;
+    return in_units(score_of(candidate, scoring)) + candidate.credit;
 }
 
 // Return the best of the candidates of a read. All lanes of a warp must call.
@@ -63,7 +69,7 @@ __device__ __forceinline__ Best best_of(const Listed& listed, const Scoring& sco
     for (uint32 row = lane_number(); row < listed.count; row += WARP_LANES) {
         const Candidate& candidate = listed.rows[row];
         best.score = max(best.score, score_of(candidate, scoring));
-        best.bound = max(best.bound, static_cast<long long>(candidate.bound));
+        best.bound = max(best.bound, candidate.bound);
         best.units = max(best.units, units_of(candidate, scoring));
     }
     return {warp_maximum(best.score), warp_maximum(best.bound), warp_maximum(best.units)};
@@ -89,7 +95,7 @@ __device__ __forceinline__ uint32 first_not_before(const Listed& listed, uint32 
 // Call `visit` with each candidate of the mate that forms a proper pair with a candidate, and with
 // the penalty of the pair.
 template <typename Visit>
-__device__ __forceinline__ void visit_partners(const Candidate& candidate, long long length,
+__device__ __forceinline__ void visit_partners(const Candidate& candidate, int length,
                                                const Listed& mate, const Pairing& pairing,
                                                Visit visit) {
     const bool is_forward = candidate.strand == 0;
@@ -116,22 +122,20 @@ __device__ __forceinline__ void visit_partners(const Candidate& candidate, long 
 // Return the best joint score of a template without gaps, in units. All lanes of a warp must call.
 __device__ __forceinline__ long long joint_score(const Listed& first, const Listed& second,
                                                  const Best& best, const Best& other,
-                                                 const Pairing& pairing, const Scoring& scoring,
-                                                 bool paired) {
-    if (!paired || best.score == 0 || other.score == 0) {
-        return (best.score + other.score) * UNIT;
+                                                 const Pairing& pairing, const Scoring& scoring) {
+    if (best.score == 0 || other.score == 0) {
+        return in_units(best.score + other.score);
     }
-    const long long unpaired = (best.score + other.score - pairing.unpaired) * UNIT;
+    const long long unpaired = in_units(best.score + other.score - pairing.unpaired);
     long long joint = unpaired;
     if (pairing.last_size > 0) {
         for (uint32 row = lane_number(); row < first.count; row += WARP_LANES) {
-            const Candidate& candidate = first.rows[row];
-            const long long score = score_of(candidate, scoring);
-            if ((score + other.score) * UNIT > unpaired) {
-                visit_partners(candidate, first.length, second, pairing,
+            const int score = score_of(first.rows[row], scoring);
+            if (in_units(score + other.score) > unpaired) {
+                visit_partners(first.rows[row], first.length, second, pairing,
                                [&](const Candidate& partner, int penalty) {
-                                   const long long sum = score + score_of(partner, scoring);
-                                   joint = max(joint, sum * UNIT - penalty);
+                                   const int sum = score + score_of(partner, scoring);
+                                   joint = max(joint, in_units(sum) - penalty);
                                });
             }
         }
@@ -140,9 +144,9 @@ __device__ __forceinline__ long long joint_score(const Listed& first, const List
 }
 
 // Return the score of a candidate without the bonus of the ends that it reaches.
-__device__ __forceinline__ long long reported_score(const Candidate& candidate, long long length,
-                                                    const Scoring& scoring) {
-    long long score = score_of(candidate, scoring);
+__device__ __forceinline__ int reported_score(const Candidate& candidate, int length,
+                                              const Scoring& scoring) {
+    int score = score_of(candidate, scoring);
     if (candidate.core_begin == candidate.left_taken) {
         score -= scoring.cost(END_BONUS);
     }
@@ -153,10 +157,9 @@ __device__ __forceinline__ long long reported_score(const Candidate& candidate, 
 }
 
 // Return the bases that a candidate clips at the end where it clips more.
-__device__ __forceinline__ long long clipped_bases(const Candidate& candidate, long long length) {
-    const long long end =
-        candidate.core_begin + candidate.core_length + candidate.right_taken;
-    return max(static_cast<long long>(candidate.core_begin - candidate.left_taken), length - end);
+__device__ __forceinline__ int clipped_bases(const Candidate& candidate, int length) {
+    const int end = candidate.core_begin + candidate.core_length + candidate.right_taken;
+    return max(candidate.core_begin - candidate.left_taken, length - end);
 }
 
 // Mark the BEST_KEPT candidates with the best reported scores; of equal ones the first ones. All
@@ -185,52 +188,68 @@ __device__ __forceinline__ void mark_best(const Listed& listed, const Scoring& s
     }
 }
 
-// Mark the candidates of a mate that may matter. All lanes of a warp must call.
-__device__ __forceinline__ void mark_mate(const Listed& listed, const Listed& mate,
-                                          const Best& best_of_mate, bool paired, long long joint,
-                                          const Pairing& pairing, const Pruning& pruning,
-                                          const Scoring& scoring, uint8* marks) {
-    const bool has_pairs = paired && pairing.last_size > 0;
-    long long rescued = NOTHING;
-    if (has_pairs) {
-        const long long edits = mate.length / pruning.seed_length;
-        const long long loss = scoring.cost(MISMATCH) + scoring.cost(MATCH);
-        rescued = (mate.length * scoring.cost(MATCH) + 2 * scoring.cost(END_BONUS) -
-                   edits * loss) *
-                  UNIT;
-    }
+// Return the most that a mate may score which is found beside a read only, in units.
+__device__ __forceinline__ long long most_of_rescued(int length, const Pruning& pruning,
+                                                     const Scoring& scoring) {
+    const int edits = length / static_cast<int>(pruning.seed_length);
+    const int loss = scoring.cost(MISMATCH) + scoring.cost(MATCH);
+    return in_units(length * scoring.cost(MATCH) + 2 * scoring.cost(END_BONUS) - edits * loss);
+}
+
+// Mark the candidates of a read that may matter, and return how many there are, in every lane. All
+// lanes of a warp must call.
+//
+// listed        the candidates of the read
+// mate          those of its mate, none if it has no mate
+// best_of_mate  the best of those
+// joint         the best joint score of the template, in units
+// has_pairs     whether mates can be a proper pair
+// marks         uint8[listed.count], receives 1 for a candidate that is kept, and 0 for the others
+__device__ __forceinline__ uint32 mark_read(const Listed& listed, const Listed& mate,
+                                            const Best& best_of_mate, long long joint,
+                                            bool has_pairs, const Pairing& pairing,
+                                            const Pruning& pruning, const Scoring& scoring,
+                                            uint8* marks) {
+    const long long rescued = has_pairs ? most_of_rescued(mate.length, pruning, scoring) : NOTHING;
     bool has_clip = false;
     for (uint32 row = lane_number(); row < listed.count; row += WARP_LANES) {
         const Candidate& candidate = listed.rows[row];
         long long by_bound = 0;
         long long by_units = 0;
-        if (paired && mate.count > 0) {
-            by_bound = (best_of_mate.bound - pairing.unpaired) * UNIT;
-            by_units = best_of_mate.units - pairing.unpaired * UNIT;
+        if (mate.count > 0) {
+            by_bound = in_units(best_of_mate.bound - pairing.unpaired);
+            by_units = best_of_mate.units - in_units(pairing.unpaired);
             if (has_pairs) {
                 visit_partners(candidate, listed.length, mate, pairing,
                                [&](const Candidate& partner, int penalty) {
-                                   const long long bound = partner.bound;
-                                   by_bound = max(by_bound, bound * UNIT - penalty);
+                                   by_bound = max(by_bound, in_units(partner.bound) - penalty);
                                    by_units = max(by_units, units_of(partner, scoring) - penalty);
                                });
             }
         }
-        const long long bound = candidate.bound;
-        const long long most = bound * UNIT + max(by_bound, rescued);
+        const long long most = in_units(candidate.bound) + max(by_bound, rescued);
         const long long weighed = units_of(candidate, scoring) + max(by_units, rescued);
-        const bool matters = most >= joint - pruning.margin * UNIT ||
+        const bool matters = most >= joint - in_units(pruning.margin) ||
                              weighed >= joint - static_cast<long long>(FARTHEST);
         marks[row] = matters ? 1 : 0;
-        has_clip |= matters && clipped_bases(candidate, listed.length) >= LEAST_CLIPPED;
+        has_clip |= matters &&
+                    clipped_bases(candidate, listed.length) >= static_cast<int>(LEAST_CLIPPED);
     }
-    if (__ballot_sync(ALL_LANES, has_clip) == 0) {
+    const bool keeps_all = pruning.is_needed == 0 || __ballot_sync(ALL_LANES, has_clip) != 0;
+    if (!keeps_all) {
         mark_best(listed, scoring, marks);
-        return;
     }
+    __syncwarp();
+    uint32 kept = 0;
     for (uint32 row = lane_number(); row < listed.count; row += WARP_LANES) {
-        marks[row] = 1;
+        if (keeps_all) {
+            marks[row] = 1;
+        }
+        kept += marks[row];
     }
+    uint32 total;
+    warp_exclusive_sum(kept, total);
+    return total;
 }
 
 // Return the candidates of a read.
@@ -260,36 +279,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                     Strands strands, const Candidate* candidates, const uint32* counts,
                     uint8* marks, uint32* kept_counts) {
     const bool paired = pruning.mates == 2;
+    const bool has_pairs = paired && pairing.last_size > 0;
     for (uint64 number = grid_warp(); number < reads.count / pruning.mates;
          number += grid_warps()) {
         const uint64 read = number * pruning.mates;
-        const uint64 other = paired ? read + 1 : read;
         const Listed first = candidates_of(reads, read, strands, candidates, counts);
-        const Listed second = candidates_of(reads, other, strands, candidates, counts);
+        Listed second = {candidates, 0, 0};
+        if (paired) {
+            second = candidates_of(reads, read + 1, strands, candidates, counts);
+        }
         const Best best = best_of(first, scoring);
-        const Best best_of_other = paired ? best_of(second, scoring) : Best{0, 0, NOTHING};
-        const long long joint =
-            joint_score(first, second, best, best_of_other, pairing, scoring, paired);
-        for (uint64 mate = 0; mate < pruning.mates; ++mate) {
-            const Listed& listed = mate == 0 ? first : second;
-            uint8* const own = marks + first_row(strands, read + mate);
-            if (pruning.is_needed == 0) {
-                for (uint32 row = lane_number(); row < listed.count; row += WARP_LANES) {
-                    own[row] = 1;
-                }
-            } else {
-                mark_mate(listed, mate == 0 ? second : first, mate == 0 ? best_of_other : best,
-                          paired, joint, pairing, pruning, scoring, own);
-            }
-            __syncwarp();
-            uint32 kept = 0;
-            for (uint32 row = lane_number(); row < listed.count; row += WARP_LANES) {
-                kept += own[row];
-            }
-            uint32 total;
-            warp_exclusive_sum(kept, total);
+        const Best other = best_of(second, scoring);
+        const long long joint = joint_score(first, second, best, other, pairing, scoring);
+        const uint32 kept = mark_read(first, second, other, joint, has_pairs, pairing, pruning,
+                                      scoring, marks + first_row(strands, read));
+        if (lane_number() == 0) {
+            kept_counts[read] = kept;
+        }
+        if (paired) {
+            const uint32 kept_of_mate =
+                mark_read(second, first, best, joint, has_pairs, pairing, pruning, scoring,
+                          marks + first_row(strands, read + 1));
             if (lane_number() == 0) {
-                kept_counts[read + mate] = total;
+                kept_counts[read + 1] = kept_of_mate;
             }
         }
     }

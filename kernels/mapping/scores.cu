@@ -10,12 +10,11 @@
 // Return whether a read has unknown bases. All lanes of a warp must call.
 __device__ __forceinline__ bool has_breaks(const Reads& reads, uint64 read) {
     const long long begin = static_cast<long long>(reads.offsets[read]);
-    const long long length = read_length(reads, read);
+    const uint32 length = static_cast<uint32>(read_length(reads, read));
     bool found = false;
-    for (long long base = lane_number() * WORD_BASES; base < length;
+    for (uint32 base = lane_number() * WORD_BASES; base < length;
          base += WARP_LANES * WORD_BASES) {
-        const uint32 inside =
-            lowest_bits(static_cast<uint32>(min(length - base, static_cast<long long>(WORD_BASES))));
+        const uint32 inside = lowest_bits(min(length - base, WORD_BASES));
         found |= (bases_from(reads.forward, begin + base).breaks & inside) != 0;
     }
     return __ballot_sync(ALL_LANES, found) != 0;
@@ -23,27 +22,27 @@ __device__ __forceinline__ bool has_breaks(const Reads& reads, uint64 read) {
 
 // Return the record that a position of the joined reference lies in.
 __device__ __forceinline__ uint32 record_of(const Target& target, long long position) {
-    uint64 low = 0;
-    uint64 high = target.records;
+    uint32 low = 0;
+    uint32 high = target.records;
     while (high - low > 1) {
-        const uint64 middle = (low + high) / 2;
+        const uint32 middle = (low + high) / 2;
         if (target.starts[middle] <= position) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    return static_cast<uint32>(low);
+    return low;
 }
 
 // Return the candidate of a diagonal with the given core.
 __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 read,
                                                      const Target& target, const Scoring& scoring,
                                                      uint32 strand, long long diagonal,
-                                                     long long core_begin, long long core_length,
+                                                     int core_begin, int core_length,
                                                      const Beside& beside) {
     const StrandOfRead bases = strand_of_read(reads, read, strand);
-    const long long core_end = core_begin + core_length;
+    const int core_end = core_begin + core_length;
     const long long at = diagonal + core_begin;
     const long long behind = diagonal + core_end;
     const uint32 record = record_of(target, at);
@@ -51,29 +50,20 @@ __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 
                                        at - target.starts[record], scoring);
     const Tail right = score_tail<false>(bases, core_end, bases.length - core_end, target.words,
                                          behind, target.ends[record] - behind, scoring);
-    long long left_windows = 0;
-    long long right_windows = 0;
+    int left_windows = 0;
+    int right_windows = 0;
     if (beside.window > 0) {
         left_windows = core_begin / beside.window;
-        right_windows = max(0ll, bases.length / beside.window -
-                                     (core_end + beside.window - 1) / beside.window);
+        right_windows = max(0, bases.length / beside.window -
+                                   (core_end + beside.window - 1) / beside.window);
     }
-    const long long left_bound =
+    const int left_bound =
         max(left.score, bound_of_tail(core_begin, left_windows, scoring, beside));
-    const long long right_bound =
+    const int right_bound =
         max(right.score, bound_of_tail(bases.length - core_end, right_windows, scoring, beside));
-    const long long bound = left_bound + core_length * scoring.cost(MATCH) + right_bound;
-    return {diagonal,
-            strand,
-            record,
-            static_cast<int>(core_begin),
-            static_cast<int>(core_length),
-            static_cast<int>(left.score),
-            static_cast<int>(left.taken),
-            static_cast<int>(right.score),
-            static_cast<int>(right.taken),
-            static_cast<int>(bound),
-            left.credit + right.credit};
+    const int bound = left_bound + core_length * scoring.cost(MATCH) + right_bound;
+    return {diagonal,    strand,     record,     core_begin,  core_length, left.score,
+            left.taken,  right.score, right.taken, bound,     left.credit + right.credit};
 }
 
 // Write the candidates of each read, sorted by strand and diagonal.
@@ -96,11 +86,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                     const uint32* match_counts, const uint64* keys, const uint64* values,
                     Beside beside, Candidate* candidates, uint32* candidate_counts) {
     const uint64 most_gap = static_cast<uint64>(scoring.cost(MOST_GAP));
-    const Beside nothing = {static_cast<long long>(NO_MATCH_KNOWN), 0};
     for (uint64 read = grid_warp(); read < reads.count; read += grid_warps()) {
         const uint64 place = first_row(strands, read);
         const uint32 count = match_counts[read];
-        const Beside of_read = has_breaks(reads, read) ? nothing : beside;
+        const bool is_unknown = has_breaks(reads, read);
         const uint64* const own = keys + place;
         uint32 filled = 0;
         for (uint32 first = 0; first < count; first += WARP_LANES) {
@@ -109,28 +98,30 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
             const uint32 lanes = __ballot_sync(ALL_LANES, is_first);
             if (is_first) {
                 const uint64 key = own[row];
-                uint64 core_begin = 0;
-                uint64 core_length = 0;
+                uint32 core_begin = 0;
+                uint32 core_length = 0;
                 uint32 end = row;
                 for (; end < count && own[end] == key; ++end) {
-                    const uint64 begin = values[place + end] >> 32;
-                    const uint64 length = values[place + end] & 0xFFFFFFFFu;
+                    const uint32 begin = static_cast<uint32>(values[place + end] >> 32);
+                    const uint32 length = static_cast<uint32>(values[place + end]);
                     if (length > core_length || (length == core_length && begin < core_begin)) {
                         core_begin = begin;
                         core_length = length;
                     }
                 }
-                const bool has_neighbour = end - row > 1 ||
-                                           (row > 0 && key - own[row - 1] <= most_gap) ||
-                                           (end < count && own[end] - key <= most_gap);
+                const bool is_known = !is_unknown && end - row == 1 &&
+                                      (row == 0 || key - own[row - 1] > most_gap) &&
+                                      (end == count || own[end] - key > most_gap);
                 const uint32 strand = static_cast<uint32>(key >> STRAND_SHIFT);
                 const uint64 offset = key - (static_cast<uint64>(strand) << STRAND_SHIFT);
                 const uint64 to = place + filled + __popc(lanes & lowest_bits(lane_number()));
+                const Beside known = {
+                    is_known ? beside.length : static_cast<int>(NO_MATCH_KNOWN),
+                    is_known ? beside.window : 0};
                 candidates[to] = score_candidate(
                     reads, read, target, scoring, strand,
                     static_cast<long long>(offset) - DIAGONAL_OFFSET,
-                    static_cast<long long>(core_begin), static_cast<long long>(core_length),
-                    has_neighbour ? nothing : of_read);
+                    static_cast<int>(core_begin), static_cast<int>(core_length), known);
             }
             filled += __popc(lanes);
         }

@@ -7,39 +7,35 @@
 // What is known about the bases beside a core: no match of `length` bases lies there, and no match
 // contains a whole window of `window` bases; 0 if that is not known.
 struct Beside {
-    long long length;
-    long long window;
+    int length;
+    int window;
 };
 
 // The best part of a tail that begins beside the match.
 struct Tail {
-    long long score;
-    long long taken;  // its bases
-    int credit;       // the credits of its bases that differ
+    int score;
+    int taken;   // its bases
+    int credit;  // the credits of its bases that differ
 };
 
 // A read on one strand.
 struct StrandOfRead {
     const BitPlanes* words;
     long long begin;       // where the read begins among them
-    long long length;      // its bases
     const uint8* quality;  // the quality of the read's first base on this strand
     int step;              // from one base's quality to the next one's
-
-    // Return the quality of a base of the read, counted on this strand.
-    __device__ __forceinline__ uint8 quality_at(long long base) const {
-        return quality[step * base];
-    }
+    int length;            // the bases of the read
 };
 
 // Return a read on a strand.
 __device__ __forceinline__ StrandOfRead strand_of_read(const Reads& reads, uint64 read,
                                                        uint32 strand) {
     const long long begin = static_cast<long long>(reads.offsets[read]);
-    const long long length = read_length(reads, read);
+    const int length = read_length(reads, read);
     const bool is_reverse = strand != 0;
-    return {is_reverse ? reads.reverse : reads.forward, begin, length,
-            reads.qualities + (is_reverse ? begin + length - 1 : begin), is_reverse ? -1 : 1};
+    return {is_reverse ? reads.reverse : reads.forward, begin,
+            reads.qualities + (is_reverse ? begin + length - 1 : begin), is_reverse ? -1 : 1,
+            length};
 }
 
 // Return the best part of a tail, and of two parts with one score the longer one.
@@ -52,16 +48,18 @@ __device__ __forceinline__ StrandOfRead strand_of_read(const Reads& reads, uint6
 // most       the bases of the reference from there to the end of the record
 // scoring    the scores
 template <bool leftwards>
-__device__ __forceinline__ Tail score_tail(const StrandOfRead& read, long long from,
-                                           long long length, const BitPlanes* words,
-                                           long long position, long long most,
-                                           const Scoring& scoring) {
-    const long long match = scoring.cost(MATCH);
-    Tail best = {0, 0, 0};
-    long long score = 0;
+__device__ __forceinline__ Tail score_tail(const StrandOfRead& read, int from, int length,
+                                           const BitPlanes* words, long long position,
+                                           long long most, const Scoring& scoring) {
+    const int match = scoring.cost(MATCH);
+    const int bonus = scoring.cost(END_BONUS);
+    int best = 0;
+    int taken = 0;
+    int best_credit = 0;
+    int score = 0;
     int credit = 0;
-    const long long end = min(length, most);
-    for (long long done = 0; done < end;) {
+    const int end = static_cast<int>(min(static_cast<long long>(length), most));
+    for (int done = 0; done < end;) {
         BitPlanes bases, others;
         if constexpr (leftwards) {
             bases = bases_before(read.words, read.begin + from - done);
@@ -76,50 +74,54 @@ __device__ __forceinline__ Tail score_tail(const StrandOfRead& read, long long f
             differing = __brev(differing);
             unknown = __brev(unknown);
         }
-        const long long count = min(static_cast<long long>(WORD_BASES), end - done);
+        const int count = min(static_cast<int>(WORD_BASES), end - done);
         differing &= lowest_bits(static_cast<uint32>(count));
-        long long behind = 0;
+        int behind = 0;
         for (; differing != 0; differing &= differing - 1) {
             const int place = __ffs(differing) - 1;
             score += (place - behind) * match;
-            if (score >= best.score) {
-                best = {score, done + place, credit};
+            if (score >= best) {
+                best = score;
+                taken = done + place;
+                best_credit = credit;
             }
             if (unknown >> place & 1) {
                 score -= scoring.cost(UNKNOWN);
             } else {
                 score -= scoring.cost(MISMATCH);
-                const long long base = leftwards ? from - 1 - done - place : from + done + place;
-                credit += scoring.credits[read.quality_at(base)];
+                const int base = leftwards ? from - 1 - done - place : from + done + place;
+                credit += scoring.credits[read.quality[read.step * base]];
             }
             behind = place + 1;
         }
         score += (count - behind) * match;
         done += count;
-        if (score >= best.score) {
-            best = {score, done, credit};
-        } else if (score + (end - done) * match + scoring.cost(END_BONUS) < best.score) {
-            return best;
+        if (score >= best) {
+            best = score;
+            taken = done;
+            best_credit = credit;
+        } else if (score + (end - done) * match + bonus < best) {
+            return {best, taken, best_credit};
         }
     }
-    if (end == length && score + scoring.cost(END_BONUS) >= best.score) {
-        best = {score + scoring.cost(END_BONUS), length, credit};
+    if (end == length && score + bonus >= best) {
+        return {score + bonus, length, credit};
     }
-    return best;
+    return {best, taken, best_credit};
 }
 
 // Return the most that a tail with a gap may score; `windows` whole windows are among its bases.
-__device__ __forceinline__ long long bound_of_tail(long long length, long long windows,
-                                                   const Scoring& scoring, const Beside& beside) {
-    const long long gap = min(scoring.cost(DELETION_OPEN) + scoring.cost(DELETION_EXTEND),
+__device__ __forceinline__ int bound_of_tail(int length, int windows, const Scoring& scoring,
+                                             const Beside& beside) {
+    const int gap = min(scoring.cost(DELETION_OPEN) + scoring.cost(DELETION_EXTEND),
                               scoring.cost(INSERTION_OPEN) + scoring.cost(INSERTION_EXTEND));
-    long long loss = min(scoring.cost(MISMATCH) + scoring.cost(MATCH), gap);
+    int loss = min(scoring.cost(MISMATCH) + scoring.cost(MATCH), gap);
     // A tail without bases has one edit less than none: the division rounds down.
-    const long long others = (length + beside.length - 1) / beside.length - 1;
-    long long least = gap + others * loss;
+    const int others = (length + beside.length - 1) / beside.length - 1;
+    int least = gap + others * loss;
     if (windows > 1) {
         loss = min(loss, beside.window * scoring.cost(MATCH));
-        const long long of_two =
+        const int of_two =
             scoring.cost(INSERTION_OPEN) +
             2 * (scoring.cost(INSERTION_EXTEND) + scoring.cost(MATCH));
         least = max(least, min(gap + loss, of_two) + (windows - 2) * loss);

@@ -71,7 +71,7 @@ class DeviceCandidates:
             matches.reference,
             work.place("record starts", self._starts),
             work.place("record ends", self._ends),
-            self._starts.size,
+            np.uint32(self._starts.size),
         )
         keys, match_counts = work.list_diagonals()
         candidates, counts = work.score(reads, target, scoring, keys, match_counts)
@@ -90,7 +90,7 @@ class _CandidateWork:
         self._rows = matches.forward.count + matches.reverse.count
         self._program = tools.load_program(MAPPING_PROGRAM)
         self._launcher = Launcher(tools.device, tools.stream, tools.workspace, tools.stats, STAGE)
-        self._strands: tuple[int, ...] = (
+        self._strands: tuple[Argument, ...] = (
             *(matches.forward.query_offsets, *matches.forward.columns),
             *(matches.reverse.query_offsets, *matches.reverse.columns),
         )
@@ -99,7 +99,7 @@ class _CandidateWork:
         """Copy an array to the device; return its address."""
         return _place(self._tools, name, array)
 
-    def place_reads(self, block: ReadBlock) -> tuple[int, ...]:
+    def place_reads(self, block: ReadBlock) -> tuple[Argument, ...]:
         """Return the arguments that describe the reads; their qualities are copied."""
         matches = self._matches
         return (
@@ -136,9 +136,9 @@ class _CandidateWork:
 
     def score(
         self,
-        reads: tuple[int, ...],
-        target: tuple[int, ...],
-        scoring: tuple[int, ...],
+        reads: tuple[Argument, ...],
+        target: tuple[Argument, ...],
+        scoring: tuple[Argument, ...],
         keys: tuple[int, int],
         match_counts: int,
     ) -> tuple[int, int]:
@@ -151,15 +151,16 @@ class _CandidateWork:
             self._count,
             (
                 *(*reads, *target, *scoring, *self._strands, match_counts, *keys),
-                *(*known_beside(self._options), candidates, counts),
+                *(np.uint32(known) for known in known_beside(self._options)),
+                *(candidates, counts),
             ),
         )
         return candidates, counts
 
     def mark(
         self,
-        reads: tuple[int, ...],
-        scoring: tuple[int, ...],
+        reads: tuple[Argument, ...],
+        scoring: tuple[Argument, ...],
         sizes: PairSizes,
         paired: bool,
         candidates: int,
@@ -185,7 +186,12 @@ class _CandidateWork:
         return marks, kept_counts
 
     def download(
-        self, reads: tuple[int, ...], candidates: int, counts: int, marks: int, kept_counts: int
+        self,
+        reads: tuple[Argument, ...],
+        candidates: int,
+        counts: int,
+        marks: int,
+        kept_counts: int,
     ) -> FoundCandidates:
         """Copy what is kept to the host."""
         tools = self._tools
