@@ -38,7 +38,7 @@ struct Reads {
     uint64 count;
     const BitPlanes* forward;  // the bases as they are
     const BitPlanes* reverse;  // the reverse complement of each read, at the read's own place
-    const uint8* qualities;    // uint8[bases], the Phred quality of each base as it is
+    const uint8* qualities;    // uint8[bases], the Phred quality of each base; null if none has one
 };
 
 // Return the number of bases of a read.

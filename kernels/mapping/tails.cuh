@@ -25,6 +25,7 @@ struct StrandOfRead {
     const uint8* quality;  // the quality of the read's first base on this strand
     int step;              // from one base's quality to the next one's
     int length;            // the bases of the read
+    bool has_qualities;
 };
 
 // Return a read on a strand.
@@ -35,7 +36,7 @@ __device__ __forceinline__ StrandOfRead strand_of_read(const Reads& reads, uint6
     const bool is_reverse = strand != 0;
     return {is_reverse ? reads.reverse : reads.forward, begin,
             reads.qualities + (is_reverse ? begin + length - 1 : begin), is_reverse ? -1 : 1,
-            length};
+            length, reads.qualities != nullptr};
 }
 
 // Return the best part of a tail, and of two parts with one score the longer one.
@@ -90,7 +91,9 @@ __device__ __forceinline__ Tail score_tail(const StrandOfRead& read, int from, i
             } else {
                 score -= scoring.cost(MISMATCH);
                 const int base = leftwards ? from - 1 - done - place : from + done + place;
-                credit += scoring.credits[read.quality[read.step * base]];
+                if (read.has_qualities) {
+                    credit += scoring.credits[read.quality[read.step * base]];
+                }
             }
             behind = place + 1;
         }

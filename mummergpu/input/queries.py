@@ -105,6 +105,11 @@ class QueryBlock:
         """The bases of the longest query, 0 if there is none."""
         return longest_of(writable(self.offsets))
 
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether the queries may be searched in two parts whose results are put together."""
+        return self.query_count > 1
+
     def halves(self) -> tuple[QueryBlock, QueryBlock]:
         """Return the first and the second half of the queries, as views of their arrays."""
         middle = self.query_count // 2

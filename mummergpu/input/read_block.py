@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.input.qualities import NO_QUALITY
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_arrays import Records
 
@@ -57,6 +58,16 @@ class ReadBlock(QueryBlock):
         """The number of pairs, 0 if the reads are not paired."""
         return self.query_count // 2 if self.paired else 0
 
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether there are two templates or more: mates are mapped together."""
+        return self.query_count > self._reads_of_template
+
+    @property
+    def has_qualities(self) -> bool:
+        """Whether any base has a quality."""
+        return bool(self.base_qualities.min(initial=NO_QUALITY) != NO_QUALITY)
+
     def numbered(self, index: int, file_number: int) -> ReadBlock:
         """Return the same reads as another block of the input."""
         return replace(self, index=index, file_number=file_number)
@@ -64,8 +75,8 @@ class ReadBlock(QueryBlock):
     def halves(self) -> tuple[ReadBlock, ReadBlock]:
         """Return the first and the second half of the reads, as views of their arrays.
 
-        The mates of several pairs stay together; those of a single pair, which the caller cannot
-        halve otherwise, become single reads.
+        The mates of several pairs stay together. Those of a single pair, whose matches alone may
+        be too many for a device, become single reads: that is good for a search only.
         """
         middle = self.query_count // 2
         if self.query_count > 2:

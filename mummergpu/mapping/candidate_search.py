@@ -17,6 +17,7 @@ from mummergpu.mapping.candidates import (
     Reads,
     Table,
     Target,
+    prefetch_bases,
     read_length,
 )
 from mummergpu.mapping.joint_scores import Tops
@@ -24,15 +25,12 @@ from mummergpu.mapping.key_sort import sort_by_key
 from mummergpu.mapping.pairing import Pairing
 from mummergpu.mapping.pruning import Pruning, prune_template
 from mummergpu.mapping.ungapped import MOST_GAP, Qualities
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, prefetch
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.model import CostTuple
 
 MATCHES_AHEAD: Final = 32
 """How many matches before it is used the reference beside a match is fetched."""
-
-CACHE_LINE: Final = 64
-"""The bytes that the memory fetches at once."""
 
 _DIAGONAL_OFFSET: Final = 1 << 40
 _STRAND_BIT: Final = 1 << 61
@@ -204,9 +202,7 @@ def prefetch_reference(
         offsets, starts, reference_starts, _ = matches[0] if strand == 0 else matches[1]
         end = min(offsets[read + 1] + MATCHES_AHEAD, starts.size)
         for row in range(offsets[read] + MATCHES_AHEAD, end):
-            at = MARGIN + reference_starts[row] - starts[row]
-            for place in range(at, at + length, CACHE_LINE):
-                prefetch(reference, place)
+            prefetch_bases(reference, MARGIN + reference_starts[row] - starts[row], length)
 
 
 @inline_without_refcounts

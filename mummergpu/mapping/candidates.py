@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.jit import inline_without_refcounts, prefetch, widened
 from mummergpu.sequence.codes import CodeArray
 
 Int64Array = npt.NDArray[np.int64]
@@ -52,6 +52,10 @@ known."""
 
 NOTHING_KNOWN: Final = (1 << 30, 0)
 """What is known (`Beside`) if other matches may lie there."""
+
+
+CACHE_LINE: Final = 64
+"""The bytes that the memory fetches at once."""
 
 
 @dataclass(frozen=True)
@@ -120,3 +124,18 @@ def read_length(reads: Reads, read: int) -> int:
         Its bases.
     """
     return widened(reads[0][read + 1]) - widened(reads[0][read])
+
+
+@inline_without_refcounts
+def prefetch_bases(codes: CodeArray, at: int, length: int) -> None:
+    """Have the memory fetch some codes, which are used a little later.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        The codes.
+    at, length : int
+        The index of the first one, and how many.
+    """
+    for place in range(at, at + length, CACHE_LINE):
+        prefetch(codes, place)

@@ -104,7 +104,8 @@ class _CandidateWork:
         matches = self._matches
         return (
             *(matches.offsets, self._count, matches.forward_planes, matches.reverse_planes),
-            self.place("qualities", block.base_qualities),
+            # Without qualities, no base says less than its cost.
+            self.place("qualities", block.base_qualities) if block.has_qualities else 0,
         )
 
     def list_diagonals(self) -> tuple[tuple[int, int], int]:

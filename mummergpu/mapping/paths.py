@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +25,7 @@ from mummergpu.mapping.candidates import (
     Reads,
     Table,
     Target,
+    prefetch_bases,
     read_length,
 )
 from mummergpu.mapping.refinement import FIRST_BAND
@@ -39,6 +42,9 @@ PathArrays = tuple[Int64Array, OperationArray, Int64Array, Int64Array, Int32Arra
 """The paths of some rows: where the operations of each begin in the next array, and where the last
 ones end; the operations as BAM packs them; where in the joined reference each path begins and ends,
 -1 if there is none; and the bases that differ, are inserted or are deleted."""
+
+ROWS_AHEAD: Final = 16
+"""How many rows before it is used the reference beside a candidate is fetched."""
 
 _MATCH = 0
 _INSERTION = 1
@@ -200,6 +206,8 @@ def trace_paths(
     end = 0
     cigar_offsets[0] = 0
     for one in range(rows[0].size):
+        later = min(one + ROWS_AHEAD, rows[0].size - 1)
+        prefetch_candidate(reads, rows[0][later], target, table, rows[1][later])
         read, row = rows[0][one], rows[1][one]
         if row < 0:
             begins[one] = ends[one] = -1
@@ -225,6 +233,25 @@ def trace_paths(
         used = core_begin + widened(numbers[row, CORE_LENGTH]) + widened(numbers[row, RIGHT_TAKEN])
         end = add_operation(cigars, first, end, _SOFT_CLIP, read_length(reads, read) - used)
         cigar_offsets[one + 1] = end
+
+
+@inline_without_refcounts
+def prefetch_candidate(reads: Reads, read: int, target: Target, table: Table, row: int) -> None:
+    """Have the memory fetch the reference beside a candidate that comes a little later.
+
+    Parameters
+    ----------
+    reads, target : tuple of ndarray
+        The reads and the reference (`candidates.Reads`, `candidates.Target`).
+    read : int
+        The read.
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        The candidate; -1 for none.
+    """
+    if row >= 0:
+        prefetch_bases(target[0], MARGIN + table[2][row], read_length(reads, read))
 
 
 @inline_without_refcounts

@@ -64,7 +64,7 @@ class BlockParts:
         QueryBlock
             Views of the arrays of the block, or the block itself.
         """
-        while block.base_count > self.most_bases() and block.query_count > 1:
+        while block.base_count > self.most_bases() and block.can_be_cut:
             first, block = block.split_at(self.most_bases())
             yield first
         yield block

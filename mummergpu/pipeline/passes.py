@@ -197,7 +197,7 @@ class GroupPasses:
             if task.searched:
                 return block, prepare(block, self._merge(task.groups))
             # A block cannot be halved if a spill file holds matches of the whole block.
-            whole = bool(task.groups) or block.query_count == 1
+            whole = bool(task.groups) or not block.can_be_cut
             if shortcut is not None and not task.groups and shortcut.suits(block):
                 prepared = shortcut.prepared(block)
                 if prepared is not None:
