@@ -10,17 +10,28 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from mummergpu.errors import InputError
 from mummergpu.input.files import Input
 from mummergpu.input.formats import Format
 from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.runtime.jit import jit_without_refcounts, writable
 
 _CHUNK_BYTES: Final = 1 << 20
 
 _LINE_ENDS: Final = b"\n\r"
 _START: Final = b">"
-_NO_LETTERS: Final = bytes([*range(33), *range(127, 256)])
-"""The bytes that do not count: those that are not printable (SAM format specification, 1.3.2)."""
+_FIRST_LETTER: Final = 33
+_LAST_LETTER: Final = 126
+"""The bytes that count: those that are printable (SAM format specification, 1.3.2)."""
+
+_LOWER_A: Final = 97
+_LOWER_Z: Final = 122
+_TO_UPPER: Final = 32
+
+ByteArray = npt.NDArray[np.uint8]
 
 
 def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[str]:
@@ -47,12 +58,41 @@ def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[s
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
         found = []
+        letters = np.empty(_CHUNK_BYTES, dtype=np.uint8)
         for part in _parts_of(file):
             if part is None:
                 found.append(hashlib.md5(usedforsecurity=False))
             elif found:
-                found[-1].update(part.translate(None, _NO_LETTERS).upper())
+                count = copy_letters(writable(np.frombuffer(part, dtype=np.uint8)), letters)
+                found[-1].update(letters[:count].data)
         return [one.hexdigest() for one in found]
+
+
+@jit_without_refcounts
+def copy_letters(text: ByteArray, letters: ByteArray) -> int:
+    """Copy the letters of a text in upper case; return how many there are.
+
+    Other threads run Python code meanwhile, which they cannot while methods of `bytes` do this.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text.
+    letters : ndarray, dtype=uint8
+        Output, as long as the text or longer: the bytes that count.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    count = 0
+    for place in range(text.size):
+        letter = text[place]
+        is_lower = _LOWER_A <= letter <= _LOWER_Z
+        letters[count] = letter - _TO_UPPER if is_lower else letter
+        count += _FIRST_LETTER <= letter <= _LAST_LETTER
+    return count
 
 
 def _parts_of(file: Input) -> Iterator[bytes | None]:

@@ -77,16 +77,16 @@ class FoundCandidates:
         table : Candidates
             Receives the candidates.
         """
+        # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
-        spread_rows(
-            self.offsets, self.rows["diagonal"], words, rescue_rows, costs[MATCH], table.arrays
-        )
+        pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
+        spread_rows(self.offsets, pairs, words, rescue_rows, costs[MATCH], table.arrays)
 
 
 @jit_without_refcounts
 def spread_rows(
     offsets: Int64Array,
-    diagonals: Int64Array,
+    pairs: Int64Array,
     words: Int32Array,
     rescue_rows: int,
     match: int,
@@ -98,10 +98,10 @@ def spread_rows(
     ----------
     offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
         Where the candidates of each read begin, and where the last ones end.
-    diagonals : ndarray, dtype=int64, shape=(n_candidates,)
-        Their diagonals.
+    pairs : ndarray, dtype=int64, shape=(n_candidates, 6)
+        What they are made of (`CANDIDATE`), of which the first is the diagonal.
     words : ndarray, dtype=int32, shape=(n_candidates, 12)
-        What they are made of (`CANDIDATE`), of which the first two are the diagonal.
+        The same in halves.
     rescue_rows : int
         The rows that are kept free behind the candidates of each read.
     match : int
@@ -115,7 +115,7 @@ def spread_rows(
         table_offsets[read] = filled
         counts[read] = offsets[read + 1] - offsets[read]
         for row in range(offsets[read], offsets[read + 1]):
-            table_diagonals[filled] = diagonals[row]
+            table_diagonals[filled] = pairs[row, 0]
             numbers[filled, STRAND] = words[row, 2]
             numbers[filled, RECORD] = words[row, 3]
             numbers[filled, CORE_BEGIN] = words[row, 4]
