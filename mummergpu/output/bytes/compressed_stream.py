@@ -12,8 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Compressor, Piece
+
+ByteArray = npt.NDArray[np.uint8]
 
 CHUNK_BYTES: Final = 32 * BGZF_BLOCK_BYTES
 """The bytes that a thread compresses at once; whole blocks of bgzf."""
@@ -47,7 +50,8 @@ class CompressedStream:
         self._executor = ThreadPoolExecutor(
             min(threads, MOST_THREADS), thread_name_prefix="compress"
         )
-        self._under_way: deque[Future[bytes]] = deque()
+        self._under_way: deque[tuple[Future[bytes], ByteArray]] = deque()
+        self._free: list[ByteArray] = []
         self._chunk = np.empty(CHUNK_BYTES, dtype=np.uint8)
         self._filled = 0
 
@@ -76,12 +80,15 @@ class CompressedStream:
         self._under_way.clear()
 
     def _submit(self) -> None:
-        chunk = self._chunk[: self._filled]
-        self._under_way.append(self._executor.submit(self._compressor.compress, chunk))
-        self._chunk = np.empty(CHUNK_BYTES, dtype=np.uint8)
-        self._filled = 0
+        filled = self._executor.submit(self._compressor.compress, self._chunk[: self._filled])
+        self._under_way.append((filled, self._chunk))
         while len(self._under_way) > self._window:
             self._take_first()
+        # The system needs longer to provide new memory than this thread to fill it.
+        self._chunk = self._free.pop() if self._free else np.empty(CHUNK_BYTES, dtype=np.uint8)
+        self._filled = 0
 
     def _take_first(self) -> None:
-        self._write(self._under_way.popleft().result())
+        filled, chunk = self._under_way.popleft()
+        self._write(filled.result())
+        self._free.append(chunk)

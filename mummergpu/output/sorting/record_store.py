@@ -22,6 +22,7 @@ from mummergpu.output.sorting.radix_order import MOST_KEYS
 from mummergpu.output.sorting.record_gather import gather_records
 from mummergpu.output.sorting.row_tables import KEY, NUMBER, PLACE, RowTable, sizes_of
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
+from mummergpu.runtime.thread_array import ThreadArray
 
 _RUN_PIECE_BYTES: Final = 8 << 20
 
@@ -54,6 +55,7 @@ class RecordStore:
         self._texts: list[TextArray] = []
         self._text_bytes = 0
         self._row_count = 0
+        self._room = ThreadArray(np.uint8)
 
     def add(self, texts: Sequence[TextArray], rows: RowTable) -> None:
         """Take the records of a block; one thread calls this, in the order of the input.
@@ -121,7 +123,7 @@ class RecordStore:
         Returns
         -------
         ndarray, dtype=uint8, shape=(size,)
-            The records; the last one may be cut.
+            The records; the last one may be cut. They are valid until the same thread reads others.
 
         Raises
         ------
@@ -137,7 +139,8 @@ class RecordStore:
                 first, last = offsets[in_run[0]], offsets[in_run[-1]] + sizes[in_run[-1]]
                 buffers.append(self._read_file(int(first), int(last)))
                 addresses[in_run] = offsets[in_run] + (buffers[-1].ctypes.data - first)
-        text = np.empty(size + OVERSHOOT, dtype=np.uint8)
+        # The system needs longer to provide new memory than this thread to fill it.
+        text = self._room.of_size(size + OVERSHOOT)
         gather_records(text, size, skipped, addresses, sizes, marks)
         return text[:size]
 
