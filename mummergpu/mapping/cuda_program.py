@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.cuda.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.mapping import ungapped
 from mummergpu.mapping.candidates import NOTHING_KNOWN
@@ -12,7 +13,6 @@ from mummergpu.mapping.found_candidates import CANDIDATE
 from mummergpu.mapping.mapping_quality import FARTHEST
 from mummergpu.mapping.pruning import BEST_KEPT
 from mummergpu.mapping.split_reads import LEAST_CLIPPED
-from mummergpu.matching.kmer.cuda_program import BIT_PLANES_BYTES, PADDING_WORDS, WORD_BASES
 from mummergpu.sequence.codes import BREAK
 
 COUNT_BYTES: Final = 4
@@ -28,9 +28,7 @@ MAPPING_PROGRAM: Final = ProgramSource(
     "mapping/program.cu",
     constants=(
         ("BREAK", BREAK),
-        ("WORD_BASES", WORD_BASES),
-        ("BIT_PLANES_BYTES", BIT_PLANES_BYTES),
-        ("PADDING_WORDS", PADDING_WORDS),
+        *BIT_PLANES_CONSTANTS,
         ("SCAN_COUNT_BYTES", COUNT_BYTES),
         ("CANDIDATE_BYTES", CANDIDATE.itemsize),
         ("NO_MATCH_KNOWN", NOTHING_KNOWN[0]),

@@ -10,15 +10,16 @@ import numpy as np
 from mummergpu.cuda.device import AnyArray, Argument
 from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.stream_tools import StreamTools
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidate_finder import known_beside
 from mummergpu.mapping.cuda_program import COUNT_BYTES, MAPPING_PROGRAM
 from mummergpu.mapping.evidence import credits_of_qualities
 from mummergpu.mapping.found_candidates import CANDIDATE, FoundCandidates
+from mummergpu.mapping.matches import ResidentMatches
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.pair_sizes import PairSizes
-from mummergpu.matching.resident_matches import DeviceTools, ResidentMatches
 
 STAGE: Final = "mapping"
 """The stage to which the times of the kernels are added."""
@@ -220,7 +221,7 @@ class _CandidateWork:
         self._launcher.launch_on(self._program, kernel, WARP_LANES * items, arguments)
 
 
-def _place(tools: DeviceTools, name: str, array: AnyArray) -> int:
+def _place(tools: StreamTools, name: str, array: AnyArray) -> int:
     """Copy an array to a buffer of the device; return its address."""
     address = tools.workspace.buffer(name, array.nbytes)
     tools.staging.copy_in(address, array)

@@ -2,43 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from mummergpu.cuda.device import Device, Program, Stream
-from mummergpu.cuda.pinned_staging import Staging
-from mummergpu.cuda.program import ProgramSource
-from mummergpu.cuda.workspace import Workspace
+from mummergpu.cuda.stream_tools import StreamTools
 from mummergpu.matching.backends.stream_searcher import DeviceMems
-from mummergpu.runtime.stats import Stats
-
-
-@dataclass(frozen=True)
-class DeviceTools:
-    """What works on one block of queries at a time.
-
-    Attributes
-    ----------
-    device : Device
-        The device, which is current in the calling thread.
-    stream : Stream
-        Runs the kernels; those that find the matches are queued already.
-    workspace : Workspace
-        Provides memory, and has that of the block.
-    staging : Staging
-        Copies to and from the device.
-    load_program : callable
-        Returns a program, compiled and loaded.
-    stats : Stats
-        Collects times and bytes.
-    """
-
-    device: Device
-    stream: Stream
-    workspace: Workspace
-    staging: Staging
-    load_program: Callable[[ProgramSource], Program]
-    stats: Stats
 
 
 @dataclass(frozen=True)
@@ -49,7 +16,7 @@ class ResidentMatches:
 
     Attributes
     ----------
-    tools : DeviceTools
+    tools : StreamTools
         What works on the block.
     query_count : int
         The number of queries.
@@ -63,7 +30,7 @@ class ResidentMatches:
         The matches on each strand, those of a query by their starts in the query.
     """
 
-    tools: DeviceTools
+    tools: StreamTools
     query_count: int
     offsets: int
     forward_planes: int

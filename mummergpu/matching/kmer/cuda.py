@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.cuda.bit_planes import BIT_PLANES_BYTES, PADDING_WORDS, WORD_BASES
 from mummergpu.cuda.device import Argument, Buffer, DeviceMemoryError, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.errors import BackendError
@@ -29,16 +30,13 @@ from mummergpu.matching.kmer.cuda_arrays import (
     ResidentTable,
 )
 from mummergpu.matching.kmer.cuda_program import (
-    BIT_PLANES_BYTES,
     COUNT_BYTES,
     KEPT_MEM_BYTES,
     KEPT_MEMS_OF_TILE,
     KMER_PROGRAM,
     MOST_OCCURRENCES,
-    PADDING_WORDS,
     TILE_BYTES,
     TILE_SAMPLES,
-    WORD_BASES,
 )
 from mummergpu.matching.merge import merge_pages
 from mummergpu.sequence.codes import CodeArray, Strand

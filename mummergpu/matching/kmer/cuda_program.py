@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.cuda.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.sequence.codes import BREAK
-
-WORD_BASES: Final = 32
-"""The bases of a word of bit planes."""
-
-BIT_PLANES_BYTES: Final = 16
-"""The bytes of a word of bit planes."""
-
-PADDING_WORDS: Final = 2
-"""The words of breaks before a sequence of bit planes, and the words after it."""
 
 TILE_SAMPLES: Final = WARP_LANES
 """The samples that a warp searches at a time."""
@@ -40,9 +32,7 @@ KMER_PROGRAM: Final = ProgramSource(
     "kmer/program.cu",
     constants=(
         ("BREAK", BREAK),
-        ("WORD_BASES", WORD_BASES),
-        ("BIT_PLANES_BYTES", BIT_PLANES_BYTES),
-        ("PADDING_WORDS", PADDING_WORDS),
+        *BIT_PLANES_CONSTANTS,
         ("TILE_SAMPLES", TILE_SAMPLES),
         ("MOST_OCCURRENCES", MOST_OCCURRENCES),
         ("KEPT_MEMS_OF_TILE", KEPT_MEMS_OF_TILE),

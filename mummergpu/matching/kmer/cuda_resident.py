@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from mummergpu.cuda.device import DeviceMemoryError, Program
 from mummergpu.cuda.program import ProgramSource
+from mummergpu.cuda.stream_tools import StreamTools
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext
 from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend, KmerColumnsSearcher
-from mummergpu.matching.resident_matches import DeviceTools, ResidentMatches
+from mummergpu.matching.resident_matches import ResidentMatches
 from mummergpu.sequence.codes import Strand
 
 Result = TypeVar("Result")
@@ -58,7 +59,7 @@ class KmerResidentSearcher(KmerColumnsSearcher):
             found = self._find_strands(context, packed, tuple(Strand), max_rows)
             if found is None:
                 return None
-            tools = DeviceTools(
+            tools = StreamTools(
                 self._device,
                 self._stream,
                 self._workspace,
