@@ -95,7 +95,7 @@ class AlignmentByteSink(AlignmentSink[list[TextArray]]):
         self._stats = stats
         self._stream: CompressedStream | None = None
         if compressor is not None:
-            self._stream = CompressedStream(compressor, threads, emit)
+            self._stream = CompressedStream(compressor, threads, emit, self._format.take_back)
         self._write([made.head()])
 
     def prepare(self, reads: ReadsWithQualities, columns: AlignmentColumns) -> list[TextArray]:
@@ -121,6 +121,6 @@ class AlignmentByteSink(AlignmentSink[list[TextArray]]):
         for piece in pieces:
             if self._stream is None:
                 self._emit(piece)
+                self._format.take_back(piece)
             else:
                 self._stream.add(piece)
-            self._format.take_back(piece)

@@ -15,20 +15,28 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Compressor, Piece
+from mummergpu.runtime.thread_array import ThreadArray
 
 ByteArray = npt.NDArray[np.uint8]
+
+TakeBack = Callable[[Piece], None]
+"""Receives a piece that nothing will read again."""
 
 CHUNK_BYTES: Final = 32 * BGZF_BLOCK_BYTES
 """The bytes that a thread compresses at once; whole blocks of bgzf."""
 
 MOST_THREADS: Final = 32
-"""More threads would wait for the one that fills the chunks."""
+"""More threads would wait for the one that passes the bytes on."""
+
+
+def _keep(piece: Piece) -> None:
+    """Leave a piece alone."""
 
 
 class CompressedStream:
     """Takes bytes in pieces of any size, and passes them on in compressed form, in order.
 
-    One thread calls all methods.
+    One thread calls all methods. It cuts the pieces, and the threads that compress join them.
 
     Parameters
     ----------
@@ -38,31 +46,41 @@ class CompressedStream:
         The number of threads that compress, besides the one that calls.
     write : callable
         Receives the compressed bytes.
+    take_back : callable, optional
+        Receives each piece when it has been compressed.
     """
 
     def __init__(
-        self, compressor: Compressor, threads: int, write: Callable[[bytes], None]
+        self,
+        compressor: Compressor,
+        threads: int,
+        write: Callable[[bytes], None],
+        take_back: TakeBack = _keep,
     ) -> None:
         self._compressor = compressor
         self._write = write
+        self._take_back = take_back
         self._window = 2 * min(threads, MOST_THREADS)
         # A thread starts when there is a chunk for it.
         self._executor = ThreadPoolExecutor(
             min(threads, MOST_THREADS), thread_name_prefix="compress"
         )
-        self._under_way: deque[tuple[Future[bytes], ByteArray]] = deque()
-        self._free: list[ByteArray] = []
-        self._chunk = np.empty(CHUNK_BYTES, dtype=np.uint8)
+        self._under_way: deque[tuple[Future[bytes], list[Piece]]] = deque()
+        self._parts: list[ByteArray] = []
+        self._ended: list[Piece] = []
         self._filled = 0
+        self._rooms = ThreadArray(np.uint8)
 
     def add(self, piece: Piece) -> None:
-        """Take a piece, which may be changed as soon as this returns."""
+        """Take a piece, which must stay as it is until it is given back."""
         data = np.frombuffer(piece, dtype=np.uint8)
         while data.size:
             count = min(data.size, CHUNK_BYTES - self._filled)
-            self._chunk[self._filled : self._filled + count] = data[:count]
+            self._parts.append(data[:count])
             self._filled += count
             data = data[count:]
+            if data.size == 0:
+                self._ended.append(piece)
             if self._filled == CHUNK_BYTES:
                 self._submit()
 
@@ -80,15 +98,20 @@ class CompressedStream:
         self._under_way.clear()
 
     def _submit(self) -> None:
-        filled = self._executor.submit(self._compressor.compress, self._chunk[: self._filled])
-        self._under_way.append((filled, self._chunk))
+        packed = self._executor.submit(self._compress, self._parts, self._filled)
+        self._under_way.append((packed, self._ended))
+        self._parts, self._ended, self._filled = [], [], 0
         while len(self._under_way) > self._window:
             self._take_first()
-        # The system needs longer to provide new memory than this thread to fill it.
-        self._chunk = self._free.pop() if self._free else np.empty(CHUNK_BYTES, dtype=np.uint8)
-        self._filled = 0
+
+    def _compress(self, parts: list[ByteArray], size: int) -> bytes:
+        """Return the compressed form of a chunk; a thread of the pool calls this."""
+        if len(parts) == 1:
+            return self._compressor.compress(parts[0])
+        return self._compressor.compress(np.concatenate(parts, out=self._rooms.of_size(size)))
 
     def _take_first(self) -> None:
-        filled, chunk = self._under_way.popleft()
-        self._write(filled.result())
-        self._free.append(chunk)
+        packed, ended = self._under_way.popleft()
+        self._write(packed.result())
+        for piece in ended:
+            self._take_back(piece)

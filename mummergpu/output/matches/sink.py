@@ -125,7 +125,7 @@ class ByteSink(MatchSink[Iterator[Piece]]):
         self._most_rows = most_rows
         self._stream: CompressedStream | None = None
         if compressor is not None:
-            self._stream = CompressedStream(compressor, threads, self._emit)
+            self._stream = CompressedStream(compressor, threads, self._emit, self._format.take_back)
         self._write([made.head()])
 
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Piece]:
@@ -160,9 +160,9 @@ class ByteSink(MatchSink[Iterator[Piece]]):
         for piece in pieces:
             if self._stream is None:
                 self._emit(piece)
+                self._format.take_back(piece)
             else:
                 self._stream.add(piece)
-            self._format.take_back(piece)
 
     def _emit(self, piece: Piece) -> None:
         """Write bytes as they shall be in the file."""

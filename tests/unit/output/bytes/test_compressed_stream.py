@@ -13,21 +13,30 @@ from hypothesis import strategies as st
 
 from mummergpu.output.bytes import compressed_stream
 from mummergpu.output.bytes.compressed_stream import CHUNK_BYTES, CompressedStream
-from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.bytes.compression import BgzfCompressor, Piece
 
 TEXT = np.random.default_rng(3).integers(0, 8, 3 * CHUNK_BYTES + 1234, dtype=np.uint8).tobytes()
 
 
 def compressed(text: bytes, cuts: list[int], threads: int) -> bytes:
     found: list[bytes] = []
-    stream = CompressedStream(BgzfCompressor(), threads, found.append)
-    bounds = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    for begin, end in pairwise(bounds):
-        piece = np.frombuffer(bytearray(text[begin:end]), dtype=np.uint8)
-        stream.add(piece)
+    given_back: list[int] = []
+
+    def take_back(piece: Piece) -> None:
+        assert isinstance(piece, np.ndarray)
+        given_back.append(piece.ctypes.data)
         piece.fill(0)
+
+    stream = CompressedStream(BgzfCompressor(), threads, found.append, take_back)
+    bounds = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    pieces = [
+        np.frombuffer(bytearray(text[begin:end]), dtype=np.uint8) for begin, end in pairwise(bounds)
+    ]
+    for piece in pieces:
+        stream.add(piece)
     stream.finish()
     stream.close()
+    assert given_back == [piece.ctypes.data for piece in pieces if piece.size]
     return b"".join(found)
 
 
