@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mummergpu.api.alignments import Alignments, MappedBlock
 from mummergpu.api.engine import LOG, Engine
-from mummergpu.api.mapping_requests import insert_sizes, read_sources
+from mummergpu.api.mapping_requests import OtherPlaces, insert_sizes, other_places, read_sources
 from mummergpu.api.requests import PathLike, device_options, positive, thread_count
 from mummergpu.errors import OptionError
 from mummergpu.index.kmer_index import KmerIndex
@@ -52,6 +52,8 @@ class MapsReads:
         interleaved: bool = False,
         insert_size: Sequence[float] | None = None,
         seed_length: int | None = None,
+        max_secondary: int = 0,
+        max_xa: int = 0,
         backend: str = "auto",
         threads: int | None = None,
         any_letters: bool = False,
@@ -64,6 +66,11 @@ class MapsReads:
         ----------
         reads, mates, interleaved, insert_size, seed_length, any_letters
             As for `mummergpu.map`.
+        max_secondary : int, default 0
+            The most secondary alignments of a read: rows with flag 256 after its other rows.
+        max_xa : int, default 0
+            The most other places in the tag XA of an alignment, as for `mummergpu.map`. Each is a
+            row with flag 256 after that of the alignment; files have them in the tag.
         backend : str, default "auto"
             ``cpu``, ``cuda``, or the one that is found.
         threads : int, optional
@@ -87,6 +94,7 @@ class MapsReads:
             read_sources(reads, mates, interleaved),
             None if seed_length is None else positive("seed_length", seed_length),
             insert_sizes(insert_size),
+            other_places(max_secondary, max_xa),
             device_options(backend, count),
             any_letters,
         )
@@ -98,6 +106,7 @@ def map_reads(
     sources: tuple[ReadSource, ...],
     seed_length: int | None,
     sizes: InsertSizes | None,
+    places: OtherPlaces,
     device: DeviceOptions,
     any_letters: bool,
 ) -> Alignments:
@@ -115,6 +124,8 @@ def map_reads(
         The shortest matches that alignments begin with; None to choose it from the reads.
     sizes : InsertSizes or None
         The sizes of templates; None to estimate them from the first pairs.
+    places : OtherPlaces
+        Which other places of reads become rows.
     device : DeviceOptions
         Where to search.
     any_letters : bool
@@ -146,7 +157,12 @@ def map_reads(
         engine.prepare(threads)
         assert kept.pages is not None
         by_windows = has_enough_windows(median_length(first), length)
-        options = MappingOptions(length, by_windows=by_windows)
+        options = MappingOptions(
+            length,
+            by_windows=by_windows,
+            most_secondary=places.most_alternatives or places.most_secondary,
+            has_alternatives=places.most_alternatives > 0,
+        )
         second_length = length_of_second_pass(length, shortest)
         second = open_second_pass(kept.pages, engine.reference, options, second_length, Stats())
         mapper = BlockMapper(engine.reference, options, second)
@@ -165,7 +181,7 @@ def map_reads(
             return mapped, mapper.map_block(mapped, mems, pair_sizes)
 
         found = list(engine.results(reads.blocks(), search, device, threads, prepare))
-    return Alignments(found, engine.reference)
+    return Alignments(found, engine.reference, places.most_alternatives > 0)
 
 
 def _ignore(_reads: int, _share: float | None) -> None:
