@@ -18,6 +18,7 @@ from mummergpu.errors import LibraryError
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.columns import NO_ROW, AlignmentColumns
+from mummergpu.mapping.folded_columns import fold
 from mummergpu.output.open_alignments import (
     AlignmentFacts,
     check_alignment_target,
@@ -40,7 +41,8 @@ MappedBlock = tuple[ReadBlock, AlignmentColumns]
 class Alignments:
     """The alignments of some reads, in the order of the reads: a row for each.
 
-    A read without an alignment has a row, too.
+    A read without an alignment has a row, too. Other places of a read have rows with flag 256, if
+    they were asked for.
 
     Attributes
     ----------
@@ -66,9 +68,15 @@ class Alignments:
         The tags AS, XS and NM of SAM.
     """
 
-    def __init__(self, blocks: Sequence[MappedBlock], reference: Reference) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[MappedBlock],
+        reference: Reference,
+        tells_alternatives: bool = False,
+    ) -> None:
         self._blocks = list(blocks)
         self._reference = reference
+        self._tells_alternatives = tells_alternatives
         columns = [found for _, found in self._blocks]
         reads = _starts(block.query_count for block, _ in self._blocks)
         rows = _starts(found.row_count for found in columns)
@@ -199,7 +207,8 @@ class Alignments:
             sink = open_alignment_sink(target, file, facts, Stats(), index)
             stack.callback(sink.close)
             for block, columns in self._blocks:
-                sink.write(sink.prepare(block, columns))
+                told = fold(columns) if self._tells_alternatives else columns
+                sink.write(sink.prepare(block, told))
             sink.finish()
 
 

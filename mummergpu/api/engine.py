@@ -247,6 +247,27 @@ class Engine:
             self._load_group(opened, 0, work)
         return columns_of(opened.backend, blocks, options.strands)
 
+    @contextmanager
+    def lend_backend(self, device: DeviceOptions, minimum_length: int) -> Iterator[Backend[Any]]:
+        """Lend the backend of an index of several groups, in which one caller loads the pages.
+
+        Parameters
+        ----------
+        device : DeviceOptions
+            Where to search.
+        minimum_length : int
+            The fewest bases of a match that the index finds.
+
+        Yields
+        ------
+        Backend
+            Other searches of this index wait until it is given back; they load their own pages.
+        """
+        opened = self._opened(device, minimum_length)
+        assert not opened.index.has_one_group
+        with opened.lock:
+            yield opened.backend
+
     def kept_index(self, minimum_length: int) -> KeptIndex:
         """Return the index that serves a minimum length.
 

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
-
-import numpy as np
-import numpy.typing as npt
 
 from mummergpu.api.alignments import Alignments, MappedBlock
 from mummergpu.api.engine import LOG, Engine
-from mummergpu.api.mapping_requests import insert_sizes, read_sources
+from mummergpu.api.mapping_requests import OtherPlaces, insert_sizes, other_places, read_sources
+from mummergpu.api.read_mapping import open_read_mapping
 from mummergpu.api.requests import PathLike, device_options, positive, thread_count
 from mummergpu.errors import OptionError
 from mummergpu.index.kmer_index import KmerIndex
-from mummergpu.input.queries import QueryBlock, QueryRules
+from mummergpu.input.queries import QueryRules
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.read_files import ReadSource
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.seeds import has_enough_windows
-from mummergpu.matching.options import DeviceOptions, SearchOptions
-from mummergpu.matching.search import BlockMems
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.first_reads import (
     PAIRS_OF_ESTIMATE,
     choose_seed_length,
@@ -32,10 +29,9 @@ from mummergpu.pipeline.first_reads import (
     parts_to_measure,
     sizes_of,
 )
-from mummergpu.pipeline.mapping_passes import length_of_second_pass, open_second_pass
+from mummergpu.pipeline.mapping_passes import length_of_second_pass
 from mummergpu.pipeline.read_stream import ReadStream
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 
 
 class MapsReads:
@@ -52,18 +48,27 @@ class MapsReads:
         interleaved: bool = False,
         insert_size: Sequence[float] | None = None,
         seed_length: int | None = None,
+        max_secondary: int = 0,
+        max_xa: int = 0,
         backend: str = "auto",
         threads: int | None = None,
         any_letters: bool = False,
     ) -> Alignments:
         """Map the reads in files, and return their alignments in memory.
 
-        `mummergpu.map` takes the same files and writes a file, in little memory.
+        `mummergpu.map` takes the same files and writes a file, in little memory. If the index is
+        larger than `max_memory`, all reads are searched on one part after the other; the result is
+        the same.
 
         Parameters
         ----------
         reads, mates, interleaved, insert_size, seed_length, any_letters
             As for `mummergpu.map`.
+        max_secondary : int, default 0
+            The most secondary alignments of a read: rows with flag 256 after its other rows.
+        max_xa : int, default 0
+            The most other places in the tag XA of an alignment, as for `mummergpu.map`. Each is a
+            row with flag 256 after that of the alignment; files have them in the tag.
         backend : str, default "auto"
             ``cpu``, ``cuda``, or the one that is found.
         threads : int, optional
@@ -77,8 +82,8 @@ class MapsReads:
         Raises
         ------
         MummergpuError
-            If a file or an argument is at fault, or this index cannot map: it has suffix trees, or
-            is searched in several steps. An index of `min_length` 16 suits reads of all lengths.
+            If a file or an argument is at fault, or this index cannot map: it has suffix trees. An
+            index of `min_length` 16 suits reads of all lengths.
         """
         count = thread_count(threads)
         return map_reads(
@@ -87,6 +92,7 @@ class MapsReads:
             read_sources(reads, mates, interleaved),
             None if seed_length is None else positive("seed_length", seed_length),
             insert_sizes(insert_size),
+            other_places(max_secondary, max_xa),
             device_options(backend, count),
             any_letters,
         )
@@ -98,6 +104,7 @@ def map_reads(
     sources: tuple[ReadSource, ...],
     seed_length: int | None,
     sizes: InsertSizes | None,
+    places: OtherPlaces,
     device: DeviceOptions,
     any_letters: bool,
 ) -> Alignments:
@@ -115,6 +122,8 @@ def map_reads(
         The shortest matches that alignments begin with; None to choose it from the reads.
     sizes : InsertSizes or None
         The sizes of templates; None to estimate them from the first pairs.
+    places : OtherPlaces
+        Which other places of reads become rows.
     device : DeviceOptions
         Where to search.
     any_letters : bool
@@ -130,9 +139,6 @@ def map_reads(
     plan = kept.plan
     if not isinstance(plan, KmerIndex):
         raise OptionError("map", "this index has suffix trees, and maps no reads")
-    if not kept.has_one_group:
-        text = f"the index is searched in {len(plan.groups)} steps, and reads are mapped in one"
-        raise OptionError("map", f"{text}; a larger max_memory would join them")
     shortest = plan.sampling.shortest_match
     rules = QueryRules(any_letters, warn=LOG.warning)
     size = engine.block_bases(device, engine.options.minimum_length)
@@ -142,30 +148,26 @@ def map_reads(
     ):
         first = reads.first_pairs(PAIRS_OF_ESTIMATE)
         length = choose_seed_length(seed_length, first, shortest, name, LOG.warning, "seed_length")
-        search = SearchOptions(length, (Strand.FORWARD, Strand.REVERSE))
-        engine.prepare(threads)
-        assert kept.pages is not None
-        by_windows = has_enough_windows(median_length(first), length)
-        options = MappingOptions(length, by_windows=by_windows)
+        options = MappingOptions(
+            length,
+            by_windows=has_enough_windows(median_length(first), length),
+            most_secondary=places.most_alternatives or places.most_secondary,
+            has_alternatives=places.most_alternatives > 0,
+        )
         second_length = length_of_second_pass(length, shortest)
-        second = open_second_pass(kept.pages, engine.reference, options, second_length, Stats())
-        mapper = BlockMapper(engine.reference, options, second)
+        with open_read_mapping(engine, options, second_length, device) as mapping:
+            parts: Sequence[ReadBlock] = list(parts_to_measure(first))
+            if sizes is None and parts:
+                sizes = sizes_of(mapping.template_sizes(parts))
+                describe_sizes(sizes, Stats(), LOG.info)
+            pair_sizes = PairSizes.of_sizes(sizes, options.unpaired)
+            found = list(mapping.results(reads.blocks(), pair_sizes, _both))
+    return Alignments(found, engine.reference, places.most_alternatives > 0)
 
-        def measure(block: QueryBlock, mems: BlockMems) -> npt.NDArray[np.int64]:
-            return mapper.insert_sizes(cast(ReadBlock, block), mems)
 
-        parts: Sequence[ReadBlock] = list(parts_to_measure(first))
-        if sizes is None and parts:
-            sizes = sizes_of(engine.results(iter(parts), search, device, threads, measure))
-            describe_sizes(sizes, Stats(), LOG.info)
-        pair_sizes = mapper.pair_sizes(sizes)
-
-        def prepare(block: QueryBlock, mems: BlockMems) -> MappedBlock:
-            mapped = cast(ReadBlock, block)
-            return mapped, mapper.map_block(mapped, mems, pair_sizes)
-
-        found = list(engine.results(reads.blocks(), search, device, threads, prepare))
-    return Alignments(found, engine.reference)
+def _both(block: ReadBlock, columns: AlignmentColumns) -> MappedBlock:
+    """Return a block and its alignments."""
+    return block, columns
 
 
 def _ignore(_reads: int, _share: float | None) -> None:

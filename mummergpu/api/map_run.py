@@ -9,13 +9,13 @@ from io import StringIO
 from mummergpu.api.engine import LOG
 from mummergpu.api.mapping_requests import (
     insert_sizes,
+    other_places,
     read_group_asked,
     read_sources,
     sort_options,
 )
 from mummergpu.api.requests import (
     PathLike,
-    count_asked,
     device_options,
     positive,
     thread_count,
@@ -41,6 +41,7 @@ def map(
     insert_size: Sequence[float] | None = None,
     seed_length: int | None = None,
     max_secondary: int = 0,
+    max_xa: int = 0,
     backend: str = "auto",
     threads: int | None = None,
     format: str | None = None,
@@ -76,6 +77,9 @@ def map(
         The shortest matches that alignments begin with; by default chosen from the reads.
     max_secondary : int, default 0
         The most secondary alignments of a read; the best ones are written.
+    max_xa : int, default 0
+        The most other places in the tag XA of an alignment: they are told if there are no more
+        whose score is 80% of its own or more. 0 for no such tag.
     backend : str, default "auto"
         ``cpu``, ``cuda``, or the one that is found.
     threads : int, optional
@@ -100,7 +104,7 @@ def map(
         If the input, an argument or the machine is at fault. No file is left then.
     """
     count = thread_count(threads)
-    stats = Stats()
+    stats, places = Stats(), other_places(max_secondary, max_xa)
     sources = read_sources(reads, mates, interleaved)
     options = MapOptions(
         os.fspath(reference),
@@ -109,7 +113,8 @@ def map(
         threads=count,
         seed_length=None if seed_length is None else positive("seed_length", seed_length),
         insert_sizes=insert_sizes(insert_size),
-        most_secondary=count_asked("max_secondary", max_secondary),
+        most_secondary=places.most_secondary,
+        most_alternatives=places.most_alternatives,
         memory=max_memory,
         device=device_options(backend, count),
         read_group=read_group_asked(read_group, sources[0].paths),

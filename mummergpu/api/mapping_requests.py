@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from mummergpu.api.requests import PathLike
+from mummergpu.api.requests import PathLike, count_asked
 from mummergpu.api.run import names_of
 from mummergpu.errors import OptionError
 from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
@@ -58,6 +59,43 @@ def insert_sizes(asked: Sequence[float] | None) -> InsertSizes | None:
     if not (0 < mean < 1e6 and 0 < deviation < 1e6):
         raise OptionError("insert_size", f"{asked!r} are not numbers of bases")
     return InsertSizes.of_user(mean, deviation)
+
+
+@dataclass(frozen=True)
+class OtherPlaces:
+    """Which other places of reads are wanted: at most one of the two is not 0.
+
+    Attributes
+    ----------
+    most_secondary : int
+        The most secondary alignments of a read.
+    most_alternatives : int
+        The most places in the tag XA of an alignment.
+    """
+
+    most_secondary: int
+    most_alternatives: int
+
+
+def other_places(max_secondary: int, max_xa: int) -> OtherPlaces:
+    """Return which other places of reads are wanted.
+
+    Parameters
+    ----------
+    max_secondary : int
+        The most secondary alignments of a read.
+    max_xa : int
+        The most places in the tag XA of an alignment.
+
+    Raises
+    ------
+    OptionError
+        If a number is negative, or neither is 0.
+    """
+    places = OtherPlaces(count_asked("max_secondary", max_secondary), count_asked("max_xa", max_xa))
+    if places.most_secondary and places.most_alternatives:
+        raise OptionError("max_xa", "other places are secondary alignments, or in XA, not both")
+    return places
 
 
 def read_group_asked(line: str | None, paths: Sequence[str]) -> ReadGroup | None:

@@ -136,6 +136,13 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
         "all with --all]",
     ),
     click.Option(
+        ["--max-xa", "max_xa"],
+        type=click.IntRange(0),
+        metavar="N",
+        help="Tell of other placements in the tag XA if there are at most N whose score is 80% of "
+        "the best or more, as bwa mem does with N = 5.  [default: no XA]",
+    ),
+    click.Option(
         ["--sort-memory"],
         metavar="BYTES",
         hidden=True,
@@ -192,6 +199,7 @@ def map_options(given: Given, command: str) -> MapOptions:
         least_score=given["min_score"],
         unpaired=given["unpaired"],
         most_secondary=_most_secondary(given),
+        most_alternatives=_most_alternatives(given),
         memory=given["max_memory"],
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         read_group=_read_group(given),
@@ -265,6 +273,15 @@ def _most_secondary(given: Given) -> int:
     if asked is not None:
         return asked
     return ALL_PLACEMENTS if given["all_placements"] else 0
+
+
+def _most_alternatives(given: Given) -> int:
+    """Return the most placements in the tag XA of an alignment; 0 for no such tag."""
+    most: int = given["max_xa"] or 0
+    if most and _most_secondary(given):
+        option = "--all" if given["max_secondary"] is None else "--max-secondary"
+        raise click.UsageError(f"--max-xa and {option} exclude each other")
+    return most
 
 
 def _two_numbers(text: str, option: str) -> tuple[int, int]:

@@ -151,11 +151,12 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
 def _mapping() -> Iterator[list[Word]]:
     """Yield the commands that map reads."""
     start: list[Word] = ["map", "-C", "-q"]
-    yield [*start, _GENOME, *_MATES, "--all"]
+    for options in (("--all",), ("--max-xa", "5")):
+        yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
-    for number, options in enumerate(((), ("--sort", "--mark-duplicates"))):
-        yield [*start, _INDEX, *_MATES, *options, "-o", Path(f"mapped{number}.bam")]
+    for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):
+        yield [*start, _INDEX, *_MATES, *sorting, "-o", Path(f"mapped{number}.bam")]
 
 
 def _aligning() -> Iterator[list[Word]]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.alternatives import list_alternatives
 from mummergpu.mapping.candidate_finder import CandidateFinder, pairing_of
 from mummergpu.mapping.candidates import Candidates, Int32Array, Int64Array, Reads
 from mummergpu.mapping.choice import CHOICE_NUMBERS, CHOSEN
@@ -27,9 +28,9 @@ from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.paths import PathArrays, trace_paths
 from mummergpu.mapping.replacement import replace_reads
-from mummergpu.mapping.row_layout import Secondary, fill_rows, list_rows
+from mummergpu.mapping.row_layout import fill_rows, list_rows
 from mummergpu.mapping.second_pass import list_badly_placed, part_of_reads
-from mummergpu.mapping.secondary import list_secondary
+from mummergpu.mapping.secondary import Secondary, list_secondary
 from mummergpu.mapping.split_reads import split_reads
 from mummergpu.mapping.template_sizes import measure_templates
 from mummergpu.mapping.templates import map_templates
@@ -257,12 +258,14 @@ class BlockMapper:
     def _secondary(self, block: ReadBlock, choices: _Choices, extra: Int64Array) -> Secondary:
         """Return the candidates of which secondary alignments are made, if they are wanted."""
         table, options = choices.candidates, self._options
-        found = np.zeros(block.query_count + 1, dtype=np.int64), np.empty(0, dtype=np.int64)
+        offsets = np.zeros(block.query_count + 1, dtype=np.int64)
+        leading = np.zeros(block.query_count, dtype=np.int64)
         if options.most_secondary == 0:
-            return found
+            return offsets, leading, np.empty(0, dtype=np.int64)
         most = int(table.counts.max(initial=1))
-        found = found[0], np.empty(int(table.counts.sum()), dtype=np.int64)
-        list_secondary(
+        found = offsets, leading, np.empty(int(table.counts.sum()), dtype=np.int64)
+        list_others = list_alternatives if options.has_alternatives else list_secondary
+        list_others(
             (block.offsets, block.padded_codes, choices.reverse_codes),
             self._target,
             self._costs,
@@ -273,7 +276,7 @@ class BlockMapper:
             (choices.rows.astype(np.int64), extra),
             found,
         )
-        return found[0], found[1][: found[0][-1]]
+        return offsets, leading, found[2][: offsets[-1]]
 
     def _columns(self, block: ReadBlock, choices: _Choices, sizes: PairSizes) -> AlignmentColumns:
         """Return each read's primary alignment, its supplementary and its secondary ones."""
@@ -284,7 +287,7 @@ class BlockMapper:
             offsets, table.arrays, choices.numbers, self._options.least_score, self._odds, extra
         )
         secondary = self._secondary(block, choices, extra[0])
-        count = read_count + int(np.count_nonzero(extra[0] >= 0)) + secondary[1].size
+        count = read_count + int(np.count_nonzero(extra[0] >= 0)) + secondary[2].size
         reads, candidates = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
         primaries = np.empty(read_count, dtype=np.int64)
         most_operations = list_rows(

@@ -28,6 +28,9 @@ class MappingOptions:
         (`windows`): a search need not look for others.
     most_secondary : int
         The most secondary alignments of a read.
+    has_alternatives : bool
+        Whether secondary alignments are the alternatives of others (`alternatives`), each of which
+        has at most `most_secondary`.
     """
 
     seed_length: int
@@ -37,6 +40,7 @@ class MappingOptions:
     least_score: int = 30
     by_windows: bool = True
     most_secondary: int = 0
+    has_alternatives: bool = False
 
     @property
     def pruning(self) -> tuple[bool, int, int]:

@@ -19,6 +19,7 @@ from mummergpu.mapping.choice import CHOSEN, QUALITY, SECOND, reported_score
 from mummergpu.mapping.columns import CigarOperation, SamFlag
 from mummergpu.mapping.pairing import is_proper_pair
 from mummergpu.mapping.paths import PathArrays
+from mummergpu.mapping.secondary import Secondary
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 
@@ -52,10 +53,6 @@ _LAST: Final = int(SamFlag.LAST)
 _SECONDARY: Final = int(SamFlag.SECONDARY)
 _SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
 
-Secondary = tuple[Int64Array, Int64Array]
-"""Where the candidates of each read's secondary alignments begin, and where those of the last read
-end; and the candidates."""
-
 
 @jit_without_refcounts
 def list_rows(
@@ -69,6 +66,8 @@ def list_rows(
 ) -> int:
     """List the primary row of each read, and its supplementary and secondary ones after it.
 
+    Secondary rows come after the supplementary one, or those that belong to the primary one before.
+
     Parameters
     ----------
     offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
@@ -78,7 +77,7 @@ def list_rows(
     extra : ndarray, dtype=int64, shape=(n_reads,)
         The candidate of the supplementary row, or -1.
     secondary : tuple of ndarray
-        The secondary alignments (`Secondary`).
+        The secondary alignments (`secondary.Secondary`).
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
     rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
@@ -96,16 +95,19 @@ def list_rows(
     end, most = 0, 0
     for read in range(offsets.size - 1):
         primaries[read] = end
-        others = secondary[0][read + 1] - secondary[0][read]
+        first, leading = secondary[0][read], secondary[1][read]
+        others = secondary[0][read + 1] - first
         for turn in range(2 + others):
             if turn == 0:
                 candidate = widened(choices[read, CHOSEN])
-            elif turn == 1:
+            elif turn == 1 + leading:
                 candidate = extra[read]
+                if candidate < 0:
+                    continue
+            elif turn <= leading:
+                candidate = secondary[2][first + turn - 1]
             else:
-                candidate = secondary[1][secondary[0][read] + turn - 2]
-            if turn == 1 and candidate < 0:
-                continue
+                candidate = secondary[2][first + turn - 2]
             reads[end] = read
             candidates[end] = candidate
             end += 1

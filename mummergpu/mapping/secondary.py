@@ -9,6 +9,7 @@ from mummergpu.mapping.candidates import (
     CORE_BEGIN,
     CORE_LENGTH,
     DEAD,
+    GAPPED,
     LEFT_SHIFT,
     LEFT_TAKEN,
     MARK,
@@ -38,6 +39,10 @@ the shorter one takes."""
 
 Span = tuple[int, int]
 """A half-open range of the joined reference."""
+
+Secondary = tuple[Int64Array, Int64Array, Int64Array]
+"""Where the candidates of each read's secondary alignments begin, and where those of the last read
+end; how many of a read's come before its supplementary alignment; and the candidates."""
 
 
 @inline_without_refcounts
@@ -115,6 +120,107 @@ def is_place_listed(table: Table, read: int, row: int, reach: int) -> bool:
     return False
 
 
+@inline_without_refcounts
+def refine_fully(
+    reads: Reads,
+    read: int,
+    target: Target,
+    costs: CostTuple,
+    least: int,
+    scratch: Scratch,
+    table: Table,
+    row: int,
+) -> None:
+    """Score a candidate with gaps, even if that was done as far as the best place needs it.
+
+    Parameters
+    ----------
+    reads, target, costs, scratch, table
+        As for `collect_others`.
+    read, row : int
+        The read and its candidate.
+    least : int
+        The least score that is of interest.
+    """
+    numbers = table[3]
+    gapped = numbers[row, GAPPED]
+    refine(reads, read, target, costs, least, scratch, table, row)
+    numbers[row, GAPPED] |= gapped
+
+
+@inline_without_refcounts
+def collect_others(
+    reads: Reads,
+    read: int,
+    target: Target,
+    costs: CostTuple,
+    limits: tuple[int, int, int],
+    scratch: Scratch,
+    sorting: tuple[Int64Array, Int64Array],
+    table: Table,
+    chosen: tuple[int, int],
+) -> int:
+    """Collect the placements of a read besides those that are chosen, the best ones first.
+
+    Of several candidates at one place only the best one counts, and of equal ones the first.
+
+    Parameters
+    ----------
+    reads, target : tuple of ndarray
+        The reads and the reference (`candidates.Reads`, `candidates.Target`).
+    read : int
+        The read.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    limits : tuple of int
+        The least score of an alignment that is reported; the least score that is of interest, which
+        is not smaller; and the most candidates that are collected.
+    scratch : tuple of ndarray
+        As for `viterbi.extension.extend_score`.
+    sorting : tuple of ndarray, dtype=int64
+        Two arrays to write to, each as long as the most candidates of a read; the second one
+        receives the candidates.
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`), which are scored with gaps.
+    chosen : tuple of int
+        The candidates of the primary alignment and of the supplementary one; -1 if there is none.
+
+    Returns
+    -------
+    int
+        The number of candidates.
+    """
+    offsets, counts, _, numbers = table
+    keys, rows = sorting
+    least_score, least, most = limits
+    length = read_length(reads, read)
+    count = widened(0)
+    for row in range(offsets[read], offsets[read] + counts[read]):
+        is_chosen = row == chosen[0] or row == chosen[1]
+        numbers[row, MARK] = 1 if is_chosen else 0
+        if is_chosen or numbers[row, STATE] == DEAD:
+            continue
+        if numbers[row, STATE] == UNGAPPED and numbers[row, BOUND] < least:
+            continue
+        refine_fully(reads, read, target, costs, least, scratch, table, row)
+        if reported_score(table, row, length, costs) >= least_score:
+            keys[count], rows[count] = -widened(numbers[row, SCORE]), row
+            count += 1
+    sort_by_key(keys, rows, count)
+    # The path of an alignment leaves its diagonal by one gap on each side at most.
+    reach = length // PARTS_OF_PLACE + 2 * costs[MOST_GAP]
+    kept = widened(0)
+    for place in range(count):
+        if kept == most:
+            break
+        row = rows[place]
+        if not is_place_listed(table, read, row, reach):
+            numbers[row, MARK] = 1
+            rows[kept] = row
+            kept += 1
+    return kept
+
+
 @jit_without_refcounts
 def list_secondary(
     reads: Reads,
@@ -125,61 +231,34 @@ def list_secondary(
     sorting: tuple[Int64Array, Int64Array],
     table: Table,
     chosen: tuple[Int64Array, Int64Array],
-    secondary: tuple[Int64Array, Int64Array],
+    secondary: Secondary,
 ) -> None:
     """List the placements of each read besides those that are chosen, the best ones first.
 
-    Of several candidates at one place only the best one is listed, and of equal ones the first.
-
     Parameters
     ----------
-    reads, target : tuple of ndarray
-        The reads and the reference (`candidates.Reads`, `candidates.Target`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
+    reads, target, costs, scratch, sorting, table
+        As for `collect_others`.
     limits : tuple of int
         The least score of an alignment that is reported, and the most that are listed of a read.
-    scratch : tuple of ndarray
-        As for `viterbi.extension.extend_score`.
-    sorting : tuple of ndarray, dtype=int64
-        Two arrays to write to, each as long as the most candidates of a read.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`); those that were not scored with gaps yet are.
     chosen : tuple of ndarray, dtype=int64, shape=(n_reads,)
         The candidate of each read's primary alignment, and that of its supplementary one; -1 if
         there is none.
     secondary : tuple of ndarray, dtype=int64
-        Output: where the candidates of each read begin, and where those of the last one end; and
-        the candidates.
+        Output (`Secondary`): all of them come after the supplementary alignment.
     """
-    offsets, counts, _, numbers = table
-    keys, rows = sorting
     least_score, most = limits
+    _, rows = sorting
     filled = 0
-    for read in range(counts.size):
+    for read in range(table[1].size):
         secondary[0][read] = filled
+        secondary[1][read] = 0
         if chosen[0][read] < 0:
             continue
-        length = read_length(reads, read)
-        count = 0
-        for row in range(offsets[read], offsets[read] + counts[read]):
-            is_chosen = row == chosen[0][read] or row == chosen[1][read]
-            numbers[row, MARK] = 1 if is_chosen else 0
-            if is_chosen or numbers[row, STATE] == DEAD or numbers[row, BOUND] < least_score:
-                continue
-            if numbers[row, STATE] == UNGAPPED:
-                refine(reads, read, target, costs, least_score, scratch, table, row)
-            if reported_score(table, row, length, costs) >= least_score:
-                keys[count], rows[count] = -widened(numbers[row, SCORE]), row
-                count += 1
-        sort_by_key(keys, rows, count)
-        # The path of an alignment leaves its diagonal by one gap on each side at most.
-        reach = length // PARTS_OF_PLACE + 2 * costs[MOST_GAP]
+        both = chosen[0][read], chosen[1][read]
+        bounds = least_score, least_score, most
+        count = collect_others(reads, read, target, costs, bounds, scratch, sorting, table, both)
         for place in range(count):
-            if filled - secondary[0][read] == most:
-                break
-            if not is_place_listed(table, read, rows[place], reach):
-                numbers[rows[place], MARK] = 1
-                secondary[1][filled] = rows[place]
-                filled += 1
-    secondary[0][counts.size] = filled
+            secondary[2][filled] = rows[place]
+            filled += 1
+    secondary[0][table[1].size] = filled

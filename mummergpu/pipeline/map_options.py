@@ -41,6 +41,9 @@ class MapOptions:
         The penalty of mates that are not a proper pair.
     most_secondary : int
         The most secondary alignments of a read.
+    most_alternatives : int
+        The most places in the tag XA of an alignment; 0 for no such tag. If it is not 0,
+        `most_secondary` is.
     memory : int or None
         The most memory for the reference and its tables; None for half of what is free.
     device : DeviceOptions
@@ -69,6 +72,7 @@ class MapOptions:
     least_score: int = 30
     unpaired: int = 17
     most_secondary: int = 0
+    most_alternatives: int = 0
     memory: int | None = None
     device: DeviceOptions = field(default_factory=DeviceOptions)
     read_group: ReadGroup | None = None
@@ -100,5 +104,6 @@ class MapOptions:
             unpaired=self.unpaired,
             least_score=self.least_score,
             by_windows=by_windows,
-            most_secondary=self.most_secondary,
+            most_secondary=self.most_alternatives or self.most_secondary,
+            has_alternatives=self.most_alternatives > 0,
         )

@@ -113,7 +113,7 @@ def run(
         reference = source.reference if isinstance(source, IndexFile) else source
         sizes = search.first_mapper().pair_sizes(job.template_sizes(first, mapping))
         sink = job.open_sink(reference, checksums.result(), output, stack)
-        mapped = MappedReads(sink, stats)
+        mapped = MappedReads(sink, stats, options.most_alternatives > 0)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
             for prepared in results:

@@ -6,6 +6,7 @@ from typing import Any
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.folded_columns import fold
 from mummergpu.mapping.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.output.alignments.sink import AlignmentSink
 from mummergpu.runtime.stats import Stats
@@ -20,15 +21,22 @@ class MappedReads:
         Makes the output.
     stats : Stats
         Collects the times, and receives the counts.
+    tells_alternatives : bool
+        Whether secondary alignments become a tag of others (`folded_columns.fold`).
     """
 
-    def __init__(self, sink: AlignmentSink[Any], stats: Stats) -> None:
+    def __init__(
+        self, sink: AlignmentSink[Any], stats: Stats, tells_alternatives: bool = False
+    ) -> None:
         self._sink = sink
         self._stats = stats
+        self._tells_alternatives = tells_alternatives
         self._summary = empty_summary()
 
     def prepare(self, block: ReadBlock, columns: AlignmentColumns) -> tuple[Any, MappingSummary]:
         """Prepare the alignments of a block for `write`; any thread may call this."""
+        if self._tells_alternatives:
+            columns = fold(columns)
         with self._stats.stage("summary"):
             summary = summary_of(columns)
         return self._sink.prepare(block, columns), summary

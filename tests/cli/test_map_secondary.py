@@ -2,140 +2,45 @@
 
 from __future__ import annotations
 
-import random
-import re
-import shlex
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from helpers.alignment_tools import picard_errors, samtools
+from helpers.genomes import reversed_complement
 from helpers.loops import each
+from helpers.repeat_reads import (
+    PAIRS,
+    REVERSE,
+    Row,
+    edits_and_score,
+    is_secondary,
+    read_of,
+    reads,
+    records,
+    rows_of,
+    span_of,
+    tags_of,
+    write_repeats,
+)
 
 from mummergpu import map as map_reads
 from mummergpu.cli.main import main
 from mummergpu.errors import OptionError
 
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
-READ = 100
-REPEAT = 400
-COPIES = 14
-PAIRS = 60
 LEAST_SCORE = 30
-SECONDARY, REVERSE = 256, 16
-
-Row = list[str]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A genome with copies of a repeat that differ more and more, and pairs of its reads.
-
-    A tandem repeat lies in it too: a read of it fits at each period.
-    """
     made = tmp_path_factory.mktemp("secondary")
-    chance = random.Random(11)
-    repeat = "".join(chance.choices("ACGT", k=REPEAT))
-    parts = []
-    for number in range(COPIES):
-        copy = _changed(chance, repeat, 0.006 * number)
-        parts.append("".join(chance.choices("ACGT", k=chance.randrange(200, 900))))
-        parts.append(_reverse(copy) if number % 3 == 2 else copy)
-    parts.append("".join(chance.choices("ACGT", k=300)) + "ACGTTCAG" * 40)
-    parts.append("".join(chance.choices("ACGT", k=300)))
-    records = "".join(parts[:COPIES]), "".join(parts[COPIES:])
-    (made / "r.fa").write_text(f">one\n{records[0]}\n>two\n{records[1]}\n")
-    mates: tuple[list[str], list[str]] = ([], [])
-    for number in range(PAIRS):
-        record = records[number % 2]
-        begin = chance.randrange(len(record) - 300)
-        ends = record[begin : begin + READ], _reverse(record[begin + 300 - READ : begin + 300])
-        for bases, texts in zip(ends, mates, strict=True):
-            bases = _changed(chance, bases, 0.01)[:READ]
-            texts.append(f"@p{number}\n{bases}\n+\n{'F' * len(bases)}\n")
-    for name, texts in zip(("1.fq", "2.fq"), mates, strict=True):
-        (made / name).write_text("".join(texts))
+    write_repeats(made)
     return made
 
 
 @pytest.fixture(autouse=True)
 def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-
-
-def _reverse(bases: str) -> str:
-    return bases.translate(COMPLEMENT)[::-1]
-
-
-def _changed(chance: random.Random, bases: str, share: float) -> str:
-    """The bases with some of them replaced, and a few left out or doubled."""
-    changed = []
-    for base in bases:
-        draw = chance.random() / share if share else 2.0
-        if draw < 0.8:
-            changed.append(chance.choice("ACGT".replace(base, "")))
-        elif draw > 1.0 or draw > 0.9:
-            changed.append(base if draw > 1.0 else base + base)
-    return "".join(changed)
-
-
-def rows_of(words: str) -> list[Row]:
-    assert main(["map", "-C", "-q", "r.fa", *shlex.split(words), "-o", "x.sam"]) == 0
-    lines = Path("x.sam").read_text().splitlines()
-    return [line.split("\t") for line in lines if line[0] != "@"]
-
-
-def is_secondary(row: Row) -> bool:
-    return bool(int(row[1]) & SECONDARY)
-
-
-def tags_of(row: Row) -> dict[str, str]:
-    return {field[:2]: field[5:] for field in row[11:]}
-
-
-def records() -> dict[str, str]:
-    lines = Path("r.fa").read_text().split()
-    return {name[1:]: bases for name, bases in zip(lines[0::2], lines[1::2], strict=True)}
-
-
-def reads() -> dict[tuple[str, int], str]:
-    """The reads by name and mate."""
-    found = {}
-    for mate, path in enumerate(("1.fq", "2.fq")):
-        lines = Path(path).read_text().splitlines()
-        found |= {
-            (name[1:], mate): bases for name, bases in zip(lines[0::4], lines[1::4], strict=True)
-        }
-    return found
-
-
-def read_of(row: Row) -> tuple[str, int]:
-    return row[0], int(row[1]) >> 7 & 1
-
-
-def edits_and_score(row: Row, bases: str, record: str) -> tuple[int, int]:
-    """The edits of an alignment and its score, from the bases alone."""
-    edits = score = at = 0
-    place = int(row[3]) - 1
-    for text, kind in re.findall(r"(\d+)([MIDS])", row[5]):
-        length = int(text)
-        if kind == "M":
-            pairs = zip(bases[at : at + length], record[place : place + length], strict=True)
-            differing = sum(one != other for one, other in pairs)
-            edits += differing
-            score += length - 5 * differing
-        elif kind != "S":
-            edits += length
-            score -= 6 + length
-        at += length if kind in "MIS" else 0
-        place += length if kind in "MD" else 0
-    assert at == len(bases)
-    return edits, score
-
-
-def span_of(row: Row) -> tuple[int, int]:
-    begin = int(row[3]) - 1
-    return begin, begin + sum(int(n) for n, kind in re.findall(r"(\d+)([MD])", row[5]))
 
 
 @each("words", ["1.fq 2.fq", "1.fq 2.fq --single"])
@@ -158,7 +63,7 @@ def test_every_secondary_row_tells_the_truth() -> None:
             count += 1
             tags = tags_of(row)
             bases = bases_of[read]
-            bases = _reverse(bases) if int(row[1]) & REVERSE else bases
+            bases = reversed_complement(bases) if int(row[1]) & REVERSE else bases
             found = edits_and_score(row, bases, sequences[row[2]])
             assert found == (int(tags["NM"]), int(tags["AS"])), row
             assert found[1] >= LEAST_SCORE
@@ -187,7 +92,7 @@ def test_all_places_are_listed() -> None:
     for (name, _), bases in reads().items():
         rows = by_name[name]
         for record, sequence in sequences.items():
-            for strand, oriented in ((0, bases), (REVERSE, _reverse(bases))):
+            for strand, oriented in ((0, bases), (REVERSE, reversed_complement(bases))):
                 for begin in range(len(sequence) - len(bases) + 1):
                     here = sequence[begin : begin + len(bases)]
                     if sum(map(str.__ne__, oriented, here)) > 4:

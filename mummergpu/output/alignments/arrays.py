@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.columns import AlignmentColumns, SamFlag
+from mummergpu.mapping.folded_columns import FoldedColumns
 from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE
@@ -48,6 +49,19 @@ RowArrays = tuple[
     npt.NDArray[np.int32],
 ]
 """The attributes of `mapping.columns.AlignmentColumns`, in their order."""
+
+OtherArrays = tuple[
+    Int64Array,
+    npt.NDArray[np.uint16],
+    npt.NDArray[np.int32],
+    Int64Array,
+    Int64Array,
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.int32],
+]
+"""Where the alternatives of each row begin and those of the last one end, an empty array if there
+are none at all; and the flags, records, positions, offsets of CIGARs, CIGARs and edit distances of
+the alternatives."""
 
 ReferenceArrays = tuple[CodeArray, Int64Array]
 """The codes of the reference with margins, and where each record begins, without the margin."""
@@ -94,12 +108,15 @@ class BlockArrays:
         The reads (`ReadArrays`).
     rows : tuple of ndarray
         The alignments (`RowArrays`).
+    others : tuple of ndarray
+        Their alternatives (`OtherArrays`).
     oriented : ndarray, dtype=uint8
         Room for the codes of a read on the strand of the reference, with margins.
     """
 
     reads: ReadArrays
     rows: RowArrays
+    others: OtherArrays
     oriented: CodeArray
 
 
@@ -141,7 +158,25 @@ def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockA
             writable(columns.second_scores),
             writable(columns.edit_distances),
         ),
+        _other_arrays(columns),
         np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+    )
+
+
+def _other_arrays(columns: AlignmentColumns) -> OtherArrays:
+    """Return the alternatives of alignments for a compiled loop."""
+    if isinstance(columns, FoldedColumns):
+        offsets, others = columns.alternative_offsets, columns.alternatives
+    else:
+        offsets, others = np.empty(0, dtype=np.int64), columns.first_rows(0)
+    return (
+        writable(offsets),
+        writable(others.flags),
+        writable(others.records),
+        writable(others.positions),
+        writable(others.cigar_offsets),
+        writable(others.cigars),
+        writable(others.edit_distances),
     )
 
 

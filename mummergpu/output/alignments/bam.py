@@ -137,6 +137,7 @@ class AlignmentBamFormat(PiecewiseFormat):
                 row_ends,
                 arrays.reads,
                 arrays.rows,
+                arrays.others,
                 arrays.oriented,
                 self._reference,
                 self._texts,

@@ -12,6 +12,7 @@ from mummergpu.mapping.columns import NO_ROW
 from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,
+    OtherArrays,
     ReadArrays,
     ReferenceArrays,
     RowArrays,
@@ -64,6 +65,7 @@ def fill_alignments(
     row_ends: Int64Array,
     reads: ReadArrays,
     rows: RowArrays,
+    others: OtherArrays,
     oriented: CodeArray,
     reference: ReferenceArrays,
     texts: Texts,
@@ -86,6 +88,8 @@ def fill_alignments(
         The reads (`arrays.ReadArrays`).
     rows : tuple of ndarray
         The alignments (`arrays.RowArrays`).
+    others : tuple of ndarray
+        Their alternatives (`arrays.OtherArrays`).
     oriented : ndarray, dtype=uint8
         Room for the codes of a read, with margins.
     reference : tuple of ndarray
@@ -111,7 +115,7 @@ def fill_alignments(
         read = row_reads[unsigned(row)]
         flag = widened(flags[unsigned(row)])
         cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
-        needed, span, clips, parts = measure_row(reads, rows, row, name_bytes)
+        needed, span, clips, parts = measure_row(reads, rows, others, row, name_bytes)
         if at + needed > room:
             state[NEEDED_BYTES] = needed + texts[1].size
             break
@@ -143,7 +147,7 @@ def fill_alignments(
             place = write_qualities(
                 text, place, base_qualities, bounds, clips[0], bases, is_reverse, NUMBERS_FROM
             )
-        place = put_tags(text, place, rows, oriented, reference, texts, row, parts, True)
+        place = put_tags(text, place, rows, others, oriented, reference, texts, row, parts, True)
         store(text, at, np.uint32(place - at - 4))
         at = place
         row_ends[unsigned(row)] = at

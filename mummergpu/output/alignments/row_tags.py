@@ -10,7 +10,14 @@ from typing import Final
 import numpy as np
 
 from mummergpu.mapping.columns import NO_ROW
-from mummergpu.output.alignments.arrays import UNMAPPED, ReferenceArrays, RowArrays, Texts
+from mummergpu.output.alignments.alternatives import has_alternatives, put_alternatives
+from mummergpu.output.alignments.arrays import (
+    UNMAPPED,
+    OtherArrays,
+    ReferenceArrays,
+    RowArrays,
+    Texts,
+)
 from mummergpu.output.alignments.tags import NAME_END, has_other_parts, put_other_parts, put_signed
 from mummergpu.output.bytes.number_fields import copy_padded
 from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
@@ -29,7 +36,7 @@ def _tag(name: str) -> np.uint64:
 
 
 _NM, _MD, _MC, _MQ = _tag("NM:i:"), _tag("MD:Z:"), _tag("MC:Z:"), _tag("MQ:i:")
-_AS, _XS, _SA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:")
+_AS, _XS, _SA, _XA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:"), _tag("XA:Z:")
 
 
 @inline_without_refcounts
@@ -155,6 +162,7 @@ def put_tags(
     text: TextArray,
     at: int,
     rows: RowArrays,
+    others: OtherArrays,
     oriented: CodeArray,
     reference: ReferenceArrays,
     texts: Texts,
@@ -172,6 +180,8 @@ def put_tags(
         Where in the text to write.
     rows : tuple of ndarray
         The alignments (`arrays.RowArrays`).
+    others : tuple of ndarray
+        Their alternatives (`arrays.OtherArrays`).
     oriented : ndarray, dtype=uint8
         The whole read (`tags.orient`).
     reference : tuple of ndarray
@@ -216,5 +226,9 @@ def put_tags(
     if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
         at = _begin_text_tag(text, at, _SA, is_binary)
         at = put_other_parts(text, at, rows, texts[0], NAME_END, row, parts[0], parts[1])
+        at = _end_text_tag(text, at, is_binary)
+    if has_alternatives(others, row):
+        at = _begin_text_tag(text, at, _XA, is_binary)
+        at = put_alternatives(text, at, others, texts[0], NAME_END, row)
         at = _end_text_tag(text, at, is_binary)
     return at

@@ -81,6 +81,7 @@ class AlignmentSamFormat(PiecewiseFormat):
                 state,
                 arrays.reads,
                 arrays.rows,
+                arrays.others,
                 arrays.oriented,
                 self._reference,
                 self._texts,

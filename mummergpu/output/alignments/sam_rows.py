@@ -12,6 +12,7 @@ from mummergpu.output.alignments.arrays import (
     NO_QUALITY,
     REVERSE,
     SECONDARY,
+    OtherArrays,
     ReadArrays,
     ReferenceArrays,
     RowArrays,
@@ -165,6 +166,7 @@ def fill_lines(
     state: Int64Array,
     reads: ReadArrays,
     rows: RowArrays,
+    others: OtherArrays,
     oriented: CodeArray,
     reference: ReferenceArrays,
     texts: Texts,
@@ -184,6 +186,8 @@ def fill_lines(
         The reads (`arrays.ReadArrays`).
     rows : tuple of ndarray
         The alignments (`arrays.RowArrays`).
+    others : tuple of ndarray
+        Their alternatives (`arrays.OtherArrays`).
     oriented : ndarray, dtype=uint8
         Room for the codes of a read, with margins.
     reference : tuple of ndarray
@@ -207,7 +211,7 @@ def fill_lines(
         read = row_reads[unsigned(row)]
         flag = widened(flags[unsigned(row)])
         cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
-        needed, _, clips, parts = measure_row(reads, rows, row, name_bytes)
+        needed, _, clips, parts = measure_row(reads, rows, others, row, name_bytes)
         if at + needed > room:
             state[NEEDED_BYTES] = needed + texts[1].size
             break
@@ -234,7 +238,7 @@ def fill_lines(
             at += 3
         else:
             at = _put_sequence(text, at, reads, oriented, read, clips, is_reverse)
-        at = put_tags(text, at, rows, oriented, reference, texts, row, parts, False)
+        at = put_tags(text, at, rows, others, oriented, reference, texts, row, parts, False)
         store(text, at, _LINE_END)
         at += 1
         row += 1

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.columns import NO_ROW
+from mummergpu.output.alignments.alternatives import alternative_bytes
 from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,
+    OtherArrays,
     ReadArrays,
     RowArrays,
     rows_of_read,
@@ -176,7 +178,7 @@ def put_other_parts(
 
 @inline_without_refcounts
 def measure_row(
-    reads: ReadArrays, rows: RowArrays, row: int, name_bytes: int
+    reads: ReadArrays, rows: RowArrays, others: OtherArrays, row: int, name_bytes: int
 ) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
     """Return what a row takes of texts, reference and read, and the rows of the same read.
 
@@ -186,6 +188,8 @@ def measure_row(
         The reads (`arrays.ReadArrays`).
     rows : tuple of ndarray
         The alignments (`arrays.RowArrays`).
+    others : tuple of ndarray
+        Their alternatives (`arrays.OtherArrays`).
     row : int
         The row.
     name_bytes : int
@@ -215,4 +219,5 @@ def measure_row(
     name = name_offsets[unsigned(read + 1)] - name_offsets[unsigned(read)]
     needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
     needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
+    needed += alternative_bytes(others, row, name_bytes)
     return needed, span, (before, after), parts

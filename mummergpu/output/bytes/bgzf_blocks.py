@@ -108,6 +108,26 @@ def _hash_of(word: int) -> int:
 
 
 @inline_without_refcounts
+def _mask_of_hashes(size: int) -> int:
+    """Return the bits of a hash that the library uses for a block: fewer for a short one.
+
+    Parameters
+    ----------
+    size : int
+        The bytes of the block.
+
+    Returns
+    -------
+    int
+        The bits. The higher levels use more for a long block, of which these are the lower ones.
+    """
+    values = 1
+    while values <= 2 * size:
+        values *= 2
+    return min(values - 1, _HASH_MASK)
+
+
+@inline_without_refcounts
 def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
     """Return where in its room a stream must begin for its address to have no effect.
 
@@ -129,15 +149,17 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
     Returns
     -------
     int
-        The first start that no such bytes share their hash with. There are 16 starts, whose hashes
-        differ, and fewer such bytes.
+        The first start that no such bytes share their hash with. There are 16 starts with at least
+        eight hashes, and fewer such bytes: the first three of each of two windows, and one window
+        where the hashes have so few bits that some of them are equal.
     """
+    mask = _mask_of_hashes(size)
     for start in range(0, STREAM_STARTS_BYTES, 1 << _GRANULE_BITS):
-        hash_of_start = _hash_of(address + start >> _GRANULE_BITS & 0xFFFF_FFFF)
+        hash_of_start = _hash_of(address + start >> _GRANULE_BITS & 0xFFFF_FFFF) & mask
         is_free = True
         for window in range(0, size, _WINDOW):
             for place in range(window, min(window + 3, size - _HASHED_BYTES + 1)):
-                if _hash_of(widened(_load(text, begin + place))) == hash_of_start:
+                if _hash_of(widened(_load(text, begin + place))) & mask == hash_of_start:
                     is_free = False
         if is_free:
             return start

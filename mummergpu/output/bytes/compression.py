@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
+import zlib
 from abc import ABC, abstractmethod
 from typing import Any, Final, cast
 
@@ -56,18 +57,16 @@ class Compressor(ABC):
 class BgzfCompressor(Compressor):
     """Compresses into the blocks of bgzf, which `gzip`, `bgzip`, samtools and tabix read.
 
+    ISA-L compresses; where its library hides its functions, zlib does, which needs longer.
+
     Parameters
     ----------
     level : int, default 1
-        From 0, the fastest, to 3 (`isal`).
+        From 0, the fastest, to 3 (`isal`); zlib takes 1 for 0.
     """
 
     def __init__(self, level: int = _BGZF_LEVEL) -> None:
-        from isal import igzip_lib, isal_zlib
-
         self._level = level
-        self._library: Any = igzip_lib
-        self._checksum = isal_zlib.crc32
         self._rooms = threading.local()
         functions = isal_functions()
         self._functions = functions if functions and self._agrees(functions) else None
@@ -86,8 +85,14 @@ class BgzfCompressor(Compressor):
 
     def _agrees(self, functions: IsalFunctions) -> bool:
         """Return whether the library compresses through both of its interfaces alike."""
+        from isal import igzip_lib
+
+        # Its first bytes never come again, so it is compressed to the same wherever the library
+        # keeps its state (`bgzf_blocks`).
         text = np.arange(3000, dtype=np.uint16).view(np.uint8)
-        return self._compress_without_lock(text, functions) == self._compress_by_blocks(text)
+        packed = igzip_lib.compress(text.data, self._level, igzip_lib.COMP_DEFLATE)
+        block = _block_of(memoryview(text.data), packed)
+        return self._compress_without_lock(text, functions) == block
 
     def _compress_without_lock(self, piece: Piece, functions: IsalFunctions) -> bytes | None:
         """Return the blocks of a piece, None if the library fails."""
@@ -114,20 +119,27 @@ class BgzfCompressor(Compressor):
         return room
 
     def _compress_by_blocks(self, piece: Piece) -> bytes:
-        view = memoryview(cast(bytes, piece)).cast("B")
-        return b"".join(
-            self._block(view[begin : begin + BGZF_BLOCK_BYTES])
-            for begin in range(0, len(view), BGZF_BLOCK_BYTES)
-        )
+        """Return the blocks of a piece, compressed by zlib.
 
-    def _block(self, text: memoryview) -> bytes:
-        library = self._library
-        packed: bytes = library.compress(text, self._level, library.COMP_DEFLATE)
-        if len(packed) > len(text):
-            packed = _STORED.pack(1, len(text), len(text) ^ 0xFFFF) + bytes(text)
-        size = _BGZF_HEAD.size + len(packed) + _BGZF_TAIL.size
-        head = _BGZF_HEAD.pack(b"\x1f\x8b\x08\x04", 0, 0, 0xFF, 6, 66, 67, 2, size - 1)
-        return head + packed + _BGZF_TAIL.pack(self._checksum(text), len(text))
+        The functions that the package `isal` has for Python do not let the caller say where the
+        library keeps its state, and so, now and then, make another block of the same text.
+        """
+        view = memoryview(cast(bytes, piece)).cast("B")
+        blocks = []
+        for begin in range(0, len(view), BGZF_BLOCK_BYTES):
+            text = view[begin : begin + BGZF_BLOCK_BYTES]
+            deflate = zlib.compressobj(max(1, self._level), zlib.DEFLATED, -zlib.MAX_WBITS)
+            blocks.append(_block_of(text, deflate.compress(text) + deflate.flush()))
+        return b"".join(blocks)
+
+
+def _block_of(text: memoryview, packed: bytes) -> bytes:
+    """Return the block of bgzf of a text and its deflated form, which is left out if longer."""
+    if len(packed) > len(text):
+        packed = _STORED.pack(1, len(text), len(text) ^ 0xFFFF) + bytes(text)
+    size = _BGZF_HEAD.size + len(packed) + _BGZF_TAIL.size
+    head = _BGZF_HEAD.pack(b"\x1f\x8b\x08\x04", 0, 0, 0xFF, 6, 66, 67, 2, size - 1)
+    return head + packed + _BGZF_TAIL.pack(zlib.crc32(text), len(text))
 
 
 class ZstdCompressor(Compressor):

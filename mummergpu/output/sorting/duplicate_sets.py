@@ -80,29 +80,56 @@ def mark_equal(
 
 
 @jit_without_refcounts
-def mark_found(
-    order: OrderArray, keys: KeyArray, other_order: OrderArray, others: KeyArray, marks: MarkArray
+def mark_among(
+    keys: KeyArray, order: OrderArray, others: KeyArray, found: MarkArray, marks: MarkArray
 ) -> None:
     """Mark the keys that are among others.
 
     Parameters
     ----------
-    order : ndarray, dtype=uint32, shape=(n,)
-        The order that sorts `keys`.
     keys : ndarray, dtype=uint64, shape=(n,)
-        The keys.
-    other_order : ndarray, dtype=uint32, shape=(n_others,)
-        The order that sorts `others`.
+        The keys, sorted.
+    order : ndarray, dtype=uint32, shape=(n,)
+        The numbers of the keys before they were sorted.
     others : ndarray, dtype=uint64, shape=(n_others,)
-        The others.
+        The others, in any order.
+    found : ndarray, dtype=uint8, shape=(n,)
+        Zeros; overwritten.
     marks : ndarray, dtype=uint8, shape=(n,)
-        Receives 1 for each key that is among them.
+        Receives 1 for the number of each key that is among them.
     """
-    other = 0
-    for place in range(order.size):
-        index = order[unsigned(place)]
-        key = keys[unsigned(index)]
-        while other < other_order.size and others[unsigned(other_order[unsigned(other)])] < key:
-            other += 1
-        if other < other_order.size and others[unsigned(other_order[unsigned(other)])] == key:
-            marks[unsigned(index)] = 1
+    for other in range(others.size if keys.size else 0):
+        wanted = others[unsigned(other)]
+        low, high = 0, keys.size
+        while low < high:
+            middle = (low + high) >> 1
+            if keys[unsigned(middle)] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        if low < keys.size and keys[unsigned(low)] == wanted:
+            # The first one stands for all equal ones, which may be many, as may the others.
+            found[unsigned(low)] = 1
+    for place in range(keys.size):
+        if place > 0 and keys[unsigned(place)] == keys[unsigned(place - 1)]:
+            found[unsigned(place)] = found[unsigned(place - 1)]
+        if found[unsigned(place)]:
+            marks[unsigned(order[unsigned(place)])] = 1
+
+
+@jit_without_refcounts
+def flag_rows(found: MarkArray, rows: Int64Array, marks: MarkArray) -> None:
+    """Mark the rows of the templates that are found.
+
+    Parameters
+    ----------
+    found : ndarray, dtype=uint8, shape=(n,)
+        1 for each template that is found.
+    rows : ndarray, dtype=int64, shape=(n,)
+        A row of each template.
+    marks : ndarray, dtype=uint8, shape=(n_rows,)
+        Receives 1 for each row.
+    """
+    for template in range(found.size):
+        if found[unsigned(template)]:
+            marks[unsigned(rows[unsigned(template)])] = 1

@@ -51,7 +51,8 @@ def radix_order(
         order = np.arange(keys.size, dtype=np.uint32)
         source = keys.copy()
     else:
-        source = keys[order]
+        # Indexing would keep the lock of the interpreter.
+        source = np.take(keys, order)
     target, target_order = np.empty_like(source), np.empty_like(order)
     for shift in range(0, bits, _DIGIT_BITS):
         places = np.zeros(_DIGIT_VALUES, dtype=np.int64)

@@ -19,12 +19,13 @@ from mummergpu.output.bytes.compressed_stream import MOST_THREADS
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
 from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes, index_kind
-from mummergpu.output.sorting.duplicates import DuplicateFinder, TemplateColumns
+from mummergpu.output.sorting.duplicates import DuplicateFinder
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.places import axis_of, keys_of, spans_of_rows
 from mummergpu.output.sorting.record_store import RecordStore
 from mummergpu.output.sorting.row_tables import RowTable, row_table
 from mummergpu.output.sorting.sorted_content import Part, SortedContent
+from mummergpu.output.sorting.template_ends import TemplateArrays
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -40,13 +41,13 @@ class PreparedRows:
         Their records.
     rows : ndarray, dtype=int64
         What is known of each record (`row_tables.row_table`).
-    templates : TemplateColumns or None
+    templates : tuple of ndarray or None
         What decides which of them are duplicates; None if that is not asked.
     """
 
     texts: list[TextArray]
     rows: RowTable
-    templates: TemplateColumns | None
+    templates: TemplateArrays | None
 
 
 class SortedBamSink(AlignmentSink[PreparedRows]):
@@ -135,7 +136,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         with ThreadPoolExecutor(self._threads, thread_name_prefix="compress") as pool:
             with self._stats.stage("format"):
                 if self._duplicates is not None:
-                    self._duplicates.mark(marks)
+                    self._duplicates.mark(marks, pool.map)
                 ranges = self._store.finish(len(head), pool.map)
             content = SortedContent(head, self._store, ranges, marks, indexer)
             block_starts = self._write_content(content, pool)

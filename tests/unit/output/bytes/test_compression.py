@@ -7,11 +7,14 @@ import os
 import random
 import shutil
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pysam
 import pytest
+from isal import igzip_lib
 
 from mummergpu.errors import OptionError
 from mummergpu.output.bytes.bgzf_blocks import FAILED
@@ -115,18 +118,48 @@ def mixed_text(size: int, seed: int) -> bytes:
     return b"".join(parts)[:size]
 
 
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> BgzfCompressor:
+    """What compresses where the library hides its functions."""
+    monkeypatch.setattr("mummergpu.output.bytes.compression.isal_functions", lambda: None)
+    compressor = BgzfCompressor()
+    assert compressor._functions is None
+    return compressor
+
+
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_both_ways_into_the_library_agree(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_are_those_of_the_library(level: int) -> None:
     fast = BgzfCompressor(level)
     assert fast._functions is not None
-    monkeypatch.setattr("mummergpu.output.bytes.compression.isal_functions", lambda: None)
-    slow = BgzfCompressor(level)
-    assert slow._functions is None
     for seed, size in enumerate([0, 1, 17, 5000, BGZF_BLOCK_BYTES, 200_000, 1_100_000]):
         text = np.frombuffer(bytearray(mixed_text(size, seed)), dtype=np.uint8)
         packed = fast.compress(text)
-        assert packed == slow.compress(text) == fast.compress(text.tobytes())
+        assert packed == fast.compress(text.tobytes())
         assert gzip.decompress(packed + fast.end()) == text.tobytes()
+        at = 0
+        for begin in range(0, size, BGZF_BLOCK_BYTES):
+            own = text[begin : begin + BGZF_BLOCK_BYTES].tobytes()
+            length = int.from_bytes(packed[at + 16 : at + 18], "little") + 1
+            deflated = igzip_lib.compress(own, level, igzip_lib.COMP_DEFLATE)
+            if len(deflated) <= len(own):
+                assert packed[at + 18 : at + length - 8] == deflated
+            at += length
+        assert at == len(packed)
+
+
+@pytest.mark.parametrize("random_bytes", [False, True])
+def test_zlib_makes_bgzf_too(slow: BgzfCompressor, random_bytes: bool) -> None:
+    for size in SIZES:
+        text = text_of(size, random_bytes)
+        packed = slow.compress(text) + slow.compress(np.frombuffer(text, dtype=np.uint8))
+        assert gzip.decompress(packed + slow.end()) == text + text
+        at, blocks = 0, []
+        while at < len(packed):
+            length = int.from_bytes(packed[at + 16 : at + 18], "little") + 1
+            blocks.append(gzip.decompress(packed[at : at + length]))
+            at += length
+        assert all(len(block) <= BGZF_BLOCK_BYTES for block in blocks)
+        assert len(blocks) == 2 * -(-size // BGZF_BLOCK_BYTES)
 
 
 def hash_of(word: int) -> int:
@@ -159,6 +192,43 @@ def test_blocks_do_not_depend_on_where_memory_lies(place: int) -> None:
                 block[500:514] = *made.choices(range(8, 256), k=10), *block[place : place + 3], 9
                 block[place - 10 : place + 3] = block[500:513]
             assert len({one.compress(bytes(block)) for one in compressors}) == 1
+
+
+def texts_of_all_hashes(size: int) -> list[bytes]:
+    """Texts whose first bytes come again, one for each value of the hash of an address.
+
+    Of a short text, the library uses fewer bits of the hash.
+    """
+    made = random.Random(size)
+    values = min(1 << 13, 1 << (2 * size).bit_length())
+    words: dict[int, int] = {}
+    while len(words) < values:
+        word = made.getrandbits(32)
+        words.setdefault(hash_of(word) % values, word)
+    texts = np.random.default_rng(size).integers(0, 4, (values, size), dtype=np.uint8)
+    for text, word in zip(texts, words.values(), strict=True):
+        for place in range(0, size - 4, max(5, size // 4)):
+            text[place : place + 4] = np.frombuffer(word.to_bytes(4, "little"), dtype=np.uint8)
+    return [text.tobytes() for text in texts]
+
+
+@pytest.mark.parametrize("size", [12, 40, 600, 3000, 5000])
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_threads_make_the_same_blocks(
+    is_slow: bool, size: int, request: pytest.FixtureRequest
+) -> None:
+    """Each thread keeps its state elsewhere; those of igzip for Python differ in a few blocks."""
+    compressor = request.getfixturevalue("slow") if is_slow else BgzfCompressor()
+    texts = texts_of_all_hashes(size)
+    together = threading.Barrier(4)
+
+    def compress_all(_number: int) -> list[bytes]:
+        together.wait()
+        return [compressor.compress(text) for text in texts]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(compress_all, range(4)))
+    assert found[0] == found[1] == found[2] == found[3]
 
 
 def test_a_library_that_disagrees_is_called_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from helpers.alignment_tools import (
     GROUP,
     bwa_alignments,
@@ -15,14 +18,17 @@ from helpers.alignment_tools import (
     picard_marked,
     samtools,
 )
-from helpers.alignments import COMPLEMENT, aligned_reads, bases_of, small_reference
+from helpers.alignments import COMPLEMENT, AlignedReads, aligned_reads, bases_of, small_reference
 from helpers.made_alignments import random_alignments
 from helpers.written_alignments import rows_of, write_bam, write_sorted
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.input.reference import Reference
+from mummergpu.output.sorting.duplicates import DuplicateFinder
 from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.sorting.places import axis_of
+from mummergpu.output.sorting.template_ends import TemplateArrays
 
 End = tuple[int, int, bool]
 
@@ -85,6 +91,57 @@ def test_duplicates_are_those_of_a_plain_search(
         plain[number].flag |= 1024
     found = rows_of(tmp_path / "x.bam")
     assert sorted(row.to_string() for row in found) == sorted(row.to_string() for row in plain)
+
+
+def many_templates() -> tuple[Reference, AlignedReads]:
+    """Templates at few places, so that most of them have a duplicate."""
+    made = random.Random(8)
+    reference = small_reference([(b"r", b"ACGT" * 40), (b"s", b"CATG" * 10)])
+    return reference, random_alignments(made, reference, 1500, 30)
+
+
+def test_threads_change_nothing(tmp_path: Path) -> None:
+    reference, case = many_templates()
+    write_bam(tmp_path / "plain.bam", reference, [case])
+    plain = rows_of(tmp_path / "plain.bam")
+    expected = plain_duplicates(plain)
+    assert len(expected) > 500
+    for by_coordinate in (False, True):
+        files = []
+        for threads in (1, 2, 7):
+            options = SortOptions(by_coordinate, True, threads=threads)
+            write_sorted(tmp_path / "x.bam", reference, [case], options)
+            files.append((tmp_path / "x.bam").read_bytes())
+        assert files[0] == files[1] == files[2]
+        if not by_coordinate:
+            rows = rows_of(tmp_path / "x.bam")
+            assert {number for number, row in enumerate(rows) if row.flag & 1024} == expected
+
+
+def part_of(templates: TemplateArrays, begin: int, end: int) -> TemplateArrays:
+    first, second, rows, others, scores = (array[begin:end] for array in templates)
+    return first, second, rows, others, scores
+
+
+def test_blocks_and_the_order_of_the_work_change_nothing() -> None:
+    reference, case = many_templates()
+    found = []
+
+    def backwards(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+        return [function(value) for value in reversed(values)][::-1]
+
+    with ThreadPoolExecutor(3) as pool:
+        for size in (1, 7, 300, 10_000):
+            for map_function in (map, pool.map, backwards):
+                finder = DuplicateFinder(axis_of(reference))
+                templates = finder.templates_of(case.reads, case.columns)
+                for begin in range(0, templates[0].size, size):
+                    # The numbers of the rows are those of all of them already.
+                    finder.add(part_of(templates, begin, begin + size), 0)
+                marks = np.zeros(case.columns.row_count, dtype=np.uint8)
+                finder.mark(marks, map_function)
+                found.append(marks.tobytes())
+    assert len(set(found)) == 1 and found[0].count(1) > 500
 
 
 def copied_pairs(made: random.Random, reference: Reference, count: int) -> bytes:

@@ -1,0 +1,113 @@
+"""Compiled functions for the tag XA: the other places of a read, as bwa mem writes them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.output.alignments.arrays import REVERSE, OtherArrays
+from mummergpu.output.bytes.number_fields import copy_padded, put_number, put_small
+from mummergpu.output.bytes.number_text import TextArray, digit_words, store
+from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+
+_PLACE_BYTES: Final = 40
+"""The most bytes of a place besides the name of the record and the CIGAR."""
+
+_COMMA: Final = np.uint8(ord(","))
+_SEMICOLON: Final = np.uint8(ord(";"))
+_FORWARD: Final = np.frombuffer(b",+", dtype="<u2")[0]
+_BACKWARD: Final = np.frombuffer(b",-", dtype="<u2")[0]
+
+
+@inline_without_refcounts
+def has_alternatives(others: OtherArrays, row: int) -> bool:
+    """Return whether a row has alternatives.
+
+    Parameters
+    ----------
+    others : tuple of ndarray
+        The alternatives of all rows (`arrays.OtherArrays`).
+    row : int
+        The row.
+
+    Returns
+    -------
+    bool
+        False where no row has any.
+    """
+    offsets = others[0]
+    return offsets.size > 0 and offsets[unsigned(row)] < offsets[unsigned(row + 1)]
+
+
+@inline_without_refcounts
+def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
+    """Return the most bytes of the alternatives of a row.
+
+    Parameters
+    ----------
+    others : tuple of ndarray
+        The alternatives of all rows (`arrays.OtherArrays`).
+    row : int
+        The row.
+    name_bytes : int
+        The bytes of the longest name of a record.
+
+    Returns
+    -------
+    int
+        The bytes.
+    """
+    if not has_alternatives(others, row):
+        return widened(0)
+    offsets, cigar_offsets = others[0], others[4]
+    first, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
+    operations = cigar_offsets[unsigned(end)] - cigar_offsets[unsigned(first)]
+    return widened((end - first) * (name_bytes + _PLACE_BYTES) + OPERATION_BYTES * operations)
+
+
+@inline_without_refcounts
+def put_alternatives(
+    text: TextArray, at: int, others: OtherArrays, names: RecordTexts, name_end: int, row: int
+) -> int:
+    """Write the value of XA; return where it ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    others : tuple of ndarray
+        The alternatives of all rows (`arrays.OtherArrays`).
+    names : tuple of ndarray
+        The names of the records (`text_arrays.RecordTexts`).
+    name_end : int
+        The bytes after the name in each text of `names`.
+    row : int
+        The row.
+
+    Returns
+    -------
+    int
+        Where the value ends.
+    """
+    offsets, flags, records, positions, cigar_offsets, cigars, distances = others
+    texts, text_offsets = names
+    for other in range(offsets[unsigned(row)], offsets[unsigned(row + 1)]):
+        record = widened(records[unsigned(other)])
+        name, next_name = text_offsets[unsigned(record)], text_offsets[unsigned(record + 1)]
+        at = copy_padded(text, at, texts, name, next_name - name_end)
+        store(text, at, _BACKWARD if flags[unsigned(other)] & REVERSE else _FORWARD)
+        position = positions[unsigned(other)] + 1
+        at = put_number(text, at + 2, position, digit_words(position, 0, 0, 0)[0])
+        store(text, at, _COMMA)
+        cigar, cigar_end = cigar_offsets[unsigned(other)], cigar_offsets[unsigned(other + 1)]
+        at = put_cigar(text, at + 1, cigars, cigar, cigar_end, False)
+        store(text, at, _COMMA)
+        at = put_small(text, at + 1, widened(distances[unsigned(other)]))
+        store(text, at, _SEMICOLON)
+        at += 1
+    return at

@@ -1,0 +1,154 @@
+"""The compiled loop that lists the templates of a block, and where their reads begin."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.record_lookup import Int64Array
+from mummergpu.mapping.columns import NO_ROW, SamFlag
+from mummergpu.output.alignments.arrays import REVERSE, UNMAPPED, RowArrays
+from mummergpu.output.records.cigars import TAKES_REFERENCE
+from mummergpu.output.sorting.radix_order import KeyArray
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+
+NO_END: Final = np.iinfo(np.uint64).max
+"""The second end of a template with one mapped read."""
+
+MOST_CLIPPED: Final = 1 << 20
+"""The most clipped bases that are told apart."""
+
+ScoreArray = npt.NDArray[np.uint32]
+
+TemplateArrays = tuple[KeyArray, KeyArray, Int64Array, Int64Array, ScoreArray]
+"""Templates that have a mapped read: where the reads of each begin in sequencing, and on which
+strand, the smaller number first, and `NO_END` for a second read that is not mapped; the primary
+rows of the first read of the input and of its mate, `NO_ROW` for none; and the sums of their
+qualities."""
+
+_NOT_PRIMARY: Final = int(SamFlag.SECONDARY | SamFlag.SUPPLEMENTARY)
+_CLIPS: Final = 0b110000
+"""A bit for each operation that clips: S and H."""
+
+_MOST_CLIPS: Final = 2
+"""The most operations that clip at one end: soft clips may lie inside hard ones."""
+
+
+def empty_templates(count: int) -> TemplateArrays:
+    """Return unfilled arrays for so many templates."""
+    ends = np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.uint64)
+    rows = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    return *ends, *rows, np.empty(count, dtype=np.uint32)
+
+
+@inline_without_refcounts
+def clipped_bases(cigars: npt.NDArray[np.uint32], begin: int, end: int, is_end: bool) -> int:
+    """Return the bases that are clipped at one end of an alignment.
+
+    Parameters
+    ----------
+    cigars : ndarray, dtype=uint32
+        The operations of all alignments.
+    begin, end : int
+        The half-open range of the operations.
+    is_end : bool
+        Whether to look at the end.
+
+    Returns
+    -------
+    int
+        The bases, at most `MOST_CLIPPED`.
+    """
+    bases = widened(0)
+    for turn in range(min(_MOST_CLIPS, end - begin)):
+        operation = widened(cigars[unsigned(end - 1 - turn if is_end else begin + turn)])
+        if (_CLIPS >> (operation & 15)) & 1 == 0:
+            break
+        bases += operation >> 4
+    return min(bases, MOST_CLIPPED)
+
+
+@inline_without_refcounts
+def end_of_row(rows: RowArrays, row: int, bits: int) -> int:
+    """Return where the read of a row begins in sequencing, and on which strand.
+
+    Parameters
+    ----------
+    rows : tuple of ndarray
+        The alignments (`alignments.arrays.RowArrays`).
+    row : int
+        A row with a place.
+    bits : int
+        The bits of a place in a record and of a strand.
+
+    Returns
+    -------
+    int
+        A number that reads share which begin at the same place on the same strand.
+    """
+    _, flags, records, positions, _, offsets, cigars = rows[:7]
+    begin, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
+    is_reverse = 1 if widened(flags[unsigned(row)]) & REVERSE else 0
+    place = positions[unsigned(row)] + MOST_CLIPPED
+    if is_reverse:
+        span = widened(0)
+        for at in range(begin, end):
+            operation = widened(cigars[unsigned(at)])
+            span += (operation >> 4) * ((TAKES_REFERENCE >> (operation & 15)) & 1)
+        place += max(span, 1) - 1 + clipped_bases(cigars, begin, end, True)
+    else:
+        place -= clipped_bases(cigars, begin, end, False)
+    return widened(widened(records[unsigned(row)]) << bits | place << 1 | is_reverse)
+
+
+@jit_without_refcounts
+def list_templates(
+    rows: RowArrays, read_scores: ScoreArray, bits: int, templates: TemplateArrays
+) -> int:
+    """List the templates that have a mapped read, in the order of their first rows.
+
+    Parameters
+    ----------
+    rows : tuple of ndarray
+        The alignments (`alignments.arrays.RowArrays`).
+    read_scores : ndarray, dtype=uint32, shape=(n_reads,)
+        The score of each read.
+    bits : int
+        The bits of a place in a record and of a strand.
+    templates : tuple of ndarray
+        Output (`TemplateArrays`), with room for as many templates as there are reads.
+
+    Returns
+    -------
+    int
+        The number of templates.
+    """
+    reads, flags, mates = rows[0], rows[1], rows[8]
+    first_ends, second_ends, first_rows, second_rows, scores = templates
+    count = 0
+    for row in range(flags.size):
+        if widened(flags[unsigned(row)]) & (UNMAPPED | _NOT_PRIMARY):
+            continue
+        mate = mates[unsigned(row)]
+        has_mate = mate != NO_ROW and widened(flags[unsigned(mate)]) & UNMAPPED == 0
+        # A pair is a template once: with the row of the read that comes first.
+        if has_mate and mate < row:
+            continue
+        first = np.uint64(end_of_row(rows, row, bits))
+        score = widened(read_scores[unsigned(reads[unsigned(row)])])
+        first_rows[unsigned(count)] = row
+        if has_mate:
+            second = np.uint64(end_of_row(rows, mate, bits))
+            first_ends[unsigned(count)] = min(first, second)
+            second_ends[unsigned(count)] = max(first, second)
+            second_rows[unsigned(count)] = mate
+            score += widened(read_scores[unsigned(reads[unsigned(mate)])])
+        else:
+            first_ends[unsigned(count)] = first
+            second_ends[unsigned(count)] = np.uint64(NO_END)
+            second_rows[unsigned(count)] = NO_ROW
+        scores[unsigned(count)] = score
+        count += 1
+    return count

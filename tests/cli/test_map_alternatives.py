@@ -1,0 +1,268 @@
+"""The tag XA of the command ``map``: other places that are nearly as good, as from bwa mem."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from helpers.alignment_tools import bwa_alignments, picard_errors, samtools
+from helpers.genomes import reversed_complement
+from helpers.loops import each
+from helpers.repeat_reads import (
+    PAIRS,
+    REVERSE,
+    SECONDARY,
+    Row,
+    changed_bases,
+    edits_and_score,
+    is_secondary,
+    read_of,
+    reads,
+    records,
+    rows_of,
+    tags_of,
+    write_repeats,
+)
+
+import mummergpu
+from mummergpu.cli.main import main
+from mummergpu.errors import OptionError
+
+SUPPLEMENTARY = 2048
+CHIMERAS = 120
+MORE_PAIRS = 200
+FILES = ("1.fq 2.fq", "1.fq 2.fq --single", "split.fq")
+
+Interval = tuple[int, int]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of a genome with repeats of few and of many copies, and reads of two parts.
+
+    A third record has sequences that occur two to six times.
+    """
+    made = tmp_path_factory.mktemp("alternatives")
+    write_repeats(made)
+    chance = random.Random(12)
+    parts = []
+    for copies in range(2, 7):
+        repeat = "".join(chance.choices("ACGT", k=400))
+        parts += [changed_bases(chance, repeat, 0.01 * chance.random()) for _ in range(copies)]
+    chance.shuffle(parts)
+    parts = [reversed_complement(part) if chance.random() < 0.5 else part for part in parts]
+    third = "".join(part + "".join(chance.choices("ACGT", k=250)) for part in parts)
+    with open(made / "r.fa", "a") as file:
+        file.write(f">three\n{third}\n")
+    with open(made / "1.fq", "a") as first, open(made / "2.fq", "a") as second:
+        for number in range(PAIRS, MORE_PAIRS):
+            begin = chance.randrange(len(third) - 300)
+            mates = (
+                third[begin : begin + 100],
+                reversed_complement(third[begin : begin + 300])[:100],
+            )
+            for file, mate in zip((first, second), mates, strict=True):
+                bases = changed_bases(chance, mate, 0.01)
+                file.write(f"@p{number}\n{bases}\n+\n{'F' * len(bases)}\n")
+    genome = "".join((made / "r.fa").read_text().split()[1::2])
+    texts = []
+    for number in range(CHIMERAS):
+        bases = ""
+        for length in (chance.randrange(50, 100), chance.randrange(50, 100)):
+            begin = chance.randrange(len(genome) - length)
+            part = genome[begin : begin + length]
+            bases += part if chance.random() < 0.5 else reversed_complement(part)
+        bases = changed_bases(chance, bases, 0.005)
+        texts.append(f"@s{number}\n{bases}\n+\n{'F' * len(bases)}\n")
+    (made / "split.fq").write_text("".join(texts))
+    return made
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def part_of_read(row: Row) -> Interval:
+    """The bases of the read that a row aligns, on the read's own strand."""
+    operations = re.findall(r"(\d+)([MIDSH])", row[5])
+    before, after = (
+        int(length) if kind in "SH" else 0 for length, kind in (operations[0], operations[-1])
+    )
+    length = sum(int(size) for size, kind in operations if kind != "D")
+    return (after, length - before) if int(row[1]) & REVERSE else (before, length - after)
+
+
+def shared(one: Interval, other: Interval) -> int:
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def place_of(row: Row) -> str:
+    strand = "-" if int(row[1]) & REVERSE else "+"
+    return f"{row[2]},{strand}{row[3]},{row[5]},{tags_of(row)['NM']};"
+
+
+def folded(rows: list[Row], most: int) -> list[Row]:
+    """The rows that are not secondary, with the tag that the secondary ones become."""
+    by_read: list[list[Row]] = []
+    for row in rows:
+        if not int(row[1]) & (SECONDARY | SUPPLEMENTARY):
+            by_read.append([])
+        by_read[-1].append(row)
+    told = []
+    for of_read in by_read:
+        kept = [row for row in of_read if not is_secondary(row)]
+        places: list[list[str]] = [[] for _ in kept]
+        for row in filter(is_secondary, of_read):
+            parts = [shared(part_of_read(row), part_of_read(other)) for other in kept]
+            owner = parts.index(max(parts))
+            if 5 * int(tags_of(row)["AS"]) >= 4 * int(tags_of(kept[owner])["AS"]):
+                places[owner].append(place_of(row))
+        for row, found in zip(kept, places, strict=True):
+            tag = [f"XA:Z:{''.join(found)}"] if 0 < len(found) <= most else []
+            told.append(row + tag)
+    return told
+
+
+def places_in(row: Row) -> list[tuple[str, str, str, str]]:
+    """The record, the strand and position, the CIGAR and the edits of each alternative."""
+    return re.findall(r"([^,;]+),([+-]\d+),(\w+),(\d+);", tags_of(row).get("XA", ""))
+
+
+@each("words, most", [(words, most) for words in FILES for most in (1, 3, 5, 200)])
+def test_places_are_those_of_secondary_rows(words: str, most: int) -> None:
+    expected = folded(rows_of(f"{words} -a"), most)
+    assert rows_of(f"{words} --max-xa {most}") == expected
+    assert sum("XA" in tags_of(row) for row in expected) > 5
+
+
+def test_parts_of_a_read_tell_of_their_own_places() -> None:
+    rows = [row for row in rows_of("split.fq --max-xa 20") if "XA" in tags_of(row)]
+    assert sum(bool(int(row[1]) & SUPPLEMENTARY) for row in rows) > 3
+    assert sum(not int(row[1]) & SUPPLEMENTARY for row in rows) > 3
+
+
+def test_every_place_tells_the_truth() -> None:
+    sequences, bases_of = records(), reads()
+    count = 0
+    for row in rows_of("1.fq 2.fq --max-xa 30"):
+        own = bases_of[read_of(row)]
+        for record, place, cigar, edits in places_in(row):
+            bases = reversed_complement(own) if place[0] == "-" else own
+            made = ["", "", record, place[1:], "", cigar]
+            found, score = edits_and_score(made, bases, sequences[record])
+            assert found == int(edits)
+            assert score >= 0.8 * int(tags_of(row)["AS"])
+            count += 1
+    assert count > 3 * PAIRS
+
+
+def test_more_places_than_asked_for_are_not_told() -> None:
+    counts = [len(places_in(row)) for row in rows_of("1.fq 2.fq --max-xa 4")]
+    assert max(counts) == 4
+    more = [len(places_in(row)) for row in rows_of("1.fq 2.fq --max-xa 400")]
+    assert [count if count <= 4 else 0 for count in more] == counts != more
+    assert rows_of("1.fq 2.fq --max-xa 0") == rows_of("1.fq 2.fq")
+
+
+@each("words", ["-t 2 --block-size 1000", "-t 1 --block-size 5000"])
+def test_rows_do_not_depend_on_blocks(words: str) -> None:
+    expected = rows_of("1.fq 2.fq --max-xa 5")
+    assert rows_of(f"1.fq 2.fq --max-xa 5 {words}") == expected
+
+
+def test_groups_of_pages_change_nothing() -> None:
+    options = ("--search", "kmer", "--page-size", "2k", "-l", "16")
+    assert main(["index", "-q", *options, "r.fa", "-o", "p.mgi"]) == 0
+    found = []
+    for memory in ("1G", "40k"):
+        words = ["map", "-C", "-q", "p.mgi", "1.fq", "2.fq", "--max-xa", "5", "-o", "x.sam"]
+        assert main([*words, "--max-memory", memory]) == 0
+        rows = [line for line in Path("x.sam").read_text().splitlines() if line[0] != "@"]
+        found.append(rows)
+    assert found[0] == found[1]
+    assert sum("\tXA:Z:" in row for row in found[0]) > 5
+
+
+@each("words", ["", "--sort", "--mark-duplicates", "--sort --mark-duplicates"])
+def test_bam_and_cram_have_the_same_rows(words: str) -> None:
+    start = ["map", "-C", "-q", "r.fa", "1.fq", "2.fq", "--max-xa", "5"]
+    assert main([*start, "-o", "x.sam"]) == 0
+    bam, cram = (f"x{words.replace(' ', '')}.{suffix}" for suffix in ("bam", "cram"))
+    for output in (bam, cram):
+        assert main([*start, *shlex.split(words), "-o", output]) == 0
+    expected = sorted(samtools("view", "x.sam").splitlines())
+    assert sum(b"\tXA:Z:" in line for line in expected) > PAIRS
+    samtools("quickcheck", "-v", bam, cram)
+    found = samtools("view", bam).splitlines()
+    # From CRAM, samtools reads the read group behind the other tags.
+    of_cram = samtools("view", "-T", "r.fa", cram).splitlines()
+    assert [sorted(line.split(b"\t")) for line in of_cram] == [
+        sorted(line.split(b"\t")) for line in found
+    ]
+    if "--mark-duplicates" not in words:
+        assert sorted(found) == expected
+    # With a reference, Picard wants a sorted file.
+    assert picard_errors(Path(bam), Path("r.fa") if "--sort" in words else None) == []
+    if "--sort" in words:
+        counts = samtools("idxstats", bam).split()
+        assert sum(map(int, counts[2::4])) + sum(map(int, counts[3::4])) == len(found)
+
+
+def test_places_of_bwa_are_among_ours() -> None:
+    """Of reads whose best place is the same, and which have no more places than are listed."""
+    lines = bwa_alignments(Path("r.fa"), "-h", 5, "1.fq", "2.fq").decode().splitlines()
+    theirs = {
+        read_of(row): row
+        for row in (line.split("\t") for line in lines if line[0] != "@")
+        if not int(row[1]) & SUPPLEMENTARY
+    }
+    count = found = 0
+    for row in rows_of("1.fq 2.fq --max-xa 5"):
+        other = theirs[read_of(row)]
+        if row[2:4] == other[2:4] and places_in(row):
+            places = {place[:2] for place in places_in(row)}
+            count += len(places_in(other))
+            found += sum(place[:2] in places for place in places_in(other))
+    assert count > 200 and found >= 0.98 * count
+
+
+def test_python_tells_the_same() -> None:
+    expected = rows_of("1.fq 2.fq --max-xa 5")
+
+    def written(path: str) -> list[Row]:
+        lines = Path(path).read_text().splitlines()
+        return [line.split("\t") for line in lines if line[0] != "@"]
+
+    mummergpu.map("r.fa", "1.fq", "2.fq", max_xa=5, output="y.sam", backend="cpu")
+    assert written("y.sam") == expected
+    index = mummergpu.Index.build("r.fa", min_length=16)
+    found = index.map("1.fq", "2.fq", max_xa=5, backend="cpu")
+    found.write("z.sam", read_group="@RG\\tID:1\\tSM:1")
+    assert [row[:11] for row in written("z.sam")] == [row[:11] for row in expected]
+    assert [places_in(row) for row in written("z.sam")] == [places_in(row) for row in expected]
+    assert len(found) == len(expected) + sum(len(places_in(row)) for row in expected)
+    rows = index.map("1.fq", "2.fq", max_secondary=3, backend="cpu")
+    assert rows.flag.tolist() == [int(row[1]) for row in rows_of("1.fq 2.fq -N 3")]
+
+
+def test_one_of_both(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--all", "--max-secondary=2"):
+        assert main(["map", "-C", "-q", "r.fa", "1.fq", "--max-xa", "5", option]) == 2
+        assert f"--max-xa and {option[:-2] if '=' in option else option} exclude each other" in (
+            capsys.readouterr().err
+        )
+    assert main(["map", "-C", "-q", "r.fa", "1.fq", "--max-xa", "5", "-N", "0", "-o", "x.sam"]) == 0
+    with pytest.raises(OptionError, match="not both"):
+        mummergpu.map("r.fa", "1.fq", output="x.sam", max_xa=5, max_secondary=1)
+    with pytest.raises(OptionError, match="max_xa"):
+        mummergpu.map("r.fa", "1.fq", output="x.sam", max_xa=-1)
+
+
+def test_the_summary_counts_no_secondary_rows() -> None:
+    found = mummergpu.map("r.fa", "1.fq", "2.fq", max_xa=5, output="x.sam", backend="cpu")
+    assert found.queries == 2 * MORE_PAIRS
+    assert not any(int(row[1]) & SECONDARY for row in rows_of("1.fq 2.fq --max-xa 5"))
