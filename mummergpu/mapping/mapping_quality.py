@@ -30,12 +30,24 @@ Odds = tuple[Float64Array, Float64Array]
 FARTHEST: Final = 60 * 32
 """Placements that are so much worse, in units, weigh nothing."""
 
-PAIRED_DOUBT: Final = 1.7
-DOUBT_OF_SHORT: Final = 90.0
+DOUBTFUL_LENGTH: Final = 70.0
+SINGLE_DOUBT: Final = 4.0
 UNPAIRED_DOUBT: Final = 12.0
-"""How many times likelier an error is than scores say, since the model knows neither variants that
-make one copy of a repeat look like another, nor copies that the reference lacks: of a proper pair,
-which grows with the inverse of the read's length, and of a placement that no mate supports."""
+"""How many times likelier an error is than scores say, since they do not know the variants that
+make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
+for shorter ones; for a read without a mate; and for one whose mate does not support its place."""
+
+KINSHIP_SHIFT: Final = 2
+COPIES_OF_A_FAMILY: Final = 28.0
+"""A read of a family of so many equal copies is expected to fit one more that the reference lacks:
+such copies come from pairs of others, so their number grows with the square. A placement that is
+worse counts as a part of a copy: the fourth root of its weight, so its units are shifted."""
+
+MOST_ERROR: Final = 0.3
+"""A placement that is likelier wrong than that is one of several, and has a quality of 0."""
+
+Rivals = tuple[float, float]
+"""The weight of other placements, and how many copies of the family they are."""
 
 
 @inline_without_refcounts
@@ -81,9 +93,28 @@ def weight_of(units: int, fractions: Float64Array) -> float:
 
 
 @inline_without_refcounts
-def weight_of_others(
-    table: Table, read: int, chosen: int, best: int, fractions: Float64Array
-) -> float:
+def kinship_of(units: int, fractions: Float64Array) -> float:
+    """Return how much a placement that is so many units worse is a copy of the family of the best.
+
+    Parameters
+    ----------
+    units : int
+        By how much it is worse; less than 0 counts as 0.
+    fractions : ndarray, dtype=float64, shape=(32,)
+        What `evidence.weights_of_units` returns.
+
+    Returns
+    -------
+    float
+        From 0 to 1, which an equal copy has. It falls with differences more slowly than the weight.
+    """
+    if units > FARTHEST:
+        return 0.0
+    return weight_of(units >> KINSHIP_SHIFT, fractions)
+
+
+@inline_without_refcounts
+def rivals_of(table: Table, read: int, chosen: int, best: int, fractions: Float64Array) -> Rivals:
     """Return the weights of all candidates of a read but the chosen one.
 
     Parameters
@@ -101,14 +132,16 @@ def weight_of_others(
 
     Returns
     -------
-    float
-        Their sum.
+    tuple of float
+        The sums of their weights and of their kinships (`Rivals`).
     """
-    total = 0.0
+    weights, copies = 0.0, 0.0
     for row in range(table[0][read], table[0][read] + table[1][read]):
         if table[3][row, STATE] != DEAD and row != chosen:
-            total += weight_of(best - units_of(table, row), fractions)
-    return total
+            units = best - units_of(table, row)
+            weights += weight_of(units, fractions)
+            copies += kinship_of(units, fractions)
+    return weights, copies
 
 
 @jit_without_refcounts
@@ -122,7 +155,8 @@ def weigh_pairs(
     singles: tuple[int, int],
     chosen: tuple[int, int],
     joint: int,
-) -> tuple[float, float, float]:
+    is_proper: bool,
+) -> tuple[float, Rivals, Rivals]:
     """Return the weights of all placements of a pair, and of those unlike the chosen ones.
 
     Parameters
@@ -145,17 +179,24 @@ def weigh_pairs(
         The chosen candidates.
     joint : int
         The units of the chosen pair, whose weight is 1.
+    is_proper : bool
+        Whether that is a proper pair: if so, only proper pairs are of its family.
 
     Returns
     -------
+    float
+        The sum of the weights of all placements.
     tuple of float
-        The sum for all placements; for those that place the first mate elsewhere; and for those
-        that place the second mate elsewhere.
+        What places the first mate elsewhere (`Rivals`).
+    tuple of float
+        What places the second mate elsewhere.
     """
     numbers = table[3]
     best, other_best = singles
-    sum0 = weight_of_others(table, read, chosen[0], best, fractions)
-    sum1 = weight_of_others(table, read + 1, chosen[1], other_best, fractions)
+    sum0, copies0 = rivals_of(table, read, chosen[0], best, fractions)
+    sum1, copies1 = rivals_of(table, read + 1, chosen[1], other_best, fractions)
+    if is_proper:
+        copies0, copies1 = 0.0, 0.0
     own0 = weight_of(best - units_of(table, chosen[0]), fractions)
     own1 = weight_of(other_best - units_of(table, chosen[1]), fractions)
     unpaired = weight_of(joint - (best + other_best - pairing[UNPAIRED] * UNIT), fractions)
@@ -163,7 +204,7 @@ def weigh_pairs(
     others0 = unpaired * sum0 * (sum1 + own1)
     others1 = unpaired * (sum0 + own0) * sum1
     if pairing[LAST_SIZE] == 0:
-        return total, others0, others1
+        return total, (others0, copies0), (others1, copies1)
     length, other_length = read_length(reads, read), read_length(reads, read + 1)
     for row in range(table[0][read], table[0][read] + table[1][read]):
         units = units_of(table, row)
@@ -176,38 +217,68 @@ def weigh_pairs(
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if numbers[other, STATE] == DEAD or penalty < 0:
                 continue
-            weight = weight_of(joint - (units + units_of(table, other) - penalty), fractions)
+            worse = joint - (units + units_of(table, other) - penalty)
+            weight = weight_of(worse, fractions)
+            kinship = kinship_of(worse, fractions) if is_proper else 0.0
             total += weight
-            others0 += weight if row != chosen[0] else 0.0
-            others1 += weight if other != chosen[1] else 0.0
-    return total, others0, others1
+            if row != chosen[0]:
+                others0 += weight
+                copies0 += kinship
+            if other != chosen[1]:
+                others1 += weight
+                copies1 += kinship
+    return total, (others0, copies0), (others1, copies1)
 
 
 @inline_without_refcounts
-def quality_of(error: float, is_proper: bool, length: int, thresholds: Float64Array) -> int:
+def doubt_of(is_proper: bool, mates: int, length: int) -> float:
+    """Return how many times likelier an error is than scores say.
+
+    Parameters
+    ----------
+    is_proper : bool
+        Whether the read is one of a proper pair.
+    mates : int
+        The reads of its template: 1 or 2.
+    length : int
+        The bases of the read.
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    if is_proper:
+        return 1.0 + (DOUBTFUL_LENGTH / length) ** 2
+    return SINGLE_DOUBT if mates == 1 else UNPAIRED_DOUBT
+
+
+@inline_without_refcounts
+def quality_of(rivals: Rivals, total: float, doubt: float, thresholds: Float64Array) -> int:
     """Return the mapping quality of a placement.
 
     Parameters
     ----------
-    error : float
-        The share of other placements in the weight of all.
-    is_proper : bool
-        Whether the read is one of a proper pair.
-    length : int
-        The bases of the read.
+    rivals : tuple of float
+        The other placements (`Rivals`).
+    total : float
+        The weights of all placements, with this one's.
+    doubt : float
+        How many times likelier an error is than the weights say (`doubt_of`).
     thresholds : ndarray, dtype=float64
         What `evidence.quality_thresholds` returns.
 
     Returns
     -------
     int
-        From 0 to `evidence.BEST_QUALITY`.
+        From 0 to `evidence.BEST_QUALITY`; at least 1 unless it is likely one of several.
     """
-    if is_proper:
-        error *= PAIRED_DOUBT + DOUBT_OF_SHORT / length
-    else:
-        error *= UNPAIRED_DOUBT
-    quality = 0
+    error = rivals[0] / total
+    lacking = (rivals[1] / COPIES_OF_A_FAMILY) ** 2
+    if error + lacking > MOST_ERROR:
+        return 0
+    error = error * doubt + lacking
+    quality = 1
     while error <= thresholds[quality + 1]:
         quality += 1
     return quality
