@@ -24,7 +24,6 @@ from mummergpu.mapping.evidence import UNIT
 from mummergpu.mapping.joint_scores import Template
 from mummergpu.mapping.mapping_quality import (
     Odds,
-    doubt_of,
     quality_of,
     rivals_of,
     units_of,
@@ -287,7 +286,8 @@ def choose_template(
         least = lowest if is_proper else least_score
         if chosen >= 0 and reported_score(table, chosen, length, costs) >= least:
             rivals = rivals0 if mate == 0 else rivals1
-            doubt = doubt_of(is_proper, mates, length)
             choices[read + mate, CHOSEN] = chosen
-            choices[read + mate, QUALITY] = quality_of(rivals, total, doubt, odds[1])
+            choices[read + mate, QUALITY] = quality_of(
+                rivals, total, is_proper, mates, length, odds[1]
+            )
             choices[read + mate, SECOND] = second_score(table, read + mate, chosen, length, costs)

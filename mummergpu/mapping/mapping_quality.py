@@ -16,7 +16,7 @@ from mummergpu.mapping.candidates import (
     Table,
     read_length,
 )
-from mummergpu.mapping.evidence import UNIT
+from mummergpu.mapping.evidence import BEST_QUALITY, FARTHEST, UNIT
 from mummergpu.mapping.pairing import LAST_SIZE, UNPAIRED, Pairing, pair_penalty, partner_range
 from mummergpu.mapping.ungapped import MOST_GAP
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
@@ -27,15 +27,14 @@ Float64Array = npt.NDArray[np.float64]
 Odds = tuple[Float64Array, Float64Array]
 """What `evidence.weights_of_units` and `evidence.quality_thresholds` return."""
 
-FARTHEST: Final = 60 * 32
-"""Placements that are so much worse, in units, weigh nothing."""
-
 DOUBTFUL_LENGTH: Final = 70.0
+MOST_PAIRED_DOUBT: Final = 3.0
 SINGLE_DOUBT: Final = 4.0
 UNPAIRED_DOUBT: Final = 12.0
 """How many times likelier an error is than scores say, since they do not know the variants that
 make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
-for shorter ones; for a read without a mate; and for one whose mate does not support its place."""
+for shorter ones, but not more than that; for a read without a mate; and for one whose mate does not
+support its place."""
 
 KINSHIP_SHIFT: Final = 2
 COPIES_OF_A_FAMILY: Final = 28.0
@@ -71,14 +70,14 @@ def units_of(table: Table, row: int) -> int:
 
 
 @inline_without_refcounts
-def weight_of(units: int, fractions: Float64Array) -> float:
+def weight_of(units: int, weights: Float64Array) -> float:
     """Return the weight of a placement that is so many units worse than the best.
 
     Parameters
     ----------
     units : int
         By how much it is worse; less than 0 counts as 0.
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
 
     Returns
@@ -88,19 +87,18 @@ def weight_of(units: int, fractions: Float64Array) -> float:
     """
     if units > FARTHEST:
         return 0.0
-    units = max(0, units)
-    return fractions[units & 31] / np.float64(np.int64(1) << (units >> 5))  # type: ignore[no-any-return]
+    return weights[max(0, units)]  # type: ignore[no-any-return]
 
 
 @inline_without_refcounts
-def kinship_of(units: int, fractions: Float64Array) -> float:
+def kinship_of(units: int, weights: Float64Array) -> float:
     """Return how much a placement that is so many units worse is a copy of the family of the best.
 
     Parameters
     ----------
     units : int
         By how much it is worse; less than 0 counts as 0.
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
 
     Returns
@@ -110,11 +108,11 @@ def kinship_of(units: int, fractions: Float64Array) -> float:
     """
     if units > FARTHEST:
         return 0.0
-    return weight_of(units >> KINSHIP_SHIFT, fractions)
+    return weight_of(units >> KINSHIP_SHIFT, weights)
 
 
 @inline_without_refcounts
-def rivals_of(table: Table, read: int, chosen: int, best: int, fractions: Float64Array) -> Rivals:
+def rivals_of(table: Table, read: int, chosen: int, best: int, weights: Float64Array) -> Rivals:
     """Return the weights of all candidates of a read but the chosen one.
 
     Parameters
@@ -127,7 +125,7 @@ def rivals_of(table: Table, read: int, chosen: int, best: int, fractions: Float6
         Its candidate that is chosen.
     best : int
         The units of the best candidate, whose weight is 1.
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
 
     Returns
@@ -135,13 +133,13 @@ def rivals_of(table: Table, read: int, chosen: int, best: int, fractions: Float6
     tuple of float
         The sums of their weights and of their kinships (`Rivals`).
     """
-    weights, copies = 0.0, 0.0
+    total, copies = 0.0, 0.0
     for row in range(table[0][read], table[0][read] + table[1][read]):
         if table[3][row, STATE] != DEAD and row != chosen:
             units = best - units_of(table, row)
-            weights += weight_of(units, fractions)
-            copies += kinship_of(units, fractions)
-    return weights, copies
+            total += weight_of(units, weights)
+            copies += kinship_of(units, weights)
+    return total, copies
 
 
 @jit_without_refcounts
@@ -150,7 +148,7 @@ def weigh_pairs(
     reads: Reads,
     costs: CostTuple,
     pairing: Pairing,
-    fractions: Float64Array,
+    weights: Float64Array,
     table: Table,
     singles: tuple[int, int],
     chosen: tuple[int, int],
@@ -169,7 +167,7 @@ def weigh_pairs(
         The scores (`viterbi.model.Costs`).
     pairing : tuple
         The sizes of templates (`pairing.Pairing`).
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
@@ -191,15 +189,17 @@ def weigh_pairs(
     tuple of float
         What places the second mate elsewhere.
     """
+    if table[1][read] == 1 and table[1][read + 1] == 1:
+        return 1.0, (0.0, 0.0), (0.0, 0.0)
     numbers = table[3]
     best, other_best = singles
-    sum0, copies0 = rivals_of(table, read, chosen[0], best, fractions)
-    sum1, copies1 = rivals_of(table, read + 1, chosen[1], other_best, fractions)
+    sum0, copies0 = rivals_of(table, read, chosen[0], best, weights)
+    sum1, copies1 = rivals_of(table, read + 1, chosen[1], other_best, weights)
     if is_proper:
         copies0, copies1 = 0.0, 0.0
-    own0 = weight_of(best - units_of(table, chosen[0]), fractions)
-    own1 = weight_of(other_best - units_of(table, chosen[1]), fractions)
-    unpaired = weight_of(joint - (best + other_best - pairing[UNPAIRED] * UNIT), fractions)
+    own0 = weight_of(best - units_of(table, chosen[0]), weights)
+    own1 = weight_of(other_best - units_of(table, chosen[1]), weights)
+    unpaired = weight_of(joint - (best + other_best - pairing[UNPAIRED] * UNIT), weights)
     total = unpaired * (sum0 + own0) * (sum1 + own1)
     others0 = unpaired * sum0 * (sum1 + own1)
     others1 = unpaired * (sum0 + own0) * sum1
@@ -218,8 +218,8 @@ def weigh_pairs(
             if numbers[other, STATE] == DEAD or penalty < 0:
                 continue
             worse = joint - (units + units_of(table, other) - penalty)
-            weight = weight_of(worse, fractions)
-            kinship = kinship_of(worse, fractions) if is_proper else 0.0
+            weight = weight_of(worse, weights)
+            kinship = kinship_of(worse, weights) if is_proper else 0.0
             total += weight
             if row != chosen[0]:
                 others0 += weight
@@ -249,12 +249,20 @@ def doubt_of(is_proper: bool, mates: int, length: int) -> float:
         At least 1.
     """
     if is_proper:
-        return 1.0 + (DOUBTFUL_LENGTH / length) ** 2
+        share = DOUBTFUL_LENGTH / length
+        return min(MOST_PAIRED_DOUBT, 1.0 + share * share)
     return SINGLE_DOUBT if mates == 1 else UNPAIRED_DOUBT
 
 
 @inline_without_refcounts
-def quality_of(rivals: Rivals, total: float, doubt: float, thresholds: Float64Array) -> int:
+def quality_of(
+    rivals: Rivals,
+    total: float,
+    is_proper: bool,
+    mates: int,
+    length: int,
+    thresholds: Float64Array,
+) -> int:
     """Return the mapping quality of a placement.
 
     Parameters
@@ -263,8 +271,8 @@ def quality_of(rivals: Rivals, total: float, doubt: float, thresholds: Float64Ar
         The other placements (`Rivals`).
     total : float
         The weights of all placements, with this one's.
-    doubt : float
-        How many times likelier an error is than the weights say (`doubt_of`).
+    is_proper, mates, length
+        As for `doubt_of`.
     thresholds : ndarray, dtype=float64
         What `evidence.quality_thresholds` returns.
 
@@ -273,11 +281,14 @@ def quality_of(rivals: Rivals, total: float, doubt: float, thresholds: Float64Ar
     int
         From 0 to `evidence.BEST_QUALITY`; at least 1 unless it is likely one of several.
     """
+    if rivals[0] == 0.0 and rivals[1] == 0.0:
+        return BEST_QUALITY
     error = rivals[0] / total
-    lacking = (rivals[1] / COPIES_OF_A_FAMILY) ** 2
+    share = rivals[1] / COPIES_OF_A_FAMILY
+    lacking = share * share
     if error + lacking > MOST_ERROR:
         return 0
-    error = error * doubt + lacking
+    error = error * doubt_of(is_proper, mates, length) + lacking
     quality = 1
     while error <= thresholds[quality + 1]:
         quality += 1

@@ -23,7 +23,6 @@ from mummergpu.mapping.candidates import (
 from mummergpu.mapping.choice import CHOSEN
 from mummergpu.mapping.evidence import UNIT
 from mummergpu.mapping.mapping_quality import (
-    UNPAIRED_DOUBT,
     Float64Array,
     Odds,
     Rivals,
@@ -120,9 +119,7 @@ def best_apart(table: Table, read: int, length: int, aligned: Interval, least_sc
 
 
 @inline_without_refcounts
-def rivals_of_part(
-    table: Table, read: int, length: int, row: int, fractions: Float64Array
-) -> Rivals:
+def rivals_of_part(table: Table, read: int, length: int, row: int, weights: Float64Array) -> Rivals:
     """Return the weights of the other candidates that align the part of the read that one does.
 
     Parameters
@@ -133,7 +130,7 @@ def rivals_of_part(
         The read, and its bases.
     row : int
         The candidate, whose weight is 1.
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
 
     Returns
@@ -143,14 +140,14 @@ def rivals_of_part(
     """
     offsets, counts, _, numbers = table
     own, score = read_interval(table, row, length), widened(numbers[row, SCORE])
-    weights, copies = 0.0, 0.0
+    total, copies = 0.0, 0.0
     for other in range(offsets[read], offsets[read] + counts[read]):
         if other != row and numbers[other, STATE] != DEAD:
             if not are_apart(own, read_interval(table, other, length)):
                 units = (score - widened(numbers[other, SCORE])) * UNIT
-                weights += weight_of(units, fractions)
-                copies += kinship_of(units, fractions)
-    return weights, copies
+                total += weight_of(units, weights)
+                copies += kinship_of(units, weights)
+    return total, copies
 
 
 @jit_without_refcounts
@@ -193,4 +190,4 @@ def split_reads(
         if best >= 0:
             rivals = rivals_of_part(table, read, length, best, odds[0])
             rows[read] = best
-            qualities[read] = quality_of(rivals, 1.0 + rivals[0], UNPAIRED_DOUBT, odds[1])
+            qualities[read] = quality_of(rivals, 1.0 + rivals[0], False, 2, length, odds[1])

@@ -28,13 +28,13 @@ from mummergpu.mapping.choice import (
     QUALITY,
     SECOND,
 )
-from mummergpu.mapping.evidence import UNIT, quality_thresholds, weights_of_units
+from mummergpu.mapping.evidence import FARTHEST, UNIT, quality_thresholds, weights_of_units
 from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.mapping_quality import (
     COPIES_OF_A_FAMILY,
     DOUBTFUL_LENGTH,
-    FARTHEST,
     MOST_ERROR,
+    MOST_PAIRED_DOUBT,
     SINGLE_DOUBT,
     UNPAIRED_DOUBT,
 )
@@ -134,7 +134,7 @@ class Enumeration:
         for mate in range(2):
             others = sum(w for rows, w in weights.items() if rows[mate] != chosen[mate])
             if is_proper:
-                doubt = 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2
+                doubt = min(MOST_PAIRED_DOUBT, 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2)
                 worse = [joint - u for rows, u in proper.items() if rows[mate] != chosen[mate]]
             else:
                 doubt = UNPAIRED_DOUBT
