@@ -25,9 +25,9 @@ from mummergpu.mapping.joint_scores import Template
 from mummergpu.mapping.mapping_quality import (
     Odds,
     quality_of,
+    rivals_of,
     units_of,
     weigh_pairs,
-    weight_of_others,
 )
 from mummergpu.mapping.pairing import (
     LAST_SIZE,
@@ -258,7 +258,7 @@ def choose_template(
     if mates == 2:
         chosen1, best1 = best_single(read + 1, reads, costs, lowest, table, seed)
     is_proper = False
-    total, others0, others1 = 1.0, 0.0, 0.0
+    total, rivals0, rivals1 = 1.0, (0.0, 0.0), (0.0, 0.0)
     if chosen0 >= 0 and chosen1 >= 0:
         joint = best0 + best1 - pairing[UNPAIRED] * UNIT
         if pairing[LAST_SIZE] > 0:
@@ -267,15 +267,16 @@ def choose_template(
             )
             if row >= 0:
                 is_proper, chosen0, chosen1 = True, row, other
-        total, others0, others1 = weigh_pairs(
-            read, reads, costs, pairing, odds[0], table, (best0, best1), (chosen0, chosen1), joint
-        )
+        total, rivals0, rivals1 = weigh_pairs(
+            read, reads, costs, pairing, odds[0], table, (best0, best1), (chosen0, chosen1), joint,
+            is_proper,
+        )  # fmt: skip
     elif chosen0 >= 0:
-        others0 = weight_of_others(table, read, chosen0, best0, odds[0])
-        total = others0 + 1.0
+        rivals0 = rivals_of(table, read, chosen0, best0, odds[0])
+        total = rivals0[0] + 1.0
     elif chosen1 >= 0:
-        others1 = weight_of_others(table, read + 1, chosen1, best1, odds[0])
-        total = others1 + 1.0
+        rivals1 = rivals_of(table, read + 1, chosen1, best1, odds[0])
+        total = rivals1[0] + 1.0
     for mate in range(mates):
         chosen = chosen0 if mate == 0 else chosen1
         choices[read + mate, CHOSEN] = -1
@@ -284,7 +285,9 @@ def choose_template(
         length = read_length(reads, read + mate)
         least = lowest if is_proper else least_score
         if chosen >= 0 and reported_score(table, chosen, length, costs) >= least:
-            error = (others0 if mate == 0 else others1) / total
+            rivals = rivals0 if mate == 0 else rivals1
             choices[read + mate, CHOSEN] = chosen
-            choices[read + mate, QUALITY] = quality_of(error, is_proper, length, odds[1])
+            choices[read + mate, QUALITY] = quality_of(
+                rivals, total, is_proper, mates, length, odds[1]
+            )
             choices[read + mate, SECOND] = second_score(table, read + mate, chosen, length, costs)

@@ -8,9 +8,8 @@ from mummergpu.cuda.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.mapping import ungapped
 from mummergpu.mapping.candidates import NOTHING_KNOWN
-from mummergpu.mapping.evidence import UNIT
+from mummergpu.mapping.evidence import FARTHEST, UNIT
 from mummergpu.mapping.found_candidates import CANDIDATE
-from mummergpu.mapping.mapping_quality import FARTHEST
 from mummergpu.mapping.pruning import BEST_KEPT
 from mummergpu.mapping.split_reads import LEAST_CLIPPED
 from mummergpu.sequence.codes import BREAK

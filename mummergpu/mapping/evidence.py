@@ -16,6 +16,9 @@ from mummergpu.viterbi.model import Costs
 UNIT: Final = 64
 """The fractions of a point in which the scores of pairs are counted."""
 
+FARTHEST: Final = 30 * UNIT
+"""Placements that are so much worse, in units, weigh nothing."""
+
 PHRED_OF_POINT: Final = 20 * float(np.log10(2.0))
 """A factor of 4 on Phred's scale."""
 
@@ -52,14 +55,14 @@ def credits_of_qualities(costs: Costs, has_qualities: bool) -> npt.NDArray[np.in
 
 
 def weights_of_units() -> npt.NDArray[np.float64]:
-    """Return the odds of placements that are 0 to 31 units worse than another.
+    """Return the odds of placements that are so many units worse than another.
 
     Returns
     -------
-    ndarray, dtype=float64, shape=(32,)
+    ndarray, dtype=float64, shape=(FARTHEST + 1,)
         Numbers from 1 downwards; 32 units are a factor of 2.
     """
-    return np.asarray(2.0 ** (-np.arange(UNIT // 2) / (UNIT // 2)))
+    return np.asarray(2.0 ** (-np.arange(FARTHEST + 1) / (UNIT // 2)))
 
 
 def quality_thresholds() -> npt.NDArray[np.float64]:

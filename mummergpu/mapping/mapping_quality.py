@@ -16,7 +16,7 @@ from mummergpu.mapping.candidates import (
     Table,
     read_length,
 )
-from mummergpu.mapping.evidence import UNIT
+from mummergpu.mapping.evidence import BEST_QUALITY, FARTHEST, UNIT
 from mummergpu.mapping.pairing import LAST_SIZE, UNPAIRED, Pairing, pair_penalty, partner_range
 from mummergpu.mapping.ungapped import MOST_GAP
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
@@ -27,15 +27,26 @@ Float64Array = npt.NDArray[np.float64]
 Odds = tuple[Float64Array, Float64Array]
 """What `evidence.weights_of_units` and `evidence.quality_thresholds` return."""
 
-FARTHEST: Final = 60 * 32
-"""Placements that are so much worse, in units, weigh nothing."""
-
-PAIRED_DOUBT: Final = 1.7
-DOUBT_OF_SHORT: Final = 90.0
+DOUBTFUL_LENGTH: Final = 70.0
+MOST_PAIRED_DOUBT: Final = 3.0
+SINGLE_DOUBT: Final = 4.0
 UNPAIRED_DOUBT: Final = 12.0
-"""How many times likelier an error is than scores say, since the model knows neither variants that
-make one copy of a repeat look like another, nor copies that the reference lacks: of a proper pair,
-which grows with the inverse of the read's length, and of a placement that no mate supports."""
+"""How many times likelier an error is than scores say, since they do not know the variants that
+make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
+for shorter ones, but not more than that; for a read without a mate; and for one whose mate does not
+support its place."""
+
+KINSHIP_SHIFT: Final = 2
+COPIES_OF_A_FAMILY: Final = 28.0
+"""A read of a family of so many equal copies is expected to fit one more that the reference lacks:
+such copies come from pairs of others, so their number grows with the square. A placement that is
+worse counts as a part of a copy: the fourth root of its weight, so its units are shifted."""
+
+MOST_ERROR: Final = 0.3
+"""A placement that is likelier wrong than that is one of several, and has a quality of 0."""
+
+Rivals = tuple[float, float]
+"""The weight of other placements, and how many copies of the family they are."""
 
 
 @inline_without_refcounts
@@ -59,14 +70,14 @@ def units_of(table: Table, row: int) -> int:
 
 
 @inline_without_refcounts
-def weight_of(units: int, fractions: Float64Array) -> float:
+def weight_of(units: int, weights: Float64Array) -> float:
     """Return the weight of a placement that is so many units worse than the best.
 
     Parameters
     ----------
     units : int
         By how much it is worse; less than 0 counts as 0.
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
 
     Returns
@@ -76,14 +87,32 @@ def weight_of(units: int, fractions: Float64Array) -> float:
     """
     if units > FARTHEST:
         return 0.0
-    units = max(0, units)
-    return fractions[units & 31] / np.float64(np.int64(1) << (units >> 5))  # type: ignore[no-any-return]
+    return weights[max(0, units)]  # type: ignore[no-any-return]
 
 
 @inline_without_refcounts
-def weight_of_others(
-    table: Table, read: int, chosen: int, best: int, fractions: Float64Array
-) -> float:
+def kinship_of(units: int, weights: Float64Array) -> float:
+    """Return how much a placement that is so many units worse is a copy of the family of the best.
+
+    Parameters
+    ----------
+    units : int
+        By how much it is worse; less than 0 counts as 0.
+    weights : ndarray, dtype=float64
+        What `evidence.weights_of_units` returns.
+
+    Returns
+    -------
+    float
+        From 0 to 1, which an equal copy has. It falls with differences more slowly than the weight.
+    """
+    if units > FARTHEST:
+        return 0.0
+    return weight_of(units >> KINSHIP_SHIFT, weights)
+
+
+@inline_without_refcounts
+def rivals_of(table: Table, read: int, chosen: int, best: int, weights: Float64Array) -> Rivals:
     """Return the weights of all candidates of a read but the chosen one.
 
     Parameters
@@ -96,19 +125,21 @@ def weight_of_others(
         Its candidate that is chosen.
     best : int
         The units of the best candidate, whose weight is 1.
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
 
     Returns
     -------
-    float
-        Their sum.
+    tuple of float
+        The sums of their weights and of their kinships (`Rivals`).
     """
-    total = 0.0
+    total, copies = 0.0, 0.0
     for row in range(table[0][read], table[0][read] + table[1][read]):
         if table[3][row, STATE] != DEAD and row != chosen:
-            total += weight_of(best - units_of(table, row), fractions)
-    return total
+            units = best - units_of(table, row)
+            total += weight_of(units, weights)
+            copies += kinship_of(units, weights)
+    return total, copies
 
 
 @jit_without_refcounts
@@ -117,12 +148,13 @@ def weigh_pairs(
     reads: Reads,
     costs: CostTuple,
     pairing: Pairing,
-    fractions: Float64Array,
+    weights: Float64Array,
     table: Table,
     singles: tuple[int, int],
     chosen: tuple[int, int],
     joint: int,
-) -> tuple[float, float, float]:
+    is_proper: bool,
+) -> tuple[float, Rivals, Rivals]:
     """Return the weights of all placements of a pair, and of those unlike the chosen ones.
 
     Parameters
@@ -135,7 +167,7 @@ def weigh_pairs(
         The scores (`viterbi.model.Costs`).
     pairing : tuple
         The sizes of templates (`pairing.Pairing`).
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
@@ -145,25 +177,34 @@ def weigh_pairs(
         The chosen candidates.
     joint : int
         The units of the chosen pair, whose weight is 1.
+    is_proper : bool
+        Whether that is a proper pair: if so, only proper pairs are of its family.
 
     Returns
     -------
+    float
+        The sum of the weights of all placements.
     tuple of float
-        The sum for all placements; for those that place the first mate elsewhere; and for those
-        that place the second mate elsewhere.
+        What places the first mate elsewhere (`Rivals`).
+    tuple of float
+        What places the second mate elsewhere.
     """
+    if table[1][read] == 1 and table[1][read + 1] == 1:
+        return 1.0, (0.0, 0.0), (0.0, 0.0)
     numbers = table[3]
     best, other_best = singles
-    sum0 = weight_of_others(table, read, chosen[0], best, fractions)
-    sum1 = weight_of_others(table, read + 1, chosen[1], other_best, fractions)
-    own0 = weight_of(best - units_of(table, chosen[0]), fractions)
-    own1 = weight_of(other_best - units_of(table, chosen[1]), fractions)
-    unpaired = weight_of(joint - (best + other_best - pairing[UNPAIRED] * UNIT), fractions)
+    sum0, copies0 = rivals_of(table, read, chosen[0], best, weights)
+    sum1, copies1 = rivals_of(table, read + 1, chosen[1], other_best, weights)
+    if is_proper:
+        copies0, copies1 = 0.0, 0.0
+    own0 = weight_of(best - units_of(table, chosen[0]), weights)
+    own1 = weight_of(other_best - units_of(table, chosen[1]), weights)
+    unpaired = weight_of(joint - (best + other_best - pairing[UNPAIRED] * UNIT), weights)
     total = unpaired * (sum0 + own0) * (sum1 + own1)
     others0 = unpaired * sum0 * (sum1 + own1)
     others1 = unpaired * (sum0 + own0) * sum1
     if pairing[LAST_SIZE] == 0:
-        return total, others0, others1
+        return total, (others0, copies0), (others1, copies1)
     length, other_length = read_length(reads, read), read_length(reads, read + 1)
     for row in range(table[0][read], table[0][read] + table[1][read]):
         units = units_of(table, row)
@@ -176,38 +217,79 @@ def weigh_pairs(
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if numbers[other, STATE] == DEAD or penalty < 0:
                 continue
-            weight = weight_of(joint - (units + units_of(table, other) - penalty), fractions)
+            worse = joint - (units + units_of(table, other) - penalty)
+            weight = weight_of(worse, weights)
+            kinship = kinship_of(worse, weights) if is_proper else 0.0
             total += weight
-            others0 += weight if row != chosen[0] else 0.0
-            others1 += weight if other != chosen[1] else 0.0
-    return total, others0, others1
+            if row != chosen[0]:
+                others0 += weight
+                copies0 += kinship
+            if other != chosen[1]:
+                others1 += weight
+                copies1 += kinship
+    return total, (others0, copies0), (others1, copies1)
 
 
 @inline_without_refcounts
-def quality_of(error: float, is_proper: bool, length: int, thresholds: Float64Array) -> int:
+def doubt_of(is_proper: bool, mates: int, length: int) -> float:
+    """Return how many times likelier an error is than scores say.
+
+    Parameters
+    ----------
+    is_proper : bool
+        Whether the read is one of a proper pair.
+    mates : int
+        The reads of its template: 1 or 2.
+    length : int
+        The bases of the read.
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    if is_proper:
+        share = DOUBTFUL_LENGTH / length
+        return min(MOST_PAIRED_DOUBT, 1.0 + share * share)
+    return SINGLE_DOUBT if mates == 1 else UNPAIRED_DOUBT
+
+
+@inline_without_refcounts
+def quality_of(
+    rivals: Rivals,
+    total: float,
+    is_proper: bool,
+    mates: int,
+    length: int,
+    thresholds: Float64Array,
+) -> int:
     """Return the mapping quality of a placement.
 
     Parameters
     ----------
-    error : float
-        The share of other placements in the weight of all.
-    is_proper : bool
-        Whether the read is one of a proper pair.
-    length : int
-        The bases of the read.
+    rivals : tuple of float
+        The other placements (`Rivals`).
+    total : float
+        The weights of all placements, with this one's.
+    is_proper, mates, length
+        As for `doubt_of`.
     thresholds : ndarray, dtype=float64
         What `evidence.quality_thresholds` returns.
 
     Returns
     -------
     int
-        From 0 to `evidence.BEST_QUALITY`.
+        From 0 to `evidence.BEST_QUALITY`; at least 1 unless it is likely one of several.
     """
-    if is_proper:
-        error *= PAIRED_DOUBT + DOUBT_OF_SHORT / length
-    else:
-        error *= UNPAIRED_DOUBT
-    quality = 0
+    if rivals[0] == 0.0 and rivals[1] == 0.0:
+        return BEST_QUALITY
+    error = rivals[0] / total
+    share = rivals[1] / COPIES_OF_A_FAMILY
+    lacking = share * share
+    if error + lacking > MOST_ERROR:
+        return 0
+    error = error * doubt_of(is_proper, mates, length) + lacking
+    quality = 1
     while error <= thresholds[quality + 1]:
         quality += 1
     return quality

@@ -23,9 +23,9 @@ from mummergpu.mapping.candidates import (
     read_length,
 )
 from mummergpu.mapping.choice import reported_score
-from mummergpu.mapping.evidence import UNIT
+from mummergpu.mapping.evidence import FARTHEST, UNIT
 from mummergpu.mapping.joint_scores import Template, Tops, score_template
-from mummergpu.mapping.mapping_quality import FARTHEST, units_of
+from mummergpu.mapping.mapping_quality import units_of
 from mummergpu.mapping.pairing import (
     LAST_SIZE,
     NOTHING,

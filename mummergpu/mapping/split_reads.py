@@ -22,7 +22,14 @@ from mummergpu.mapping.candidates import (
 )
 from mummergpu.mapping.choice import CHOSEN
 from mummergpu.mapping.evidence import UNIT
-from mummergpu.mapping.mapping_quality import Float64Array, Odds, quality_of, weight_of
+from mummergpu.mapping.mapping_quality import (
+    Float64Array,
+    Odds,
+    Rivals,
+    kinship_of,
+    quality_of,
+    weight_of,
+)
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 
 LEAST_CLIPPED: Final = 20
@@ -112,9 +119,7 @@ def best_apart(table: Table, read: int, length: int, aligned: Interval, least_sc
 
 
 @inline_without_refcounts
-def weight_of_rivals(
-    table: Table, read: int, length: int, row: int, fractions: Float64Array
-) -> float:
+def rivals_of_part(table: Table, read: int, length: int, row: int, weights: Float64Array) -> Rivals:
     """Return the weights of the other candidates that align the part of the read that one does.
 
     Parameters
@@ -125,23 +130,24 @@ def weight_of_rivals(
         The read, and its bases.
     row : int
         The candidate, whose weight is 1.
-    fractions : ndarray, dtype=float64, shape=(32,)
+    weights : ndarray, dtype=float64
         What `evidence.weights_of_units` returns.
 
     Returns
     -------
-    float
-        Their sum.
+    tuple of float
+        The sums of their weights and of their kinships (`mapping_quality.Rivals`).
     """
     offsets, counts, _, numbers = table
     own, score = read_interval(table, row, length), widened(numbers[row, SCORE])
-    total = 0.0
+    total, copies = 0.0, 0.0
     for other in range(offsets[read], offsets[read] + counts[read]):
         if other != row and numbers[other, STATE] != DEAD:
             if not are_apart(own, read_interval(table, other, length)):
                 units = (score - widened(numbers[other, SCORE])) * UNIT
-                total += weight_of(units, fractions)
-    return total
+                total += weight_of(units, weights)
+                copies += kinship_of(units, weights)
+    return total, copies
 
 
 @jit_without_refcounts
@@ -182,6 +188,6 @@ def split_reads(
             continue
         best = best_apart(table, read, length, aligned, least_score)
         if best >= 0:
-            others = weight_of_rivals(table, read, length, best, odds[0])
+            rivals = rivals_of_part(table, read, length, best, odds[0])
             rows[read] = best
-            qualities[read] = quality_of(others / (1.0 + others), False, length, odds[1])
+            qualities[read] = quality_of(rivals, 1.0 + rivals[0], False, 2, length, odds[1])

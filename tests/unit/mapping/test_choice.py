@@ -28,10 +28,17 @@ from mummergpu.mapping.choice import (
     QUALITY,
     SECOND,
 )
-from mummergpu.mapping.evidence import UNIT, quality_thresholds, weights_of_units
+from mummergpu.mapping.evidence import FARTHEST, UNIT, quality_thresholds, weights_of_units
 from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.joint_scores import new_tops
-from mummergpu.mapping.mapping_quality import DOUBT_OF_SHORT, PAIRED_DOUBT, UNPAIRED_DOUBT
+from mummergpu.mapping.mapping_quality import (
+    COPIES_OF_A_FAMILY,
+    DOUBTFUL_LENGTH,
+    MOST_ERROR,
+    MOST_PAIRED_DOUBT,
+    SINGLE_DOUBT,
+    UNPAIRED_DOUBT,
+)
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.templates import map_templates
 from mummergpu.viterbi.scratch import new_scratch
@@ -41,6 +48,11 @@ LENGTH = 50
 UNPAIRED = 17
 LEAST_SCORE = 30
 SIZES = InsertSizes(160.0, 12.0, 110, 215)
+
+
+def kin(worse: list[int]) -> float:
+    """How many copies of a family placements are that are so many units worse than the best."""
+    return sum(2 ** (-(max(0, units) // 4) / 32) for units in worse if units <= FARTHEST)
 
 
 class Enumeration:
@@ -122,8 +134,14 @@ class Enumeration:
         total = sum(weights.values())
         for mate in range(2):
             others = sum(w for rows, w in weights.items() if rows[mate] != chosen[mate])
-            doubt = PAIRED_DOUBT + DOUBT_OF_SHORT / LENGTH if is_proper else UNPAIRED_DOUBT
-            self._check_quality(mate, doubt * others / total, choices[mate])
+            if is_proper:
+                doubt = min(MOST_PAIRED_DOUBT, 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2)
+                worse = [joint - u for rows, u in proper.items() if rows[mate] != chosen[mate]]
+            else:
+                doubt = UNPAIRED_DOUBT
+                rest = [row for row in self.alive[mate] if row != chosen[mate]]
+                worse = [bests[mate] - self.units(row) for row in rest]
+            self._check_quality(mate, others / total, doubt, kin(worse), choices[mate])
 
     def _check_single(self, mate: int, best: int | None, choice: np.ndarray) -> None:
         if choice[CHOSEN] < 0:
@@ -132,16 +150,21 @@ class Enumeration:
             assert choice[QUALITY] == 0
             return
         assert self.units(choice[CHOSEN]) == best
-        weights = [
-            min(1, 2 ** ((self.units(row) - best) / 32))
-            for row in self.alive[mate]
-            if row != choice[CHOSEN]
-        ]
-        self._check_quality(mate, UNPAIRED_DOUBT * sum(weights) / (1 + sum(weights)), choice)
+        worse = [best - self.units(row) for row in self.alive[mate] if row != choice[CHOSEN]]
+        others = sum(min(1, 2 ** (-units / 32)) for units in worse)
+        doubt = SINGLE_DOUBT if self.mates == 1 else UNPAIRED_DOUBT
+        self._check_quality(mate, others / (1 + others), doubt, kin(worse), choice)
 
-    def _check_quality(self, mate: int, error: float, choice: np.ndarray) -> None:
-        expected = 60.0 if error < 1e-6 else max(0.0, -10 * log10(error))
-        assert expected - 1.001 <= choice[QUALITY] <= expected + 0.001
+    def _check_quality(
+        self, mate: int, error: float, doubt: float, copies: float, choice: np.ndarray
+    ) -> None:
+        lacking = (copies / COPIES_OF_A_FAMILY) ** 2
+        if error + lacking > MOST_ERROR:
+            assert choice[QUALITY] == 0
+        else:
+            error = error * doubt + lacking
+            expected = 60.0 if error < 1e-6 else max(1.0, -10 * log10(error))
+            assert expected - 1.001 <= choice[QUALITY] <= expected + 0.001
         rest = [self.reported(row) for row in self.alive[mate] if row != choice[CHOSEN]]
         assert choice[SECOND] == max([0, *rest])
 
