@@ -289,13 +289,17 @@ class Engine:
             with one.lock:
                 one.backend.close()
 
+    def refuse_if_closed(self) -> None:
+        """Raise an exception if the index is closed."""
+        if self._is_closed:
+            raise OptionError("index", "the index is closed")
+
     def _opened(self, device: DeviceOptions, minimum_length: int) -> OpenSearch:
         """Return the backend for a search, opened if need be."""
         if self._process != os.getpid():
             self._go_on_after_fork()
         with self._lock:
-            if self._is_closed:
-                raise OptionError("index", "the index is closed")
+            self.refuse_if_closed()
             key = (device.backend, minimum_length)
             # The two words may mean the same GPU, which needs the index once.
             other = {"auto": "cuda", "cuda": "auto"}.get(device.backend, "")
