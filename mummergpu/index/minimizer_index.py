@@ -163,15 +163,10 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             to cost less, or if the reference does not fit the memory as a whole.
         """
         bases = reference.codes.size
-        asks_for_pages = options.page_size is not None and options.page_size < bases
-        asks_for_kmers = options.sampling is not None or options.most_occurrences is not None
-        is_device = budget.device is not None
-        if asks_for_pages or asks_for_kmers or is_device or bases > MAXIMUM_BASES:
+        chosen = choose_minimizers(bases, reference.base_count, minimum_length, options)
+        if chosen is None or budget.device is not None:
             return None
-        kmer_length = _kmer_length_for(reference.base_count, minimum_length)
-        if kmer_length is None:
-            return None
-        window = min(minimum_length - kmer_length + 1, MAXIMUM_WINDOW)
+        kmer_length, window = chosen
         # How many minimizers a reference with many repeats has, only their search tells.
         expected = bases if budget.is_limit else minimizers_expected(bases, window)
         build_bytes = most_build_bytes(bases, window, expected)
@@ -215,6 +210,38 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
         """Return the most bytes that the table and its construction take."""
         return self._build_bytes
+
+
+def choose_minimizers(
+    joined_bases: int, bases: int, minimum_length: int, options: KmerOptions
+) -> tuple[int, int] | None:
+    """Choose the minimizers of a reference.
+
+    Parameters
+    ----------
+    joined_bases : int
+        All bases of the reference, and what is between its records.
+    bases : int
+        The bases of the reference that can match.
+    minimum_length : int
+        The minimum match length in bases.
+    options : KmerOptions
+        The options for building tables.
+
+    Returns
+    -------
+    kmer_length, window : int
+        The bases of a k-mer, and the k-mers of a window; None if the options ask for something
+        else, if the reference is too large, or if windows would be too short.
+    """
+    asks_for_pages = options.page_size is not None and options.page_size < joined_bases
+    asks_for_kmers = options.sampling is not None or options.most_occurrences is not None
+    if asks_for_pages or asks_for_kmers or joined_bases > MAXIMUM_BASES:
+        return None
+    kmer_length = _kmer_length_for(bases, minimum_length)
+    if kmer_length is None:
+        return None
+    return kmer_length, min(minimum_length - kmer_length + 1, MAXIMUM_WINDOW)
 
 
 def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
