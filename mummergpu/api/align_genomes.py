@@ -28,6 +28,7 @@ from mummergpu.mapping.genomes.whole import WholeAligner
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.pipeline.align_whole import BLOCK_BASES, naming_files
 from mummergpu.pipeline.matrix_opening import open_matrix
+from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.stats import Stats
 from mummergpu.viterbi.methods import AlignmentMethod
 
@@ -128,6 +129,12 @@ class AlignsGenomes:
         chosen = alignment_method(method, genomes, options, min_length is not None)
         names = names_of_files(queries)
         rules = query_rules(any_letters, pair=False)
+        # Wrong queries are told of before a device is opened.
+        given = one_block(cast("Queries", queries), rules) if names is None else None
+        bases = estimate_query_bases(names or ())
+        if given is not None:
+            bases = given.base_count
+        searched = None if bases is None else len(options.strands) * bases
 
         def block_bases() -> int:
             if chosen is not AlignmentMethod.TILE:
@@ -138,26 +145,24 @@ class AlignsGenomes:
         @contextmanager
         def blocks() -> Iterator[Iterator[QueryBlock]]:
             if names is None:
-                # Wrong queries are told of before a device is opened.
-                whole = one_block(cast("Queries", queries), rules)
-                yield iter(()) if whole is None else parts_of_block(whole, block_bases())
+                yield iter(()) if given is None else parts_of_block(given, block_bases())
                 return
-            with blocks_of_files(names, block_bases(), rules, count) as read:
-                yield read
+            with blocks_of_files(names, block_bases(), rules, count) as parts:
+                yield parts
 
         paths = (PLACE,) if names is None else names
         with ExitStack() as stack:
-            given = stack.enter_context(blocks())
+            read = stack.enter_context(blocks())
             executor = stack.enter_context(ThreadPoolExecutor(count, "mummergpu-align"))
             reference = self._searched.reference
             if chosen is AlignmentMethod.TILE:
-                mems = self._engine.search(given, options, device, count)
+                mems = self._engine.search(read, options, device, count, searched)
                 aligned = _align_tiles(mems, GenomeAligner(reference, genomes), executor)
             else:
                 work = stack, executor.map, Stats(), LOG.info
                 matrix = open_matrix(chosen, genomes.costs, device, *work)
                 whole = WholeAligner(reference, genomes, options.strands, *matrix)
-                aligned = _align_whole(given, whole, paths, executor)
+                aligned = _align_whole(read, whole, paths, executor)
             found = [
                 AlignedQueries.of_block(block, alignments, with_bases=True)
                 for block, alignments in aligned

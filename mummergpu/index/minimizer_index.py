@@ -4,7 +4,7 @@ Whether a match is unique shows where its first minimizer is looked up, as every
 same bases has that minimizer too (`matching.kmer.unique`). So the search looks up two k-mers in
 ``window + 1``, and both strands at once, where a search for all matches looks up every few k-mers
 of each strand. The whole reference must be one page. Index files hold tables of k-mers, which also
-serve searches for all matches.
+serve searches for all matches; minimizers are listed beside them where that is expected to pay.
 """
 
 from __future__ import annotations
@@ -140,6 +140,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         minimum_length: int,
         budget: MemoryBudget,
         query_bases: int,
+        kept: KmerCost | None = None,
     ) -> MinimizerIndex | None:
         """Choose the minimizers of a reference.
 
@@ -155,6 +156,9 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             The memory that the reference, the table and its construction may take.
         query_bases : int
             About how many bases the queries have, on all strands that are searched.
+        kept : KmerCost, optional
+            What the tables of k-mers that there are already are expected to cost; by default they
+            would have to be built.
 
         Returns
         -------
@@ -163,8 +167,11 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             to cost less, or if the reference does not fit the memory as a whole.
         """
         bases = reference.codes.size
+        if budget.device is not None or (kept is not None and kept.seconds < least_seconds(bases)):
+            # The bases that can match are not counted for nothing: they may be in a file.
+            return None
         chosen = choose_minimizers(bases, reference.base_count, minimum_length, options)
-        if chosen is None or budget.device is not None:
+        if chosen is None:
             return None
         kmer_length, window = chosen
         # How many minimizers a reference with many repeats has, only their search tells.
@@ -174,7 +181,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             return None
         job = KmerJob(reference.base_count, minimum_length, query_bases)
         cost = expected_cost(reference.base_count, query_bases // options.unique_strands, window)
-        if cost.seconds > kmer_seconds(job):
+        if cost.seconds > (kmer_seconds(job) if kept is None else kept.seconds):
             return None
         return cls(reference, minimum_length, kmer_length, window, build_bytes, job, cost)
 
@@ -268,6 +275,11 @@ def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
     table = bases * costs.base + listed * costs.listed
     search = query_bases * costs.base + minimizers_expected(query_bases, window) * lookup
     return KmerCost(table * 1e-9, search * 1e-9)
+
+
+def least_seconds(bases: int) -> float:
+    """Return the seconds that a table of a reference of so many bases takes at least."""
+    return bases * COSTS.base * 1e-9
 
 
 def kmer_seconds(job: KmerJob) -> float:

@@ -118,8 +118,8 @@ def find_clusters(
         return _join_groups(group_offsets, groups, matches, rule, least_bases)
 
     joined = list(map_function(join, _tasks(group_offsets)))
-    sizes = [np.diff(part.offsets) for part in joined]
-    offsets = np.cumsum(np.concatenate(([0], *sizes)), dtype=np.int64)
+    set_sizes = [np.diff(part.offsets) for part in joined]
+    offsets = np.cumsum(np.concatenate(([0], *set_sizes)), dtype=np.int64)
     rows = np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in joined)])
     del joined
     heads, counts, *columns = (np.empty(rows.size, dtype=np.int64) for _ in range(5))
@@ -141,9 +141,10 @@ def find_clusters(
     groups = np.searchsorted(group_offsets, first_rows, side="right") - 1
     query_starts, reference_starts, lengths = anchors
     order = np.lexsort((query_starts[begins], reference_starts[begins], groups))
-    sizes = sizes[order]
-    new_offsets = np.concatenate(([0], np.cumsum(sizes)))
-    chosen = np.repeat(begins[order] - new_offsets[:-1], sizes) + np.arange(new_offsets[-1])
+    anchor_counts = sizes[order]
+    new_offsets = np.concatenate(([0], np.cumsum(anchor_counts)))
+    shifts = np.repeat(begins[order] - new_offsets[:-1], anchor_counts)
+    chosen = shifts + np.arange(new_offsets[-1])
     return Clusters(
         groups[order], new_offsets, query_starts[chosen], reference_starts[chosen], lengths[chosen]
     )
