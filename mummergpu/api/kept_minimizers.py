@@ -8,7 +8,7 @@ from mummergpu.api.kept_index import KeptIndex
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.kmer_plan import KmerCost, KmerJob
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
-from mummergpu.index.minimizer_index import MinimizerIndex, expected_cost
+from mummergpu.index.minimizer_index import MinimizerIndex, expected_cost, kept_seconds
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.input.reference import Reference
 from mummergpu.matching.options import SearchOptions, Uniqueness
@@ -63,18 +63,19 @@ class KeptMinimizers:
         searched = strands * UNKNOWN_QUERY_BASES if query_bases is None else query_bases
         bases = self._reference.codes.size
         job = KmerJob(bases, search.minimum_length, searched, is_kept=True)
-        by_kmers = expected_kmer_cost(job, kmers.sampling).search
+        # Its tables are in memory.
+        by_kmers = KmerCost(0.0, expected_kmer_cost(job, kmers.sampling).search)
         if self._kept is not None:
             window = self._kept.plan.window
             cost = expected_cost(self._reference.base_count, searched // strands, window)
-            return self._kept if cost.search <= by_kmers else None
+            return self._kept if cost.search <= kept_seconds(by_kmers, bases) else None
         budget = MemoryBudget.of(self._options.memory)
         if budget.is_limit:
             tables = max(kmers.peak_bytes(group, 1) for group in kmers.groups)
             budget = replace(budget, host=max(0, budget.host - tables))
         plan = MinimizerIndex.plan(
             *(self._reference, replace(kind, unique_strands=strands), length, budget, searched),
-            KmerCost(0.0, by_kmers),
+            by_kmers,
         )
         self._kept = None if plan is None else KeptIndex(plan)
         return self._kept
