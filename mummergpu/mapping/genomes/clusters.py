@@ -89,8 +89,10 @@ def find_clusters(
 ) -> Clusters:
     """Return the clusters of groups of matches.
 
-    The time is proportional to the matches, as long as few of them lie near the same place and
-    diagonal.
+    Joining takes time in proportion to the matches, and for each match to those of the ranges of
+    diagonals beside its own that begin in its last bases and are not joined with it. Chaining takes
+    a step for each match of a set, and each that it may follow (`chains.MOST_PREDECESSORS` at
+    most), and does that again with what a chain leaves of its set.
 
     Parameters
     ----------
