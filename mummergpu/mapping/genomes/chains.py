@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.mapping.genomes.anchors import NONE, Anchors, Int64Array
 from mummergpu.mapping.genomes.joining import (
-    NONE,
-    Anchors,
-    Int64Array,
     JoinRule,
     join_close_matches,
     list_sets,

@@ -15,14 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from mummergpu.mapping.genomes.anchors import Anchors, Int64Array, list_count
 from mummergpu.mapping.genomes.chains import SetRoom, chain_sets
 from mummergpu.mapping.genomes.joining import (
-    Anchors,
-    Int64Array,
     JoinRule,
     join_groups,
     join_rule,
-    list_count,
     list_sets,
     measure_sets,
 )

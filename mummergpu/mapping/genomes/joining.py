@@ -9,28 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from mummergpu.mapping.genomes.anchors import NONE, Anchors, Int64Array, lists_for
+from mummergpu.mapping.genomes.inner_matches import DROPPED, GroupRoom, drop_inner_matches
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
-
-Int64Array = npt.NDArray[np.int64]
-Anchors = tuple[Int64Array, Int64Array, Int64Array]
-"""Where matches begin in the query and in the reference, and their lengths."""
-
-NONE: Final = -1
-"""In place of the number of a match: there is none."""
 
 JoinRule = tuple[int, int, int, int, int]
 """The most bases of the query between two matches; how far apart their diagonals may be, in bases
 and in millionths of the gap between them; how many diagonals a range has; and how many ranges away
 the diagonal of a match may be."""
 
-GroupRoom = tuple[npt.NDArray[np.uint8], Int64Array, Int64Array]
-"""Memory for each match: what is known of it, the next one of its list, and the first of each list
-(`list_count` says how many lists there are)."""
-
-MILLION: Final = 1_000_000
+_MILLION: Final = 1_000_000
 """Shares are counted in millionths: code without numba takes no other numbers than whole ones."""
 
 _MOST_RANGES: Final = 4
@@ -38,15 +26,6 @@ _MOST_RANGES: Final = 4
 
 _MOST_DIFFERENCE: Final = 1 << 40
 """More than the diagonals of any two matches differ by."""
-
-_DROPPED: Final = 0
-_KEPT: Final = 1
-_DOUBTED: Final = 2
-"""What is known of a match: a doubted one lies in a repeat with another one as long as itself."""
-
-_FEWEST_LISTS: Final = 8
-_LISTS_IN_CACHE: Final = 1 << 16
-_MATCHES_OF_LIST: Final = 32
 
 
 def join_rule(most_gap: int, diagonal_difference: int, diagonal_factor: float) -> JoinRule:
@@ -66,43 +45,14 @@ def join_rule(most_gap: int, diagonal_difference: int, diagonal_factor: float) -
     tuple of int
         The rule.
     """
-    millionths = round(diagonal_factor * MILLION)
-    widest = min(max(diagonal_difference, millionths * most_gap // MILLION), _MOST_DIFFERENCE)
+    millionths = round(diagonal_factor * _MILLION)
+    widest = min(max(diagonal_difference, millionths * most_gap // _MILLION), _MOST_DIFFERENCE)
     # Matches of a range so narrow are all joined with each other while they are near.
     width = min(diagonal_difference, _MOST_DIFFERENCE) + 1
     ranges = -(-widest // width)
     if ranges > _MOST_RANGES:
         width, ranges = widest + 1, 1
     return most_gap, diagonal_difference, millionths, width, ranges
-
-
-@inline_without_refcounts
-def _list_count(count: int) -> int:
-    """Return how many lists so many matches are kept in: a power of two.
-
-    The lists stay in a processor's cache, unless the matches of a list became too many.
-    """
-    lists = _FEWEST_LISTS
-    while lists < count and (lists < _LISTS_IN_CACHE or lists * _MATCHES_OF_LIST < count):
-        lists *= 2
-    return lists
-
-
-@jit_without_refcounts
-def list_count(count: int) -> int:
-    """Return how many lists `join_groups` and `join_close_matches` need for so many matches.
-
-    Parameters
-    ----------
-    count : int
-        The most matches that are joined at once: those of the largest group.
-
-    Returns
-    -------
-    int
-        A power of two.
-    """
-    return _list_count(count)
 
 
 @jit_without_refcounts
@@ -142,10 +92,10 @@ def join_groups(
     count = 0
     for group in range(first, end):
         begin, size = group_offsets[group], group_offsets[group + 1] - group_offsets[group]
-        _drop_inner_matches(matches, begin, size, room)
+        drop_inner_matches(matches, begin, size, room)
         group_first = count
         for number in range(size):
-            if room[0][number] != _DROPPED:
+            if room[0][number] != DROPPED:
                 rows[count] = begin + number
                 count += 1
         _join(matches, rows, group_first, count, rule, sets, room[1], room[2])
@@ -277,73 +227,6 @@ def list_sets(
 
 
 @inline_without_refcounts
-def _drop_inner_matches(matches: Anchors, begin: int, size: int, room: GroupRoom) -> None:
-    """Drop the matches that lie inside a repeat and begin where another one does.
-
-    If one sequence has more copies of a short unit than the other, only the first and the last of
-    the matches between them say something.
-    """
-    query_starts, reference_starts, lengths = matches
-    known, following, lists = room
-    mask = _list_count(size) - 1
-    for place in range(mask + 1):
-        lists[place] = NONE
-    # A list has the matches whose starts in the reference end with the same bits, in their order.
-    for row in range(size - 1, -1, -1):
-        known[row] = _KEPT
-        place = reference_starts[begin + row] & mask
-        following[row] = lists[place]
-        lists[place] = row
-    for row in range(size - 1):
-        if known[row] == _DROPPED:
-            continue
-        one = begin + row
-        query_end = query_starts[one] + lengths[one]
-        reference_end = reference_starts[one] + lengths[one]
-        other = row + 1
-        while (
-            other < size
-            and query_starts[begin + other] == query_starts[one]
-            and reference_starts[begin + other] <= reference_end
-            and known[row] != _DROPPED
-        ):
-            overlap = reference_end - reference_starts[begin + other]
-            _drop_one(lengths, begin, row, other, overlap, known)
-            other += 1
-        other = following[row]
-        while other != NONE and query_starts[begin + other] <= query_end and known[row] != _DROPPED:
-            same = reference_starts[begin + other] == reference_starts[one]
-            if same and query_starts[begin + other] > query_starts[one]:
-                overlap = query_end - query_starts[begin + other]
-                _drop_one(lengths, begin, row, other, overlap, known)
-            other = following[other]
-
-
-@inline_without_refcounts
-def _drop_one(
-    lengths: Int64Array,
-    begin: int,
-    row: int,
-    other: int,
-    overlap: int,
-    known: npt.NDArray[np.uint8],
-) -> None:
-    """Drop the shorter one of two matches that overlap in a repeat.
-
-    If they are as long as each other, the earlier one goes if it is the second of three.
-    """
-    length, other_length = lengths[begin + row], lengths[begin + other]
-    if known[other] == _DROPPED or overlap < min(length, other_length) // 2:
-        return
-    if other_length < length:
-        known[other] = _DROPPED
-    elif length < other_length or known[row] == _DOUBTED:
-        known[row] = _DROPPED
-    else:
-        known[other] = _DOUBTED
-
-
-@inline_without_refcounts
 def _join(
     matches: Anchors,
     rows: Int64Array,
@@ -357,7 +240,7 @@ def _join(
     """Give each match the number of its set, which is the index of the set's first match."""
     query_starts, reference_starts, _ = matches
     width, ranges = rule[3], rule[4]
-    mask = _list_count(end - begin) - 1
+    mask = lists_for(end - begin) - 1
     for place in range(mask + 1):
         lists[place] = NONE
     for number in range(begin, end):
@@ -410,7 +293,7 @@ def _join_with_range(
             other_diagonal = query_starts[earlier] - reference_starts[earlier]
             # A list has the matches of several ranges.
             if other_diagonal // width == near and abs(other_diagonal - diagonal) <= max(
-                difference, millionths * gap // MILLION
+                difference, millionths * gap // _MILLION
             ):
                 one, two = _set_of(sets, number), _set_of(sets, other)
                 sets[max(one, two)] = min(one, two)

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.device_tiles import ReadyTiles
-from mummergpu.mapping.genomes.joining import Anchors
 from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
