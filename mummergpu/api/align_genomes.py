@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import cast
 
 from mummergpu.api.aligned_genomes import AlignedGenomes
-from mummergpu.api.engine import Engine
-from mummergpu.api.genome_requests import genome_options
+from mummergpu.api.engine import LOG, Engine, FoundBlock
+from mummergpu.api.genome_requests import alignment_method, genome_options
 from mummergpu.api.matches import SearchedReference
 from mummergpu.api.query_blocks import (
     Queries,
@@ -23,7 +23,14 @@ from mummergpu.api.requests import PathLike, device_options, search_options, thr
 from mummergpu.input.memory import PLACE
 from mummergpu.input.queries import QueryBlock
 from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.whole import WholeAligner
 from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.pipeline.align_whole import BLOCK_BASES, naming_files
+from mummergpu.pipeline.matrix_opening import open_matrix
+from mummergpu.pipeline.query_volume import estimate_query_bases
+from mummergpu.runtime.stats import Stats
+from mummergpu.viterbi.methods import AlignmentMethod
 
 
 class AlignsGenomes:
@@ -50,6 +57,7 @@ class AlignsGenomes:
         gap_extend: int = 7,
         extend: bool = True,
         simplify: bool = True,
+        method: str = "tile",
         any_letters: bool = False,
     ) -> AlignedGenomes:
         """Align genomes, contigs or long reads, and return the alignments in memory.
@@ -93,6 +101,12 @@ class AlignsGenomes:
         simplify : bool, default True
             Whether alignments that lie inside another one are left out. To find the repeats of a
             genome, align it with itself without that.
+        method : str, default "tile"
+            ``tile`` to let matches cut the matrix of two sequences into tiles; ``wavefront`` or
+            ``streaming`` to align each query with each record of the reference from end to end,
+            with the whole matrix, for short sequences with few matches. ``streaming`` keeps the
+            matrix in the memory of the host beside a GPU, or in a temporary file. Both take no
+            option about matches.
         any_letters : bool, default False
             Accept queries whose letters are mostly not DNA or RNA.
 
@@ -112,27 +126,66 @@ class AlignsGenomes:
         device = device_options(backend, count)
         clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
         genomes = genome_options(*clusters, break_length, gap_open, gap_extend, extend, simplify)
+        chosen = alignment_method(method, genomes, options, min_length is not None)
         names = names_of_files(queries)
         rules = query_rules(any_letters, pair=False)
+        # Wrong queries are told of before a device is opened.
+        given = one_block(cast("Queries", queries), rules) if names is None else None
+        bases = estimate_query_bases(names or ())
+        if given is not None:
+            bases = given.base_count
+        searched = None if bases is None else len(options.strands) * bases
+
+        def block_bases() -> int:
+            if chosen is not AlignmentMethod.TILE:
+                self._engine.refuse_if_closed()
+                return BLOCK_BASES
+            return self._engine.block_bases(device, options.minimum_length)
 
         @contextmanager
         def blocks() -> Iterator[Iterator[QueryBlock]]:
             if names is None:
-                # Wrong queries are told of before a device is opened.
-                whole = one_block(cast("Queries", queries), rules)
-                block_bases = self._engine.block_bases(device, options.minimum_length)
-                yield iter(()) if whole is None else parts_of_block(whole, block_bases)
+                yield iter(()) if given is None else parts_of_block(given, block_bases())
                 return
-            block_bases = self._engine.block_bases(device, options.minimum_length)
-            with blocks_of_files(names, block_bases, rules, count) as read:
-                yield read
+            with blocks_of_files(names, block_bases(), rules, count) as parts:
+                yield parts
 
-        aligner = GenomeAligner(self._searched.reference, genomes)
-        with blocks() as given, ThreadPoolExecutor(count, "mummergpu-align") as executor:
+        paths = (PLACE,) if names is None else names
+        with ExitStack() as stack:
+            read = stack.enter_context(blocks())
+            executor = stack.enter_context(ThreadPoolExecutor(count, "mummergpu-align"))
+            reference = self._searched.reference
+            if chosen is AlignmentMethod.TILE:
+                mems = self._engine.search(read, options, device, count, searched)
+                aligned = _align_tiles(mems, GenomeAligner(reference, genomes), executor)
+            else:
+                work = stack, executor.map, Stats(), LOG.info
+                matrix = open_matrix(chosen, genomes.costs, device, *work)
+                whole = WholeAligner(reference, genomes, options.strands, *matrix)
+                aligned = _align_whole(read, whole, paths, executor)
             found = [
-                AlignedQueries.of_block(
-                    block, aligner.align_block(block, mems, executor.map), with_bases=True
-                )
-                for block, mems in self._engine.search(given, options, device, count)
+                AlignedQueries.of_block(block, alignments, with_bases=True)
+                for block, alignments in aligned
             ]
-        return AlignedGenomes(found, self._searched, (PLACE,) if names is None else names)
+        return AlignedGenomes(found, self._searched, paths)
+
+
+def _align_tiles(
+    searched: Iterable[FoundBlock], aligner: GenomeAligner, executor: ThreadPoolExecutor
+) -> Iterator[tuple[QueryBlock, GenomeAlignments]]:
+    """Yield blocks with their alignments, whose tiles lie between matches."""
+    for block, mems in searched:
+        yield block, aligner.align_block(block, mems, executor.map)
+
+
+def _align_whole(
+    blocks: Iterable[QueryBlock],
+    aligner: WholeAligner,
+    paths: Sequence[str],
+    executor: ThreadPoolExecutor,
+) -> Iterator[tuple[QueryBlock, GenomeAlignments]]:
+    """Yield blocks with their alignments from end to end."""
+    for block in blocks:
+        with naming_files(paths, block):
+            aligned = aligner.align_block(block, {}, executor.map)
+        yield block, aligned

@@ -7,7 +7,12 @@ from collections.abc import Iterable
 from io import StringIO
 
 from mummergpu.api.engine import LOG
-from mummergpu.api.genome_requests import alignment_filter, format_of_request, genome_options
+from mummergpu.api.genome_requests import (
+    alignment_filter,
+    alignment_method,
+    format_of_request,
+    genome_options,
+)
 from mummergpu.api.requests import (
     PathLike,
     device_options,
@@ -46,6 +51,7 @@ def align(
     gap_extend: int = 7,
     extend: bool = True,
     simplify: bool = True,
+    method: str = "tile",
     one_to_one: bool = False,
     min_identity: float = 0.0,
     min_aligned: int = 0,
@@ -98,6 +104,12 @@ def align(
     simplify : bool, default True
         Whether alignments that lie inside another one are left out. To find the repeats of a
         genome, align it with itself without that.
+    method : str, default "tile"
+        ``tile`` to let matches cut the matrix of two sequences into tiles; ``wavefront`` or
+        ``streaming`` to align each query with each record of the reference from end to end, with
+        the whole matrix, for short sequences with few matches. ``streaming`` keeps the matrix in
+        the memory of the host beside a GPU, or in a temporary file. Both take no option about
+        matches.
     one_to_one : bool, default False
         Keep only alignments that map each base to its best place, in both genomes.
     min_identity : float, default 0.0
@@ -141,11 +153,14 @@ def align(
         no_empty=no_empty,
     )
     clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
+    genomes = genome_options(*clusters, break_length, gap_open, gap_extend, extend, simplify)
+    has_length = length != DEFAULT_MINIMUM_LENGTH
     options = AlignOptions(
         anchors,
         target,
-        genome_options(*clusters, break_length, gap_open, gap_extend, extend, simplify),
+        genomes,
         alignment_filter(one_to_one, min_identity, min_aligned),
+        method=alignment_method(method, genomes, anchors.search, has_length),
     )
     stats = Stats()
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)

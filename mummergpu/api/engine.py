@@ -8,14 +8,12 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mummergpu.api.device_search import (
-    columns_of,
-    offer_records,
-    refuse_several_parts,
-)
+from mummergpu.api.device_search import columns_of, offer_records, refuse_several_parts
+from mummergpu.api.kept_index import KeptIndex, OpenSearch
+from mummergpu.api.kept_minimizers import KeptMinimizers
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
@@ -24,7 +22,7 @@ from mummergpu.index.reference_index import BuildWork, StorableIndex
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.open_backend import open_backend
+from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.backend_choice import processor_is_faster
@@ -45,53 +43,6 @@ Result = TypeVar("Result")
 FoundBlock = tuple[QueryBlock, BlockMems]
 
 
-@dataclass
-class KeptIndex:
-    """The plan of an index, with its pages if they stay in memory together.
-
-    Attributes
-    ----------
-    plan : KmerIndex or TreeIndex
-        The plan.
-    pages : list or None
-        The pages of the only group, once they are built or opened; None if there are several
-        groups.
-    """
-
-    plan: StorableIndex[Any]
-    pages: list[Any] | None = None
-
-    @property
-    def has_one_group(self) -> bool:
-        """Whether all pages are in memory together, so that searches can share them."""
-        return len(self.plan.groups) == 1
-
-
-@dataclass
-class OpenSearch:
-    """A backend that searches an index for matches of one minimum length.
-
-    Attributes
-    ----------
-    index : KeptIndex
-        The index.
-    backend : Backend
-        The backend.
-    search_length : int
-        The fewest bases of a match that the backend finds.
-    is_loaded : bool
-        Whether the backend has the pages of the only group.
-    lock : threading.RLock
-        Held while pages are loaded; and during a search, if there are several groups.
-    """
-
-    index: KeptIndex
-    backend: Backend[Any]
-    search_length: int
-    is_loaded: bool = False
-    lock: threading.RLock = field(default_factory=threading.RLock)
-
-
 class Engine:
     """Searches one reference, as often as asked, also from several threads at once.
 
@@ -109,8 +60,9 @@ class Engine:
         self.options = options
         self._process = os.getpid()
         self._lock = threading.RLock()
-        self._kept: dict[int, KeptIndex] = {}
+        self._kept: dict[int, KeptIndex[StorableIndex[Any]]] = {}
         self._open: dict[tuple[str, int], OpenSearch] = {}
+        self._minimizers = KeptMinimizers(self.reference, options)
         self._is_closed = False
 
     def prepare(self, threads: int) -> None:
@@ -141,6 +93,7 @@ class Engine:
         options: SearchOptions,
         device: DeviceOptions,
         threads: int,
+        query_bases: int | None = None,
     ) -> Generator[FoundBlock]:
         """Search blocks of queries, and yield each with its matches, in order.
 
@@ -154,6 +107,9 @@ class Engine:
             Where to search.
         threads : int
             The number of working threads, which end with the iterator.
+        query_bases : int, optional
+            About how many bases the queries have, on all strands that are searched, if that is
+            known.
 
         Yields
         ------
@@ -167,7 +123,7 @@ class Engine:
         def prepare(block: QueryBlock, mems: BlockMems) -> FoundBlock:
             return block, filter_mems(mems, options.uniqueness, stats)
 
-        return self.results(blocks, options, device, threads, prepare)
+        return self.results(blocks, options, device, threads, prepare, query_bases)
 
     def results(
         self,
@@ -176,24 +132,25 @@ class Engine:
         device: DeviceOptions,
         threads: int,
         prepare: Callable[[QueryBlock, BlockMems], Result],
+        query_bases: int | None = None,
     ) -> Generator[Result]:
         """Search blocks of queries, and yield what is made of each and its matches, in order.
 
         Parameters
         ----------
-        blocks, device, threads
+        blocks, device, threads, query_bases
             As for `search`.
         options : SearchOptions
-            Which matches to find; none is filtered out.
+            Which matches to find; those that are not unique may be among them.
         prepare : callable
-            Receives a block and all its matches; the working threads call it.
+            Receives a block and its matches; the working threads call it.
 
         Yields
         ------
         Result
             What `prepare` returns.
         """
-        opened = self._opened(device, options.minimum_length)
+        opened = self._opened_for(device, options, query_bases)
         stats = Stats()
         search = BlockSearch(
             opened.backend,
@@ -268,7 +225,7 @@ class Engine:
         with opened.lock:
             yield opened.backend
 
-    def kept_index(self, minimum_length: int) -> KeptIndex:
+    def kept_index(self, minimum_length: int) -> KeptIndex[StorableIndex[Any]]:
         """Return the index that serves a minimum length.
 
         One table of k-mers serves every length from its own upwards; trees have a plan for each.
@@ -301,17 +258,22 @@ class Engine:
         with self._lock:
             self._is_closed = True
             opened, self._open, self._kept = list(self._open.values()), {}, {}
+            self._minimizers = KeptMinimizers(self.reference, self.options)
         for one in opened:
             with one.lock:
                 one.backend.close()
+
+    def refuse_if_closed(self) -> None:
+        """Raise an exception if the index is closed."""
+        if self._is_closed:
+            raise OptionError("index", "the index is closed")
 
     def _opened(self, device: DeviceOptions, minimum_length: int) -> OpenSearch:
         """Return the backend for a search, opened if need be."""
         if self._process != os.getpid():
             self._go_on_after_fork()
         with self._lock:
-            if self._is_closed:
-                raise OptionError("index", "the index is closed")
+            self.refuse_if_closed()
             key = (device.backend, minimum_length)
             # The two words may mean the same GPU, which needs the index once.
             other = {"auto": "cuda", "cuda": "auto"}.get(device.backend, "")
@@ -327,7 +289,25 @@ class Engine:
                 self._open[key] = OpenSearch(kept, backend, length)
             return self._open[key]
 
-    def _open_backend(self, device: DeviceOptions, kept: KeptIndex) -> Backend[Any]:
+    def _opened_for(
+        self, device: DeviceOptions, options: SearchOptions, query_bases: int | None
+    ) -> OpenSearch:
+        """Return the backend for a search, with the pages that are expected to be the fastest."""
+        opened = self._opened(device, options.minimum_length)
+        kmers = opened.index.plan
+        if opened.backend.name != "cpu" or not isinstance(kmers, KmerIndex):
+            return opened
+        with self._lock:
+            kept = self._minimizers.index_for(kmers, options, query_bases)
+            if kept is None:
+                return opened
+            key = ("unique", options.minimum_length)
+            if key not in self._open:
+                backend = open_cpu_backend(self.options.kind, Stats())
+                self._open[key] = OpenSearch(kept, backend, options.minimum_length)
+            return self._open[key]
+
+    def _open_backend(self, device: DeviceOptions, kept: KeptIndex[Any]) -> Backend[Any]:
         """Open a backend that holds the pages of every group."""
         backend = open_backend(self.options.kind, device, Stats(), LOG.info)
         memory = backend.memory_for_pages(self.reference.codes.size)
@@ -357,7 +337,7 @@ class Engine:
             opened.backend.load_pages(pages, opened.search_length)
             opened.is_loaded = kept.has_one_group
 
-    def _bring_in(self, kept: KeptIndex, work: BuildWork) -> list[Any]:
+    def _bring_in(self, kept: KeptIndex[Any], work: BuildWork) -> list[Any]:
         """Return the pages of the only group, built or opened once."""
         if kept.pages is None:
             kept.pages = kept.plan.load_pages(kept.plan.groups[0], work)

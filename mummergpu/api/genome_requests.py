@@ -5,8 +5,10 @@ from __future__ import annotations
 from mummergpu.api.requests import meaning
 from mummergpu.errors import OptionError
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
+from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.output.genomes.targets import GENOME_FORMATS
 from mummergpu.pipeline.align_options import AlignmentFilter
+from mummergpu.viterbi.methods import AlignmentMethod
 
 
 def genome_options(
@@ -54,6 +56,49 @@ def genome_options(
     length = _count("break_length", break_length)
     costs = costs_of_gaps(_count("gap_open", gap_open), _count("gap_extend", gap_extend))
     return GenomeOptions(clusters, length, bool(extend), bool(simplify), costs)
+
+
+def alignment_method(
+    name: str, genomes: GenomeOptions, search: SearchOptions, has_length: bool
+) -> AlignmentMethod:
+    """Return the method by which sequences are aligned.
+
+    Parameters
+    ----------
+    name : str
+        ``tile``, ``wavefront`` or ``streaming``.
+    genomes : GenomeOptions
+        How genomes are aligned.
+    search : SearchOptions
+        Which matches alignments begin with.
+    has_length : bool
+        Whether the length of these matches was asked for.
+
+    Raises
+    ------
+    OptionError
+        If there is no such method; or it aligns whole sequences, and an option about matches is not
+        what it is by default.
+    """
+    method = meaning("method", name, {known.value: known for known in AlignmentMethod})
+    if method is AlignmentMethod.TILE:
+        return method
+    usual, clusters = GenomeOptions(), genomes.clusters
+    for option, is_given in (
+        ("min_length", has_length),
+        ("mode", search.uniqueness is not Uniqueness.IN_REFERENCE),
+        ("min_cluster", clusters.least_bases != usual.clusters.least_bases),
+        ("max_gap", clusters.most_gap != usual.clusters.most_gap),
+        ("diagonal_difference", clusters.diagonal_difference != usual.clusters.diagonal_difference),
+        ("diagonal_factor", clusters.diagonal_factor != usual.clusters.diagonal_factor),
+        ("break_length", genomes.break_length != usual.break_length),
+        ("extend", genomes.extend != usual.extend),
+    ):
+        if is_given:
+            raise OptionError(
+                option, f"is about matches, and method={name!r} aligns whole sequences without any"
+            )
+    return method
 
 
 def alignment_filter(one_to_one: bool, min_identity: float, min_aligned: int) -> AlignmentFilter:

@@ -230,7 +230,8 @@ class Index(ClosedAtEnd, MapsReads, AlignsGenomes):
         name = self._engine.choose_backend(backend, searched, length, count)
         device = device_options(name, count)
         parts = list(parts_of_block(block, self._engine.block_bases(device, length)))
-        found = [mems for _, mems in self._engine.search(iter(parts), options, device, count)]
+        results = self._engine.search(iter(parts), options, device, count, searched)
+        found = [mems for _, mems in results]
         mems = {strand: join_all([one[strand] for one in found]) for strand in options.strands}
         return Matches.of_block(block, mems, self._searched)
 
@@ -275,7 +276,8 @@ class Index(ClosedAtEnd, MapsReads, AlignsGenomes):
         count = thread_count(threads)
         options = search_options(self._length(min_length), strands, mode)
         length = options.minimum_length
-        if backend == "auto" and (bases := estimate_query_bases(names)) is not None:
+        searched = None
+        if (bases := estimate_query_bases(names)) is not None:
             searched = bases * len(options.strands)
             backend = self._engine.choose_backend(backend, searched, length, count)
         device = device_options(backend, count)
@@ -284,7 +286,8 @@ class Index(ClosedAtEnd, MapsReads, AlignsGenomes):
 
         def found() -> Generator[Matches]:
             with blocks_of_files(names, block_bases, rules, count) as blocks:
-                for block, mems in self._engine.search(blocks, options, device, count):
+                results = self._engine.search(blocks, options, device, count, searched)
+                for block, mems in results:
                     yield Matches.of_block(block, mems, self._searched)
 
         return found()

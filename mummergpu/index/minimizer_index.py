@@ -4,7 +4,7 @@ Whether a match is unique shows where its first minimizer is looked up, as every
 same bases has that minimizer too (`matching.kmer.unique`). So the search looks up two k-mers in
 ``window + 1``, and both strands at once, where a search for all matches looks up every few k-mers
 of each strand. The whole reference must be one page. Index files hold tables of k-mers, which also
-serve searches for all matches.
+serve searches for all matches; minimizers are listed beside them where that is expected to pay.
 """
 
 from __future__ import annotations
@@ -74,6 +74,13 @@ COSTS: Final = MinimizerCosts(
 """The costs on a processor of about 2024."""
 
 
+SLOWDOWN_BEYOND_CACHES: Final = 1.6
+"""How many times as long as its costs tell a search of a table of k-mers takes for unique matches,
+besides that of minimizers, if the caches do not hold the reference: it finds all matches, and those
+that are not unique are left out. Measured: 1.2 for 20 Mbp of human, 1.7 for 100 Mbp; 1 for reads of
+a genome of bacteria."""
+
+
 @dataclass(frozen=True)
 class MinimizerPage:
     """A whole reference and the table of its minimizers: the input of a search for unique matches.
@@ -140,6 +147,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         minimum_length: int,
         budget: MemoryBudget,
         query_bases: int,
+        kept: KmerCost | None = None,
     ) -> MinimizerIndex | None:
         """Choose the minimizers of a reference.
 
@@ -155,6 +163,9 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             The memory that the reference, the table and its construction may take.
         query_bases : int
             About how many bases the queries have, on all strands that are searched.
+        kept : KmerCost, optional
+            What the tables of k-mers that there are already are expected to cost; by default they
+            would have to be built.
 
         Returns
         -------
@@ -163,15 +174,15 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             to cost less, or if the reference does not fit the memory as a whole.
         """
         bases = reference.codes.size
-        asks_for_pages = options.page_size is not None and options.page_size < bases
-        asks_for_kmers = options.sampling is not None or options.most_occurrences is not None
-        is_device = budget.device is not None
-        if asks_for_pages or asks_for_kmers or is_device or bases > MAXIMUM_BASES:
+        if budget.device is not None:
             return None
-        kmer_length = _kmer_length_for(reference.base_count, minimum_length)
-        if kmer_length is None:
+        # The bases that can match are not counted for nothing: they may be in a file.
+        if kept is not None and kept_seconds(kept, bases) < bases * COSTS.base * 1e-9:
             return None
-        window = min(minimum_length - kmer_length + 1, MAXIMUM_WINDOW)
+        chosen = choose_minimizers(bases, reference.base_count, minimum_length, options)
+        if chosen is None:
+            return None
+        kmer_length, window = chosen
         # How many minimizers a reference with many repeats has, only their search tells.
         expected = bases if budget.is_limit else minimizers_expected(bases, window)
         build_bytes = most_build_bytes(bases, window, expected)
@@ -179,7 +190,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             return None
         job = KmerJob(reference.base_count, minimum_length, query_bases)
         cost = expected_cost(reference.base_count, query_bases // options.unique_strands, window)
-        if cost.seconds > kmer_seconds(job):
+        if cost.seconds > (kmer_seconds(job) if kept is None else kept_seconds(kept, bases)):
             return None
         return cls(reference, minimum_length, kmer_length, window, build_bytes, job, cost)
 
@@ -217,6 +228,38 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         return self._build_bytes
 
 
+def choose_minimizers(
+    joined_bases: int, bases: int, minimum_length: int, options: KmerOptions
+) -> tuple[int, int] | None:
+    """Choose the minimizers of a reference.
+
+    Parameters
+    ----------
+    joined_bases : int
+        All bases of the reference, and what is between its records.
+    bases : int
+        The bases of the reference that can match.
+    minimum_length : int
+        The minimum match length in bases.
+    options : KmerOptions
+        The options for building tables.
+
+    Returns
+    -------
+    kmer_length, window : int
+        The bases of a k-mer, and the k-mers of a window; None if the options ask for something
+        else, if the reference is too large, or if windows would be too short.
+    """
+    asks_for_pages = options.page_size is not None and options.page_size < joined_bases
+    asks_for_kmers = options.sampling is not None or options.most_occurrences is not None
+    if asks_for_pages or asks_for_kmers or joined_bases > MAXIMUM_BASES:
+        return None
+    kmer_length = _kmer_length_for(bases, minimum_length)
+    if kmer_length is None:
+        return None
+    return kmer_length, min(minimum_length - kmer_length + 1, MAXIMUM_WINDOW)
+
+
 def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
     """Return what a table of minimizers and the search of it are expected to cost.
 
@@ -241,6 +284,25 @@ def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
     table = bases * costs.base + listed * costs.listed
     search = query_bases * costs.base + minimizers_expected(query_bases, window) * lookup
     return KmerCost(table * 1e-9, search * 1e-9)
+
+
+def kept_seconds(kept: KmerCost, bases: int) -> float:
+    """Return how long unique matches are expected to take with tables of k-mers that there are.
+
+    Parameters
+    ----------
+    kept : KmerCost
+        What the tables and their search are expected to cost.
+    bases : int
+        The bases of the reference.
+
+    Returns
+    -------
+    float
+        The seconds of one thread.
+    """
+    in_cache = min(1.0, COSTS.cache_bytes / bases)
+    return kept.table + kept.search * (in_cache + (1 - in_cache) * SLOWDOWN_BEYOND_CACHES)
 
 
 def kmer_seconds(job: KmerJob) -> float:

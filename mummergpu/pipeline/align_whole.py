@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 from mummergpu.errors import InputError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
-from mummergpu.input.queries import QueryRules
+from mummergpu.input.queries import QueryBlock, QueryRules
 from mummergpu.input.query_stream import QueryStream
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.mapping.genomes.whole import MatrixTooLargeError, WholeAligner
@@ -83,10 +83,30 @@ def run_whole(
         stack.callback(sink.close)
         done.begin_group(0, 1)
         for block in queries.blocks(block_bases):
-            try:
+            with naming_files(given.query_paths, block):
                 sink.write(sink.prepare(block, {}))
-            except MatrixTooLargeError as error:
-                path = given.query_paths[block.file_number]
-                raise InputError(error.message, path, None, error.query) from error
             done.done(block)
         sink.finish()
+
+
+@contextmanager
+def naming_files(paths: Sequence[str], block: QueryBlock) -> Iterator[None]:
+    """Name the file of a query whose matrix is too large.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files of queries.
+    block : QueryBlock
+        The queries that are aligned while the ``with`` statement lasts.
+
+    Raises
+    ------
+    InputError
+        In place of a `MatrixTooLargeError`.
+    """
+    try:
+        yield
+    except MatrixTooLargeError as error:
+        path = paths[block.file_number]
+        raise InputError(error.message, path, None, error.query) from error

@@ -21,6 +21,16 @@ from mummergpu.pipeline.query_volume import estimate_query_bases
 DEVICE_START_SECONDS: Final = 0.35
 """The time in which a GPU becomes ready, and in which its context is taken apart."""
 
+SLOWDOWN_OF_UNIQUE: Final = 1.75
+"""How many times as long as its costs tell (`minimizer_index.COSTS`) a search for unique matches
+takes on several processors, which share caches and memory. Measured on 4 and 16: 1.3 to 1.75 with
+30 and 100 Mbp without repeats, 2.3 and 3.4 with 200 and 1,000 Mbp of which 45% are repeats."""
+
+HOST_NANOSECONDS_OF_UNIQUE: Final = 2.0
+"""What it costs for each base of the queries, on each strand, to fetch the matches of a GPU, and to
+leave out those that are not unique. Measured with the same genomes: 1.1 without repeats, 3.8 and
+6.6 with them."""
+
 
 def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | None) -> str:
     """Return the backend to open: ``auto`` is decided by what the search is expected to cost.
@@ -42,8 +52,9 @@ def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | No
 
     Notes
     -----
-    Where the size of the queries is unknown, or the search is of trees, ``auto`` stays: the GPU is
-    taken if there is one.
+    If only matches are wanted that are unique in the reference, the processor finds just these, and
+    a GPU all of them; both are taken into account. Where the size of the queries is unknown, or the
+    search is of trees, ``auto`` stays: the GPU is taken if there is one.
     """
     asked = options.device.backend
     if asked != "auto" or not isinstance(options.index.kind, KmerOptions):
@@ -54,10 +65,36 @@ def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | No
         bases = os.stat(options.reference_path).st_size // 4
     if bases == 0 or query_bases is None:
         return asked
-    faster = processor_is_faster(
-        bases, options.index.minimum_length, query_bases, options.threads, has_index
-    )
+    faster = None if has_index else _finds_unique_sooner(options, bases, query_bases)
+    if faster is None:
+        faster = processor_is_faster(
+            bases, options.index.minimum_length, query_bases, options.threads, has_index
+        )
     return "cpu" if faster else asked
+
+
+def _finds_unique_sooner(options: MatchOptions, bases: int, query_bases: int) -> bool | None:
+    """Return whether the processor finds unique matches before a GPU has started and found all.
+
+    None if other matches are wanted, too, or if the processor would not look up minimizers.
+    """
+    kind, length, strands = options.index.kind, options.index.minimum_length, options.unique_strands
+    if strands == 0 or not isinstance(kind, KmerOptions):
+        return None
+    # Most searches are for all matches, and start without this module.
+    from mummergpu.index.minimizer_index import choose_minimizers, kmer_seconds
+    from mummergpu.index.minimizer_index import expected_cost as expected_unique_cost
+
+    chosen = choose_minimizers(bases, bases, length, kind)
+    if chosen is None:
+        return None
+    job = KmerJob(bases, length, query_bases)
+    seconds = expected_unique_cost(bases, query_bases // strands, chosen[1]).seconds
+    if seconds > kmer_seconds(job):
+        return None
+    host_seconds = HOST_NANOSECONDS_OF_UNIQUE * 1e-9 * query_bases
+    device_seconds = _device_seconds(job, options.threads) + host_seconds
+    return SLOWDOWN_OF_UNIQUE * seconds / options.threads < device_seconds
 
 
 def processor_is_faster(
@@ -86,10 +123,13 @@ def processor_is_faster(
     job = KmerJob(bases, minimum_length, query_bases, is_kept=has_index)
     most_bytes = most_table_bytes(bases)
     by_processor = expected_cost(job, choose_sampling(job, most_bytes))
-    job = replace(job, is_kept=False)
-    by_device = expected_cost(job, choose_sampling(job, most_bytes, DEVICE_COSTS), DEVICE_COSTS)
-    processor_seconds = by_processor.seconds / threads
-    device_seconds = DEVICE_START_SECONDS + by_device.search / THREADS_BESIDE_DEVICE
-    if not has_index:
-        device_seconds += by_device.table / threads
-    return processor_seconds < device_seconds
+    return by_processor.seconds / threads < _device_seconds(job, threads)
+
+
+def _device_seconds(job: KmerJob, threads: int) -> float:
+    """Return how long a GPU is expected to take for a job, with its start."""
+    new = replace(job, is_kept=False)
+    sampling = choose_sampling(new, most_table_bytes(job.bases), DEVICE_COSTS)
+    cost = expected_cost(new, sampling, DEVICE_COSTS)
+    seconds = DEVICE_START_SECONDS + cost.search / THREADS_BESIDE_DEVICE
+    return seconds if job.is_kept else seconds + cost.table / threads

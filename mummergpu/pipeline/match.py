@@ -26,7 +26,7 @@ from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases
-from mummergpu.matching.options import DeviceOptions, Uniqueness
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.search import BlockSearch
 from mummergpu.output.bytes.number_text import TextArray
 from mummergpu.output.matches.sink import MatchSink
@@ -194,9 +194,8 @@ class _MatchJob:
         other_bytes = summary_bytes(options, reference)
         wanted = options.index
         if isinstance(wanted.kind, KmerOptions):
-            is_unique = options.search.uniqueness is not Uniqueness.ALL
-            strands = len(options.search.strands) if is_unique else 0
-            wanted = replace(wanted, kind=replace(wanted.kind, unique_strands=strands))
+            kind = replace(wanted.kind, unique_strands=options.unique_strands)
+            wanted = replace(wanted, kind=kind)
         index = plan_index(source, wanted, threads, memory, query_bases, other_bytes)
         minimum_length = options.search.minimum_length
         describe_plan(index, minimum_length, threads, backend.name, self._stats, self._notice)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.index.options import IndexOptions
-from mummergpu.matching.options import DeviceOptions, SearchOptions
+from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.targets import OutputTarget
@@ -72,6 +72,12 @@ class MatchOptions:
     picture: PictureStyle = field(default_factory=PictureStyle)
     command: str = field(default="", compare=False)
     summary: bool = False
+
+    @property
+    def unique_strands(self) -> int:
+        """How many strands are searched for matches unique in the reference; 0 for all matches."""
+        is_unique = self.search.uniqueness is not Uniqueness.ALL
+        return len(self.search.strands) if is_unique else 0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
+from mummergpu.index.kmer_plan import KmerCost
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
 from mummergpu.input.queries import bytes_of
@@ -62,11 +63,13 @@ def plan_index(
     """
     whole = MemoryBudget.of(options.memory, device_memory)
     budget = replace(whole, host=max(0, whole.host - other_bytes))
-    index: ReferenceIndex[Any] | None = None
-    if not isinstance(source, IndexFile):
-        index = _minimizers(source, options, budget, query_bases)
-    if index is None:
-        index = _storable_index(source, options, budget, threads, query_bases)
+    if isinstance(source, IndexFile):
+        stored = _storable_index(source, options, budget, threads, query_bases)
+        index = minimizers_beside(stored, options, budget, query_bases) or stored
+    else:
+        index = _minimizers(source, options, budget, query_bases) or _storable_index(
+            source, options, budget, threads, query_bases
+        )
     index.check_memory(whole, threads, other_bytes)
     return index
 
@@ -97,8 +100,39 @@ def plan_storable_index(
     return index
 
 
+def minimizers_beside(
+    stored: StorableIndex[Any], options: IndexOptions, budget: MemoryBudget, query_bases: int
+) -> ReferenceIndex[Any] | None:
+    """Plan the minimizers of a reference that has an index already.
+
+    Parameters
+    ----------
+    stored : KmerIndex or TreeIndex
+        The index, in a file or in memory.
+    options : IndexOptions
+        How to build the index; its kind says how many strands are searched for unique matches.
+    budget : MemoryBudget
+        The memory that the reference, the table and its construction may take.
+    query_bases : int
+        About how many bases the queries have, on all strands that are searched.
+
+    Returns
+    -------
+    MinimizerIndex or None
+        None if other matches are wanted too, or if the search of the index is expected to be done
+        before a table of minimizers is built and searched.
+    """
+    if not isinstance(stored, KmerIndex):
+        return None
+    return _minimizers(stored.reference, options, budget, query_bases, stored.expected_cost())
+
+
 def _minimizers(
-    reference: Reference, options: IndexOptions, budget: MemoryBudget, query_bases: int
+    reference: Reference,
+    options: IndexOptions,
+    budget: MemoryBudget,
+    query_bases: int,
+    kept: KmerCost | None = None,
 ) -> ReferenceIndex[Any] | None:
     """Return an index of minimizers if one is expected to be the best, else None."""
     kind = options.kind
@@ -106,7 +140,8 @@ def _minimizers(
         return None
     from mummergpu.index.minimizer_index import MinimizerIndex
 
-    return MinimizerIndex.plan(reference, kind, options.minimum_length, budget, query_bases)
+    length = options.minimum_length
+    return MinimizerIndex.plan(reference, kind, length, budget, query_bases, kept)
 
 
 def _storable_index(

@@ -111,7 +111,7 @@ class GenomeAligner:
         sequences = queries, self._reference.padded_codes
         keys, group_offsets, matches = self._groups(block, columns)
         bounds = self._bounds(block, keys)
-        clusters = find_clusters(group_offsets, matches, self._options.clusters)
+        clusters = find_clusters(group_offsets, matches, self._options.clusters, map_function)
         if self._options.simplify:
             clusters = _without_contained(clusters)
         targets = Targets.of_count(clusters.count)

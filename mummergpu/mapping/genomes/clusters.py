@@ -8,33 +8,28 @@ diagonals. What is left over is joined and chained again.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.mapping.genomes.chains import NONE, Anchors, Int64Array, best_chain, take_chain
+from mummergpu.mapping.genomes.anchors import Anchors, Int64Array, list_count
+from mummergpu.mapping.genomes.chains import SetRoom, chain_sets
+from mummergpu.mapping.genomes.joining import (
+    JoinRule,
+    join_groups,
+    join_rule,
+    list_sets,
+    measure_sets,
+)
 from mummergpu.mapping.genomes.options import ClusterOptions
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
-Room = tuple[
-    Int64Array,
-    Int64Array,
-    Int64Array,
-    Int64Array,
-    Int64Array,
-    Int64Array,
-    Int64Array,
-    Int64Array,
-    npt.NDArray[np.bool_],
-]
-"""Memory for each match of a group: the matches that are left, their sets, the next of the same
-set, the last of each set, the members of a set, three columns of chains, and what is left."""
+MapFunction = Callable[..., Iterable[Any]]
 
-
-_MILLION: Final = 1_000_000
-"""Shares are counted in millionths: code without numba takes no other numbers than whole ones."""
+_MATCHES_OF_TASK: Final = 1 << 14
+"""What a thread does at a time: small groups and sets together, a large one alone."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +63,34 @@ class Clusters:
         return self.query_starts, self.reference_starts, self.lengths
 
 
-def find_clusters(group_offsets: Int64Array, matches: Anchors, options: ClusterOptions) -> Clusters:
+@dataclass(frozen=True)
+class _Sets:
+    """Sets of matches that are joined, in the order of their first matches.
+
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_sets + 1,)
+        Where the matches of each set begin.
+    rows : ndarray, dtype=int64
+        The matches, those of a set ascending.
+    """
+
+    offsets: Int64Array
+    rows: Int64Array
+
+
+def find_clusters(
+    group_offsets: Int64Array,
+    matches: Anchors,
+    options: ClusterOptions,
+    map_function: MapFunction = map,
+) -> Clusters:
     """Return the clusters of groups of matches.
+
+    Joining takes time in proportion to the matches, and for each match to those of the ranges of
+    diagonals beside its own that begin in its last bases and are not joined with it. Chaining takes
+    a step for each match of a set, and each that it may follow (`chains.MOST_PREDECESSORS` at
+    most), and does that again with what a chain leaves of its set.
 
     Parameters
     ----------
@@ -80,212 +101,91 @@ def find_clusters(group_offsets: Int64Array, matches: Anchors, options: ClusterO
         by their start in the query, then by that in the reference.
     options : ClusterOptions
         Which matches form a cluster.
+    map_function : callable
+        Called like `map`, to share the work among threads.
 
     Returns
     -------
     Clusters
         Those of each group ascend by their start in the reference, then in the query.
     """
-    count = matches[0].size
-    groups = np.empty(count, dtype=np.int64)
-    offsets = np.zeros(count + 1, dtype=np.int64)
-    anchors = tuple(np.empty(count, dtype=np.int64) for _ in range(3))
-    most = int(np.diff(group_offsets).max(initial=0))
-    found = _chain_groups(
-        group_offsets,
-        matches,
-        options.least_bases,
-        options.most_gap,
-        options.diagonal_difference,
-        round(options.diagonal_factor * _MILLION),
-        _new_room(most),
-        (groups, offsets),
-        (anchors[0], anchors[1], anchors[2]),
-    )
-    begins, ends = offsets[:found], offsets[1 : found + 1]
+    # No gap is longer than the last match is far from the first base.
+    most_gap = min(options.most_gap, int(matches[0].max(initial=0)))
+    rule = join_rule(most_gap, options.diagonal_difference, options.diagonal_factor)
+    least_bases = options.least_bases
+
+    def join(groups: tuple[int, int]) -> _Sets:
+        return _join_groups(group_offsets, groups, matches, rule, least_bases)
+
+    joined = list(map_function(join, _tasks(group_offsets)))
+    set_sizes = [np.diff(part.offsets) for part in joined]
+    offsets = np.cumsum(np.concatenate(([0], *set_sizes)), dtype=np.int64)
+    rows = np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in joined)])
+    del joined
+    heads, counts, *columns = (np.empty(rows.size, dtype=np.int64) for _ in range(5))
+    anchors = columns[0], columns[1], columns[2]
+
+    def chain(sets: tuple[int, int]) -> tuple[Int64Array, Int64Array, Int64Array]:
+        begin, end = offsets[sets[0]], offsets[sets[1]]
+        room = _new_room(int(np.diff(offsets[sets[0] : sets[1] + 1]).max()))
+        clusters = heads[begin:end], counts[begin:end]
+        found = chain_sets(
+            (offsets, rows), *sets, matches, rule, least_bases, room, clusters, anchors
+        )
+        first_rows, sizes = clusters[0][:found], clusters[1][:found]
+        return first_rows, begin + np.cumsum(sizes) - sizes, sizes
+
+    none = np.empty(0, dtype=np.int64)
+    parts = [(none, none, none), *map_function(chain, _tasks(offsets))]
+    first_rows, begins, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    groups = np.searchsorted(group_offsets, first_rows, side="right") - 1
     query_starts, reference_starts, lengths = anchors
-    order = np.lexsort((query_starts[begins], reference_starts[begins], groups[:found]))
-    sizes = (ends - begins)[order]
-    new_offsets = np.concatenate(([0], np.cumsum(sizes)))
-    rows = np.repeat(begins[order] - new_offsets[:-1], sizes) + np.arange(new_offsets[-1])
+    order = np.lexsort((query_starts[begins], reference_starts[begins], groups))
+    anchor_counts = sizes[order]
+    new_offsets = np.concatenate(([0], np.cumsum(anchor_counts)))
+    shifts = np.repeat(begins[order] - new_offsets[:-1], anchor_counts)
+    chosen = shifts + np.arange(new_offsets[-1])
     return Clusters(
-        groups[:found][order],
-        new_offsets,
-        query_starts[rows],
-        reference_starts[rows],
-        lengths[rows],
+        groups[order], new_offsets, query_starts[chosen], reference_starts[chosen], lengths[chosen]
     )
 
 
-def _new_room(most: int) -> Room:
-    """Return memory for groups of so many matches."""
-    numbers = [np.empty(most, dtype=np.int64) for _ in range(8)]
-    one, two, three, four, five, six, seven, eight = numbers
-    return one, two, three, four, five, six, seven, eight, np.empty(most, dtype=np.bool_)
+def _tasks(offsets: Int64Array) -> list[tuple[int, int]]:
+    """Return ranges of groups or sets, for a thread each."""
+    steps = np.arange(0, offsets[-1], _MATCHES_OF_TASK)
+    bounds = np.unique(np.append(np.searchsorted(offsets, steps), offsets.size - 1))
+    return list(pairwise(bounds.tolist()))
 
 
-@jit_without_refcounts
-def _chain_groups(
+def _join_groups(
     group_offsets: Int64Array,
+    groups: tuple[int, int],
     matches: Anchors,
+    rule: JoinRule,
     least_bases: int,
-    most_gap: int,
-    diagonal_difference: int,
-    diagonal_millionths: int,
-    room: Room,
-    clusters: tuple[Int64Array, Int64Array],
-    anchors: Anchors,
-) -> int:
-    """Write the clusters of all groups, and return how many there are."""
-    alive, sets, following, last_of_set, members, scores, highest, before, is_alive = room
-    count = 0
-    for group in range(group_offsets.size - 1):
-        begin = group_offsets[group]
-        size = group_offsets[group + 1] - begin
-        _drop_inner_matches(matches, begin, size, is_alive, members)
-        while True:
-            left = 0
-            for row in range(size):
-                if is_alive[row]:
-                    alive[left] = row
-                    left += 1
-            if left == 0:
-                break
-            _join_close_matches(
-                matches,
-                begin,
-                alive,
-                left,
-                most_gap,
-                diagonal_difference,
-                diagonal_millionths,
-                sets,
-            )
-            _list_sets(alive, left, sets, following, last_of_set)
-            for place in range(left):
-                first = alive[place]
-                if sets[first] != first:
-                    continue
-                total, size_of_set = 0, 0
-                row = first
-                while row != NONE:
-                    members[size_of_set] = row
-                    size_of_set += 1
-                    total += matches[2][begin + row]
-                    row = following[row]
-                if total < least_bases:
-                    for number in range(size_of_set):
-                        is_alive[members[number]] = False
-                    continue
-                end = best_chain(matches, begin, members, size_of_set, (scores, highest, before))
-                count = take_chain(
-                    matches,
-                    begin,
-                    members,
-                    before,
-                    end,
-                    least_bases,
-                    is_alive,
-                    group,
-                    count,
-                    clusters,
-                    anchors,
-                )
-    return count
+) -> _Sets:
+    """Return the sets of some groups that have enough bases."""
+    sizes = np.diff(group_offsets[groups[0] : groups[1] + 1])
+    count = int(sizes.sum())
+    following, rows, sets = (np.empty(count, dtype=np.int64) for _ in range(3))
+    lists = np.empty(list_count(int(sizes.max(initial=0))), dtype=np.int64)
+    room = np.empty(count, dtype=np.uint8), following, lists
+    left = join_groups(group_offsets, *groups, matches, rule, room, rows, sets)
+    set_sizes = np.empty(left, dtype=np.int64)
+    kept = measure_sets(matches[2], rows, 0, left, sets, least_bases, following, set_sizes)
+    members, offsets = np.empty(kept, dtype=np.int64), np.empty(kept + 1, dtype=np.int64)
+    set_count = list_sets(rows, 0, left, sets, set_sizes, members, offsets, 0)
+    offsets[set_count] = kept
+    return _Sets(offsets[: set_count + 1].copy(), members)
 
 
-@inline_without_refcounts
-def _drop_inner_matches(
-    matches: Anchors, begin: int, size: int, is_alive: npt.NDArray[np.bool_], doubts: Int64Array
-) -> None:
-    """Drop the matches that lie inside a repeat and begin where another one does.
-
-    If one sequence has more copies of a short unit than the other, only the first and the last of
-    the matches between them say something.
-    """
-    query_starts, reference_starts, lengths = matches
-    for row in range(size):
-        is_alive[row] = True
-        doubts[row] = 0
-    for row in range(size - 1):
-        if not is_alive[row]:
-            continue
-        one = begin + row
-        end = query_starts[one] + lengths[one]
-        other = one + 1
-        while other < begin + size and query_starts[other] <= end:
-            place = other - begin
-            if is_alive[place]:
-                overlap = NONE
-                if reference_starts[one] == reference_starts[other]:
-                    overlap = end - query_starts[other]
-                elif query_starts[one] == query_starts[other]:
-                    overlap = reference_starts[one] + lengths[one] - reference_starts[other]
-                if overlap >= min(lengths[one], lengths[other]) // 2:
-                    if lengths[other] < lengths[one]:
-                        is_alive[place] = False
-                    elif lengths[one] < lengths[other] or doubts[row] == 1:
-                        is_alive[row] = False
-                        break
-                    else:
-                        doubts[place] = 1
-            other += 1
-
-
-@inline_without_refcounts
-def _join_close_matches(
-    matches: Anchors,
-    begin: int,
-    alive: Int64Array,
-    count: int,
-    most_gap: int,
-    diagonal_difference: int,
-    diagonal_millionths: int,
-    sets: Int64Array,
-) -> None:
-    """Give each match the number of its set, which is that of the set's first match."""
-    query_starts, reference_starts, lengths = matches
-    for place in range(count):
-        sets[alive[place]] = alive[place]
-    for place in range(count):
-        row = alive[place]
-        one = begin + row
-        end = query_starts[one] + lengths[one]
-        diagonal = query_starts[one] - reference_starts[one]
-        for next_place in range(place + 1, count):
-            other = begin + alive[next_place]
-            gap = query_starts[other] - end
-            if gap > most_gap:
-                break
-            difference = abs(query_starts[other] - reference_starts[other] - diagonal)
-            if difference <= max(diagonal_difference, diagonal_millionths * gap // _MILLION):
-                first, second = _set_of(sets, row), _set_of(sets, alive[next_place])
-                if first < second:
-                    sets[second] = first
-                elif second < first:
-                    sets[first] = second
-    for place in range(count):
-        sets[alive[place]] = _set_of(sets, alive[place])
-
-
-@inline_without_refcounts
-def _set_of(sets: Int64Array, row: int) -> int:
-    """Return the first match of the set of a match, and shorten the way to it."""
-    while sets[row] != row:
-        sets[row] = sets[sets[row]]
-        row = sets[row]
-    return row
-
-
-@inline_without_refcounts
-def _list_sets(
-    alive: Int64Array, count: int, sets: Int64Array, following: Int64Array, last_of_set: Int64Array
-) -> None:
-    """Write for each match which one of its set follows."""
-    for place in range(count):
-        row = alive[place]
-        following[row] = NONE
-        first = sets[row]
-        if first != row:
-            following[last_of_set[first]] = row
-        last_of_set[first] = row
+def _new_room(most: int) -> SetRoom:
+    """Return memory for sets of so many matches."""
+    numbers = [np.empty(most, dtype=np.int64) for _ in range(11)]
+    lists = np.empty(list_count(most), dtype=np.int64)
+    return (
+        (numbers[0], numbers[1], numbers[2]),
+        (numbers[3], numbers[4], numbers[5], numbers[6]),
+        (numbers[7], numbers[8], lists),
+        (numbers[9], numbers[10]),
+    )

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.links import LinkedAnchors, Sequences
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.between import is_diagonal_best

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters
 from mummergpu.mapping.genomes.reaching import NO_TARGET, TargetSearch, first_after, is_reached
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.between import align_between

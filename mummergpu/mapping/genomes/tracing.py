@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.genomes.chains import Anchors
+from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.device_tiles import ReadyTiles
 from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts

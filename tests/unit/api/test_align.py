@@ -14,6 +14,7 @@ from helpers.alignment_tools import samtools
 
 import mummergpu
 from mummergpu.cli.main import main
+from mummergpu.errors import InputError
 
 COMPLEMENTS = str.maketrans("ACGT", "TGCA")
 INSERTION, DELETION = 1, 2
@@ -171,6 +172,86 @@ def test_options_are_those_of_the_command(index: mummergpu.Index) -> None:
     assert rows_of("mine.paf") == rows_of("many.paf") != rows_of("x.paf")
     mummergpu.align("r.fa", "q.fa", "run.paf", 30, "reverse", "mum", "cpu", 1, **given)
     assert rows_of("run.paf") == rows_of("many.paf")
+
+
+@pytest.fixture
+def short() -> list[tuple[str, str]]:
+    """Three sequences: parts of both records, one of them reversed, and one that is like none."""
+    chance = random.Random(4)
+    text = Path("r.fa").read_text().split()
+    named = [
+        ("part", changed(text[2][300:900], chance)),
+        ("turned", changed(text[4][100:600], chance)[::-1].translate(COMPLEMENTS)),
+        ("none", "".join(chance.choices("ACGT", k=90))),
+    ]
+    Path("short.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in named))
+    return named
+
+
+@pytest.mark.parametrize("method", ["wavefront", "streaming"])
+def test_methods_are_those_of_the_command(
+    index: mummergpu.Index, short: list[tuple[str, str]], method: str
+) -> None:
+    words = ["align", "-C", "-q", "r.fa", "short.fa", "--gap-open", "9", "--method", method]
+    assert main([*words, "-o", "whole.paf"]) == 0
+    expected = rows_of("whole.paf")
+    assert len(expected) == 6 and {row[4] for row in expected} == {"+", "-"}
+    given: dict[str, Any] = {"backend": "cpu", "gap_open": 9, "method": method}
+    for queries in (short, Path("short.fa"), [Path("short.fa")]):
+        index.align(queries, threads=2, **given).write("mine.paf")
+        assert rows_of("mine.paf") == expected
+    stats = mummergpu.align("r.fa", "short.fa", "run.paf", **given)
+    assert rows_of("run.paf") == expected
+    assert (stats.queries, stats.alignments) == (3, 6)
+    assert main([*words, "-f", "-o", "forward.paf"]) == 0
+    index.align(short, strands="forward", **given).write("mine.paf")
+    assert rows_of("mine.paf") == rows_of("forward.paf") != expected
+    assert len(index.align([], **given)) == 0
+    tiles = index.align(short, backend="cpu", gap_open=9, method="tile")
+    assert list(tiles) == list(index.align(short, backend="cpu", gap_open=9))
+    assert len(tiles) < 6
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *({"min_length": 30}, {"mode": "mum"}, {"min_cluster": 9}, {"max_gap": 9}),
+        *({"diagonal_difference": 9}, {"diagonal_factor": 0.5}, {"break_length": 9}),
+        {"extend": False},
+    ],
+)
+def test_methods_without_matches_refuse_what_is_about_them(
+    index: mummergpu.Index, option: dict[str, Any]
+) -> None:
+    name = next(iter(option))
+    with pytest.raises(mummergpu.MummergpuError, match=f"{name}.* is about matches"):
+        index.align(Path("q.fa"), method="streaming", **option)
+    with pytest.raises(mummergpu.MummergpuError, match=f"{name}.* is about matches"):
+        mummergpu.align("r.fa", "q.fa", "wrong.paf", method="wavefront", **option)
+    assert not Path("wrong.paf").exists()
+    assert len(index.align(Path("q.fa"), **option)) > 0
+
+
+def test_an_unknown_method_is_refused(index: mummergpu.Index) -> None:
+    with pytest.raises(mummergpu.MummergpuError, match="'tiles' is not one of 'tile', 'wavefront'"):
+        index.align("ACGT", method="tiles")
+    with pytest.raises(mummergpu.MummergpuError, match="'tiles' is not one of 'tile', 'wavefront'"):
+        mummergpu.align("r.fa", "q.fa", "wrong.paf", method="tiles")
+
+
+def test_a_matrix_that_is_too_large_names_the_query(
+    index: mummergpu.Index, short: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mummergpu.pipeline.matrix_opening.free_memory", lambda: 1000)
+    for queries, path in ((short, "<memory>"), (Path("short.fa"), "short.fa")):
+        with pytest.raises(InputError, match="GiB of memory: use") as raised:
+            index.align(queries, backend="cpu", method="wavefront")
+        assert (raised.value.path, raised.value.record) == (path, "part")
+    assert len(index.align(short, backend="cpu", method="streaming")) == 6
+    closed = mummergpu.Index.build(short)
+    closed.close()
+    with pytest.raises(mummergpu.MummergpuError, match="the index is closed"):
+        closed.align(short, method="streaming")
 
 
 def test_repeats_of_a_genome_are_found_in_itself() -> None:

@@ -14,9 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import minimizer_index, minimizer_table
-from mummergpu.index.kmer_plan import KmerJob
+from mummergpu.index.kmer_plan import KmerCost, KmerJob
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.minimizer_index import MinimizerIndex, expected_cost, kmer_seconds
+from mummergpu.index.minimizer_index import (
+    MinimizerIndex,
+    expected_cost,
+    kept_seconds,
+    kmer_seconds,
+)
 from mummergpu.index.minimizer_table import (
     MAXIMUM_BASES,
     POSITION_SHIFT,
@@ -157,6 +162,23 @@ def test_the_cheaper_one_of_both_tables_is_chosen() -> None:
     assert not is_cheaper(3 * 10**6, 120 * 10**6, 1, 30)
     twice, once = (expected_cost(10**8, bases, 8).search for bases in (2 * 10**8, 10**8))
     assert twice == pytest.approx(2 * once)
+
+
+def test_minimizers_beside_a_table_that_there_is_have_to_pay() -> None:
+    bases = 1 << 17
+    reference = reference_of([made_bases(np.random.default_rng(1), bases, "ACGT")])
+    options = KmerOptions(unique_strands=2)
+    cost = expected_cost(bases, bases, 8).seconds
+
+    def plan(kept: KmerCost) -> MinimizerIndex | None:
+        return MinimizerIndex.plan(reference, options, 20, PLENTY, 2 * bases, kept)
+
+    # A reference in the caches: what the costs tell counts.
+    assert plan(KmerCost(0, 1.01 * cost)) is not None and plan(KmerCost(0, 0.99 * cost)) is None
+    assert plan(KmerCost(1.01 * cost, 0)) is not None
+    assert plan(KmerCost(0, 0)) is None
+    assert kept_seconds(KmerCost(3, 5), 1 << 20) == 8
+    assert 3 + 5 * 1.5 < kept_seconds(KmerCost(3, 5), 10**8) < 3 + 5 * 1.6
 
 
 def test_the_plan_keeps_to_the_memory() -> None:

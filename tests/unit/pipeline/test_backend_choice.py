@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from helpers.options import match_options
 
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.matching.options import Uniqueness
 from mummergpu.pipeline.backend_choice import choose_backend
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.sequence.codes import Strand
@@ -26,7 +28,7 @@ def sized(path: Path, size: int) -> str:
 def choice(folder: Path, bases: int, queries: str, has_index: bool = False, **told: Any) -> str:
     reference = sized(folder / "reference", bases)
     told = {"search": "kmer", "backend": "auto", **told}
-    options = match_options(reference, (queries,), "-", threads=16, strands=BOTH, **told)
+    options = match_options(reference, (queries,), "-", strands=BOTH, **{"threads": 16, **told})
     query_bases = estimate_query_bases([queries])
     return choose_backend(options, has_index, None if query_bases is None else 2 * query_bases)
 
@@ -39,6 +41,42 @@ def test_a_little_work_is_for_the_processor_and_much_for_a_gpu(
     many = sized(tmp_path / "many.fq", 3_500_000_000)
     assert choice(tmp_path, 3_000_000, few, has_index) == "cpu"
     assert choice(tmp_path, 400_000_000 if has_index else 100_000_000, many, has_index) == "auto"
+
+
+@pytest.mark.parametrize("uniqueness", [Uniqueness.IN_REFERENCE, Uniqueness.IN_BOTH])
+def test_unique_matches_are_found_where_it_was_measured_to_be_sooner(
+    tmp_path: Path, uniqueness: Uniqueness
+) -> None:
+    """Genomes and a copy, beside an H200: Mbp, threads, and which was done first."""
+    for million, threads, fastest in (
+        *((10, 16, "cpu"), (30, 16, "cpu"), (100, 16, "cpu"), (200, 16, "cpu"), (1000, 16, "cpu")),
+        *((10, 4, "cpu"), (30, 4, "cpu"), (100, 4, "auto")),
+    ):
+        copy = sized(tmp_path / "copy.fa", million * 1_000_000)
+        told = {"threads": threads, "uniqueness": uniqueness}
+        assert choice(tmp_path, million * 1_000_000, copy, **told) == fastest, (million, threads)
+
+
+def test_what_is_not_unique_or_not_in_minimizers_is_judged_by_tables_of_kmers(
+    tmp_path: Path,
+) -> None:
+    bases = 200_000_000
+    copy = sized(tmp_path / "copy.fa", bases)
+    unique = {"uniqueness": Uniqueness.IN_REFERENCE}
+    assert choice(tmp_path, bases, copy, **unique) == "cpu"
+    assert choice(tmp_path, bases, copy) == "auto"
+    for told in (
+        {"sampling": KmerSampling(13)},
+        {"page_size": bases // 2},
+        {"most_occurrences": 5},
+        {"minimum_length": 12},
+    ):
+        assert choice(tmp_path, bases, copy, **unique, **told) == "auto", told
+    assert choice(tmp_path, 4 * bases, copy, has_index=True, **unique) == "auto"
+    # Reads of a small genome are looked up in tables of k-mers sooner than by minimizers.
+    reads = sized(tmp_path / "reads.fa", 10**9)
+    few, many = (choice(tmp_path, 5_000_000, reads, **told) for told in ({}, unique))
+    assert few == many
 
 
 def test_what_the_user_names_is_taken(tmp_path: Path) -> None:

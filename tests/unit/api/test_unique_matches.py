@@ -1,0 +1,193 @@
+"""Unique matches from Python: by minimizers and by tables of k-mers they are the same."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.loops import each
+
+import mummergpu
+from mummergpu.api import kept_minimizers
+from mummergpu.api.kept_minimizers import KeptMinimizers
+from mummergpu.cli.main import main
+from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.index.kmer_plan import KmerCost
+from mummergpu.index.options import IndexOptions, KmerOptions
+from mummergpu.input.reference import Reference
+from mummergpu.matching.kmer.unique import UniqueSearch
+from mummergpu.matching.options import SearchOptions, Uniqueness
+from mummergpu.runtime.memory import MemoryBudget
+from mummergpu.sequence.codes import Strand
+
+COMPLEMENTS = str.maketrans("ACGT", "TGCA")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reference with repeats, and queries with parts of it, one of them reversed."""
+    made = tmp_path_factory.mktemp("unique")
+    some = random.Random(7)
+    parts = ["".join(some.choices("ACGT", k=size)) for size in (300, 2500, 3000)]
+    (made / "r.fa").write_text(
+        f">one\n{parts[1]}{parts[0]}{parts[2]}{parts[0]}\n>two\n{parts[0]}{'AC' * 60}\n"
+    )
+    queries = {
+        "changed": "".join(
+            base if some.random() > 0.02 else some.choice("ACGT") for base in "".join(parts)
+        ),
+        "turned": (parts[2][500:1500] + parts[0]).translate(COMPLEMENTS)[::-1],
+        "twice": parts[1][100:400] + "AC" * 40 + parts[1][100:400],
+        "none": "".join(some.choices("ACGT", k=200)),
+    }
+    (made / "q.fa").write_text("".join(f">{name}\n{text}\n" for name, text in queries.items()))
+    return made
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The blocks that were searched by minimizers, by their numbers of queries."""
+    found: list[int] = []
+    find = UniqueSearch.find
+
+    def spied(self: UniqueSearch, block: Any, *rest: Any) -> Any:
+        found.append(block.query_count)
+        return find(self, block, *rest)
+
+    monkeypatch.setattr(UniqueSearch, "find", spied)
+    return found
+
+
+def expect_of_kmers(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let a search by k-mers be expected to take so long."""
+    cost = KmerCost(0.0, seconds)
+    monkeypatch.setattr(kept_minimizers, "expected_kmer_cost", lambda job, sampling: cost)
+
+
+def columns(found: Any) -> list[list[int]]:
+    names = ("query", "query_start", "reference_start", "length", "reverse")
+    return [np.asarray(getattr(found, name)).tolist() for name in names]
+
+
+@each("mode, strands, min_length", [
+    *(("mum", strands, 20) for strands in ("both", "forward", "reverse")),
+    *(("mumreference", strands, 20) for strands in ("both", "forward", "reverse")),
+    *(("mumreference", "both", 33), ("mum", "both", 57)),
+])  # fmt: skip
+def test_minimizers_find_what_kmers_find(
+    mode: str,
+    strands: str,
+    min_length: int,
+    searched: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index = mummergpu.Index.build("r.fa")
+    text = Path("q.fa").read_text().split()
+    named = [(text[n][1:], text[n + 1]) for n in range(0, len(text), 2)]
+    given: dict[str, Any] = {"min_length": min_length, "strands": strands, "mode": mode}
+    given |= {"backend": "cpu", "threads": 2}
+    found = []
+    for seconds in (0.0, 1e9):
+        searched.clear()
+        expect_of_kmers(monkeypatch, seconds)
+        of_memory = columns(index.match(named, **given))
+        of_files = [columns(block) for block in index.stream("q.fa", **given)]
+        aligned = index.align(named, **given)
+        assert len(of_memory[0]) > 0 and len(aligned) > 0
+        assert searched == ([4, 4, 4] if seconds else [])
+        found.append((of_memory, of_files, list(aligned)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_a_table_is_built_once_and_serves_longer_matches(
+    has_file: bool, searched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[int] = []
+    plan = kept_minimizers.MinimizerIndex.load_pages
+
+    def spied(self: Any, *rest: Any) -> Any:
+        built.append(self.window)
+        return plan(self, *rest)
+
+    monkeypatch.setattr(kept_minimizers.MinimizerIndex, "load_pages", spied)
+    expect_of_kmers(monkeypatch, 1e9)
+    index = mummergpu.Index.build("r.fa")
+    if has_file:
+        Path("r.mgi").unlink(missing_ok=True)
+        index.save("r.mgi")
+        index = mummergpu.Index.open("r.mgi")
+    with index:
+        for length in (20, 30, 20):
+            assert sum(len(found) for found in index.stream("q.fa", min_length=length, mode="mum"))
+        assert built == [8] and searched == [4, 4, 4]
+        # All matches, and those that are shorter than what the index was made for, need k-mers.
+        assert sum(len(found) for found in index.stream("q.fa")) > 0
+        assert sum(len(found) for found in index.stream("q.fa", min_length=15, mode="mum")) > 0
+        assert built == [8] and searched == [4, 4, 4]
+        # A search that costs less than these minimizers, which are built already.
+        expect_of_kmers(monkeypatch, 0.0)
+        assert sum(len(found) for found in index.stream("q.fa", mode="mum")) > 0
+        assert searched == [4, 4, 4]
+
+
+def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(
+    searched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expect_of_kmers(monkeypatch, 1e9)
+    for index, is_searched in (
+        (mummergpu.Index.build("r.fa", purpose="memory"), False),
+        (mummergpu.Index.build("r.fa", max_memory=1), False),
+        (mummergpu.Index.build("r.fa", max_memory=1 << 40), True),
+    ):
+        searched.clear()
+        assert sum(len(found) for found in index.stream("q.fa", mode="mum", backend="cpu")) > 0
+        assert bool(searched) == is_searched
+
+
+def test_the_model_takes_minimizers_for_genomes_and_not_for_a_few_reads() -> None:
+    """With the costs as they are: a table of minimizers has to pay."""
+    bases = 50_000_000
+    codes = np.zeros(bases, dtype=np.uint8)
+    one = np.array([bases], dtype=np.int64)
+    reference = Reference("r.fa", codes, one - bases, one, (b"one",))
+    both = (Strand.FORWARD, Strand.REVERSE)
+    search = SearchOptions(20, both, Uniqueness.IN_REFERENCE)
+    kmers = KmerIndex.plan(reference, KmerOptions(), 20, MemoryBudget(1 << 40))
+    kept = KeptMinimizers(reference, IndexOptions(20))
+    assert kept.index_for(kmers, search, 2_000_000) is None
+    assert kept.index_for(kmers, SearchOptions(20, both), 2 * bases) is None
+    assert kept.index_for(kmers, search, 2 * bases) is not None
+    # Once it is built, reads are looked up in it too.
+    assert kept.index_for(kmers, search, 2_000_000) is not None
+
+
+def test_the_command_lists_minimizers_beside_an_index_file_where_they_pay(
+    searched: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["index", "-q", "r.fa", "-o", "file.mgi"]) == 0
+    for options in (["-mum", "-b"], ["-mumreference", "-r", "-l", "25"]):
+        found = []
+        for reference, seconds in (("r.fa", None), ("file.mgi", 0.0), ("file.mgi", 1e9)):
+            searched.clear()
+            with monkeypatch.context() as patched:
+                if seconds is not None:
+                    cost = KmerCost(0.0, seconds)
+                    patched.setattr(KmerIndex, "expected_cost", lambda self, cost=cost: cost)
+                assert main(["-C", "-q", reference, "q.fa", *options]) == 0
+            found.append(capfd.readouterr().out)
+            if seconds is not None:
+                assert bool(searched) == (seconds > 0)
+        assert found[0] == found[1] == found[2] != ""
+    # What an index cannot find stays an error.
+    with monkeypatch.context() as patched:
+        patched.setattr(KmerIndex, "expected_cost", lambda self: KmerCost(0.0, 1e9))
+        assert main(["-C", "-q", "file.mgi", "q.fa", "-mum", "-l", "3"]) == 2

@@ -1,0 +1,225 @@
+"""Clusters against the rule, step by step: every match is compared with every other one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.loops import each
+
+from mummergpu.mapping.genomes import clusters
+from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
+from mummergpu.mapping.genomes.options import ClusterOptions
+
+Match = tuple[int, int, int]
+
+MOST_BETWEEN = 4000
+
+OPTIONS = (
+    ClusterOptions(),
+    ClusterOptions(least_bases=20),
+    ClusterOptions(0, 30, 0, 0.0),
+    ClusterOptions(30, 40, 0, 0.5),
+    ClusterOptions(30, 200, 3, 2.0),
+    ClusterOptions(30, 10**12, 10**15, 0.0),
+)
+
+
+def without_inner(group: list[Match]) -> list[Match]:
+    """Drop the matches that lie inside a repeat and begin where another one does."""
+    dropped, doubted = [False] * len(group), [False] * len(group)
+    for one, (query, reference, length) in enumerate(group):
+        for other in range(one + 1, len(group)):
+            other_query, other_reference, other_length = group[other]
+            if dropped[one] or dropped[other]:
+                continue
+            if reference == other_reference:
+                overlap = query + length - other_query
+            elif query == other_query:
+                overlap = reference + length - other_reference
+            else:
+                continue
+            if overlap < 0 or overlap < min(length, other_length) // 2:
+                continue
+            if other_length < length:
+                dropped[other] = True
+            elif length < other_length or doubted[one]:
+                dropped[one] = True
+            else:
+                doubted[other] = True
+    return [match for match, is_dropped in zip(group, dropped, strict=True) if not is_dropped]
+
+
+def are_joined(one: Match, other: Match, options: ClusterOptions) -> bool:
+    gap = other[0] - one[0] - one[2]
+    difference = abs((one[0] - one[1]) - (other[0] - other[1]))
+    share = round(options.diagonal_factor * 1_000_000) * gap // 1_000_000
+    return gap <= options.most_gap and difference <= max(options.diagonal_difference, share)
+
+
+def sets_of(group: list[Match], options: ClusterOptions) -> list[list[Match]]:
+    """Join all matches that are close to each other, directly or by others."""
+    sets: list[list[int]] = []
+    for number, match in enumerate(group):
+        near = [one for one in sets if any(are_joined(group[n], match, options) for n in one)]
+        sets = [one for one in sets if one not in near]
+        sets.append(sorted([number, *(n for one in near for n in one)]))
+    return [[group[n] for n in one] for one in sorted(sets)]
+
+
+def best_chain(members: list[Match]) -> list[int]:
+    """Return the indexes of the chain with the best score, the first one that ends with it."""
+    scores: list[int] = []
+    before: list[int | None] = []
+    for number, (query, reference, length) in enumerate(members):
+        score, source = length, None
+        for other in range(number - 1, -1, -1):
+            other_query, other_reference, other_length = members[other]
+            gap = query - other_query - other_length
+            other_gap = reference - other_reference - other_length
+            overlap = max(0, -gap, -other_gap)
+            if overlap >= length or max(gap, other_gap) > MOST_BETWEEN - overlap:
+                continue
+            bent = abs((query - reference) - (other_query - other_reference))
+            if scores[other] + length - overlap - bent > score:
+                score, source = scores[other] + length - overlap - bent, other
+        scores.append(score)
+        before.append(source)
+    number = scores.index(max(scores))
+    chain = [number]
+    while (source := before[chain[0]]) is not None:
+        chain.insert(0, source)
+    return chain
+
+
+def without_overlaps(chain: list[Match]) -> list[Match]:
+    anchors = chain[:1]
+    for (query, reference, length), (begin, other_begin, size) in pairwise(chain):
+        cut = max(0, query + length - begin, reference + length - other_begin)
+        anchors.append((begin + cut, other_begin + cut, size - cut))
+    return anchors
+
+
+def clusters_by_rule(group: list[Match], options: ClusterOptions) -> list[list[Match]]:
+    """Return the clusters of a group, in the order of `Clusters`."""
+    found: list[list[Match]] = []
+    left = without_inner(group)
+    while left:
+        rest: list[Match] = []
+        for members in sets_of(left, options):
+            if sum(match[2] for match in members) < options.least_bases:
+                continue
+            chain = best_chain(members)
+            matches = [members[n] for n in chain]
+            if sum(match[2] for match in matches) >= options.least_bases:
+                found.append(without_overlaps(matches))
+            rest += [match for n, match in enumerate(members) if n not in chain]
+        left = sorted(rest)
+    return sorted(found, key=lambda anchors: (anchors[0][1], anchors[0][0]))
+
+
+def listed(found: Clusters) -> list[tuple[int, list[Match]]]:
+    anchors = list(zip(*(column.tolist() for column in found.anchors), strict=True))
+    ends = found.offsets.tolist()
+    return [
+        (group, anchors[ends[n] : ends[n + 1]]) for n, group in enumerate(found.groups.tolist())
+    ]
+
+
+def columns_of(groups: list[list[Match]]) -> tuple[Any, tuple[Any, Any, Any]]:
+    rows = np.array([match for group in groups for match in group], dtype=np.int64).reshape(-1, 3)
+    query_starts, reference_starts, lengths = (rows[:, n].copy() for n in range(3))
+    return np.cumsum([0, *map(len, groups)]), (query_starts, reference_starts, lengths)
+
+
+def common_matches(query: str, reference: str, least: int) -> list[Match]:
+    """Return all maximal matches of two texts, from the ends of each diagonal."""
+    found: list[Match] = []
+    for diagonal in range(1 - len(reference), len(query)):
+        length = 0
+        start = max(0, diagonal)
+        for place in range(start, min(len(query), len(reference) + diagonal) + 1):
+            inside = place < len(query) and place - diagonal < len(reference)
+            if inside and query[place] == reference[place - diagonal]:
+                length += 1
+                continue
+            if length >= least:
+                found.append((place - length, place - length - diagonal, length))
+            length = 0
+    return sorted(found)
+
+
+def repeats(some: random.Random) -> str:
+    """Return a text of copies of a few units, some of them short, with errors and other bases."""
+    units = ["".join(some.choices("ACGT", k=some.choice((1, 2, 3, 7, 31)))) for _ in range(3)]
+    text = ""
+    while len(text) < 300:
+        unit = some.choice(units)
+        text += unit * some.randrange(1, 60 // len(unit) + 2)
+        text += "".join(some.choices("ACGT", k=some.choice((0, 0, 1, 20))))
+    return "".join(some.choice("ACGT") if some.random() < 0.02 else base for base in text)
+
+
+def check(groups: list[list[Match]], options: ClusterOptions, map_function: Any = map) -> int:
+    """Compare the clusters of groups with those by the rule; return how many there are."""
+    offsets, matches = columns_of(groups)
+    expected = [
+        (number, anchors)
+        for number, group in enumerate(groups)
+        for anchors in clusters_by_rule(group, options)
+    ]
+    assert listed(find_clusters(offsets, matches, options, map_function)) == expected
+    return len(expected)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_matches_of_repeats_are_clustered_by_the_rule(options: ClusterOptions) -> None:
+    found = 0
+    for seed in range(12):
+        some = random.Random(seed)
+        query = repeats(some)
+        reference = query if seed % 3 == 0 else repeats(some) + query[:150]
+        found += check([common_matches(query, reference, some.choice((6, 10, 14)))], options)
+    assert found > 0
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_any_matches_are_clustered_by_the_rule(options: ClusterOptions) -> None:
+    """Also those that no two texts have: several on a diagonal overlap, or are the same."""
+    for seed in range(40):
+        some = random.Random(seed)
+        groups = []
+        for _ in range(some.randrange(1, 6)):
+            most, apart = some.choice((60, 900)), some.choice((1, 4, 40, 800))
+            starts = [some.randrange(most) for _ in range(some.randrange(50))]
+            groups.append(
+                sorted(
+                    (start, max(0, start + some.randrange(-apart, apart)), some.randrange(1, 60))
+                    for start in starts
+                )
+            )
+        check(groups, options)
+
+
+@each("threads", (2, 3))
+def test_clusters_do_not_depend_on_threads_and_tasks(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "_MATCHES_OF_TASK", 7)
+    some = random.Random(threads)
+    groups = [common_matches(repeats(some), repeats(some), 8)[: n * n] for n in range(12)]
+    with ThreadPoolExecutor(threads) as executor:
+        map_function: Callable[..., Iterable[Any]] = executor.map
+        assert check(groups, ClusterOptions(least_bases=20), map_function) > 0
+
+
+def test_far_diagonals_that_share_a_list_are_not_joined() -> None:
+    some = random.Random(1)
+    steps = [(some.randrange(300), 1000 * n, some.randrange(20, 40)) for n in range(1500)]
+    group = sorted([*steps, *((query + 45, start + 47, 30) for query, start, _ in steps[::3])])
+    assert check([group], ClusterOptions(least_bases=50)) > 100
