@@ -79,13 +79,16 @@ def run_all(commands: click.Group, folder: Path) -> None:
 
 
 def _serve_devices() -> None:
-    """Run what the processor does for a device that aligns tiles or a whole matrix."""
+    """Run what the processor does for a device that aligns, or finds the candidates of reads."""
     import numpy as np
 
+    from mummergpu.mapping.candidates import NUMBERS, Candidates
+    from mummergpu.mapping.found_candidates import CANDIDATE, FoundCandidates
     from mummergpu.mapping.genomes.device_tiles import list_tiles
     from mummergpu.mapping.genomes.options import NUCMER_COSTS
     from mummergpu.viterbi.device_tiles import copy_ends, gather_codes, gather_ends
     from mummergpu.viterbi.kept_rounds import trace_kept
+    from mummergpu.viterbi.model import Costs
 
     none, codes = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.uint8)
     words = np.zeros(1, dtype=np.uint32)
@@ -94,6 +97,9 @@ def _serve_devices() -> None:
     copy_ends(words, none, none, none, words, none)
     gather_ends(words, none, none, words)
     trace_kept(words, none, (1, 1, 1), 0, 0, words)
+    start = np.zeros(1, dtype=np.int64)
+    table = Candidates(start, none, none, np.zeros((0, NUMBERS), dtype=np.int32))
+    FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs().as_tuple(), table)
 
 
 def _search_minimizers() -> None:

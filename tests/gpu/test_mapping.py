@@ -1,0 +1,61 @@
+"""Reads mapped with ``--backend cuda`` beside ``-C``: the same records."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.read_pairs import COMPLEMENT, write_pairs
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+
+def rows(folder: Path, *arguments: str) -> list[bytes]:
+    """The lines of SAM that the command writes, but for those that name it."""
+    command = [sys.executable, "-m", "mummergpu", "map", "-q", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return [line for line in done.stdout.splitlines() if not line.startswith(b"@PG")]
+
+
+def write_repeats(folder: Path, copies: int, reads: int) -> None:
+    """Write a genome of copies of one repeat, more or less alike, and pairs of reads of it."""
+    made = random.Random(7)
+
+    def mutated(bases: str, rate: float) -> str:
+        return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
+
+    repeat = "".join(made.choices("ACGT", k=500))
+    genome = "".join(
+        "".join(made.choices("ACGT", k=50)) + mutated(repeat, made.uniform(0, 0.15))
+        for _ in range(copies)
+    )
+    (folder / "r.fa").write_text(f">one\n{genome}\n")
+    with (folder / "1.fq").open("w") as first, (folder / "2.fq").open("w") as second:
+        for number in range(reads):
+            begin = made.randrange(len(genome) - 400)
+            template = genome[begin : begin + made.randrange(250, 400)]
+            for mate, file in ((template, first), (template.translate(COMPLEMENT)[::-1], second)):
+                bases = mutated(mate[:150], 0.01)
+                quality = "".join(made.choices("FFFF:,#", k=len(bases)))
+                file.write(f"@p{number}\n{bases}\n+\n{quality}\n")
+
+
+@pytest.mark.parametrize("words", [[], ["-a"], ["--max-xa", "5"], ["-I", "320,60"]])
+@pytest.mark.parametrize("reads", [["1.fq", "2.fq"], ["1.fq"]])
+def test_reads_of_repeats(tmp_path: Path, words: list[str], reads: list[str]) -> None:
+    write_repeats(tmp_path, 400, 3000)
+    given = [*words, "r.fa", *reads]
+    expected = rows(tmp_path, *given, "-C")
+    assert rows(tmp_path, *given, "--backend", "cuda") == expected
+    assert len(expected) > 3000 * len(reads)
+
+
+def test_pairs(tmp_path: Path) -> None:
+    files = write_pairs(tmp_path, 4000, 150)
+    given = [files.reference, files.first, files.second]
+    expected = rows(tmp_path, *given, "-C")
+    assert rows(tmp_path, *given, "--backend", "cuda") == expected
+    assert len(expected) > 8000
