@@ -17,7 +17,7 @@ from mummergpu.input.read_files import ReadSource
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.insert_sizes import InsertSizes
-from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.options import MOST_READ_BASES, MappingOptions
 from mummergpu.mapping.pair_sizes import PairSizes
 from mummergpu.mapping.seeds import has_enough_windows
 from mummergpu.matching.options import DeviceOptions
@@ -140,7 +140,7 @@ def map_reads(
     if not isinstance(plan, KmerIndex):
         raise OptionError("map", "this index has suffix trees, and maps no reads")
     shortest = plan.sampling.shortest_match
-    rules = QueryRules(any_letters, warn=LOG.warning)
+    rules = QueryRules(any_letters, warn=LOG.warning, most_bases=MOST_READ_BASES)
     size = engine.block_bases(device, engine.options.minimum_length)
     with (
         ReadingThreads(threads) as reading,

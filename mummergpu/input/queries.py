@@ -49,12 +49,15 @@ class QueryRules:
     paired : bool
         The queries are pairs of reads: one file in which mates alternate, or first and second mates
         in two files each.
+    most_bases : int or None
+        The most bases of a read that is to be mapped; None for any number.
     """
 
     any_letters: bool = False
     no_empty: bool = False
     warn: Callable[[str], None] = _say_nothing
     paired: bool = False
+    most_bases: int | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Final, Self
 
+import numpy as np
+
 from mummergpu.errors import InputError
 from mummergpu.input.file_records import FileRecords, RecordOptions
 from mummergpu.input.formats import Format
@@ -61,8 +63,9 @@ class ReadReader(ClosedAtEnd):
     LibraryError
         If the library for the compression of a file is missing.
     InputError
-        If a file is invalid, the names of two mates differ, or a read has no mate. Files that
-        cannot be opened are reported before the first one is read.
+        If a file is invalid, the names of two mates differ, a read has no mate, or one has more
+        bases than the rules allow. Files that cannot be opened are reported before the first one is
+        read.
 
     Notes
     -----
@@ -116,6 +119,7 @@ class ReadReader(ClosedAtEnd):
                 for block in self._blocks_of(source, stack):
                     if index == first:
                         self._look_at_qualities(source, block)
+                    self._look_at_lengths(source, block)
                     yield block.numbered(index, number)
                     index += 1
             self._bytes_before = self.bytes_read
@@ -162,6 +166,20 @@ class ReadReader(ClosedAtEnd):
                 f"{source.paths[0]}: the base qualities look like those of Illumina before 2011 "
                 "(Phred+64); they are read as Phred+33 (to convert: seqtk seq -VQ64)"
             )
+
+    def _look_at_lengths(self, source: ReadSource, block: ReadBlock) -> None:
+        most = self._rules.most_bases
+        if most is None or block.longest <= most:
+            return
+        lengths = np.diff(block.offsets)
+        read = int(np.argmax(lengths > most))
+        name = block.names[block.name_offsets[read] : block.name_offsets[read + 1]].tobytes()
+        raise InputError(
+            f"a read of {lengths[read]:,} bases, and those that are mapped have at most {most:,}: "
+            "align longer ones with 'mummergpu align'",
+            source.paths[read % len(source.paths)],
+            record=name.decode(errors="replace"),
+        )
 
     def _tell_of_no_reads(self, source: ReadSource) -> None:
         for path in source.paths:

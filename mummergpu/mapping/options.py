@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.scratch import MOST_BASES
+
+MOST_READ_BASES: Final = MOST_BASES
+"""The longest read that is mapped."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_checksums import record_checksums
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.options import MOST_READ_BASES
 from mummergpu.mapping.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.sink import AlignmentSink
@@ -148,7 +149,9 @@ class _MapJob:
         block_size = choose_block_size(
             options.block_size, options.read_paths, options.threads, BLOCK_BASES
         )
-        rules = QueryRules(options.any_letters, options.no_empty, self._warn)
+        rules = QueryRules(
+            options.any_letters, options.no_empty, self._warn, most_bases=MOST_READ_BASES
+        )
         return ReadStream(options.sources, block_size, self._stats, self.done.read, rules, reading)
 
     def open_source(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -242,6 +243,22 @@ def test_wrong_reads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         message = capsys.readouterr().err
         assert message.count("\n") == 1 and all(word in message for word in words), message
         assert not Path("wrong.bam").exists()
+
+
+def test_a_read_that_is_too_long_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    genome = "".join(random.Random(2).choices("ACGT", k=4000))
+    for name, bases in (("g", genome), ("one", genome[:100]), ("two", genome[:1501])):
+        (tmp_path / name).write_text(f">a\n{genome[:1500]}\n>b\n{bases}\n")
+    given = [str(tmp_path / name) for name in ("g", "one", "two")]
+    assert main(["map", "-C", "-q", *given[:2]]) == 0
+    mapped = [line.split("\t") for line in capfd.readouterr().out.splitlines() if line[0] != "@"]
+    assert [row[5] for row in mapped] == ["1500M", "100M"]
+    assert main(["map", "-C", "-q", *given]) == 1
+    error = capfd.readouterr().err
+    assert f"{given[2]}: a read of 1,501 bases, and those that are mapped have at most" in error
+    assert error.endswith("'mummergpu align' (record 'b')\n")
 
 
 def test_outputs_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:

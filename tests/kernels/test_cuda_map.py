@@ -95,6 +95,27 @@ def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Outpu
         assert rows(ours) == rows(expected) and len(rows(ours)) > 240 * len(words)
 
 
+@pytest.mark.parametrize("reads", [["", "ACG"], ["ACGT" * 30, "N" * 80, ""], ["TTTTTTTT"]])
+def test_reads_without_matches(machine: Machine, output: Output, reads: list[str]) -> None:
+    Path("few.fa").write_text("".join(f">{n}\n{bases}\n" for n, bases in enumerate(reads)))
+    expected, _ = output("map", "r.fa", "few.fa", "-C")
+    ours, _ = output("map", "r.fa", "few.fa", "--backend", "cuda")
+    assert rows(ours) == rows(expected) and len(rows(ours)) >= len(reads)
+
+
+def test_long_reads_are_searched_in_pieces(
+    machine: Machine, output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_repeats(Path(), 60)
+    monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.long_query", 80)
+    monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.piece_bases", 40)
+    report = tmp_path / "stats.json"
+    expected, _ = output("map", "r.fa", "1.fq", "-C")
+    ours, _ = output("map", "r.fa", "1.fq", "--backend", "cuda", "--stats", str(report))
+    assert rows(ours) == rows(expected)
+    assert "score_diagonals" not in json.loads(report.read_text())["kernels"]
+
+
 def test_reads_with_many_matches_are_sorted_by_a_block(
     machine: Machine, output: Output, tmp_path: Path
 ) -> None:
