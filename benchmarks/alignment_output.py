@@ -22,7 +22,7 @@ import numpy.typing as npt
 from measure import in_turn, save
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.bytes.compression import BgzfCompressor

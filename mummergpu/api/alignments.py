@@ -17,8 +17,8 @@ from mummergpu.api.requests import PathLike
 from mummergpu.errors import LibraryError
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import NO_ROW, AlignmentColumns
-from mummergpu.mapping.folded_columns import fold
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import fold
 from mummergpu.output.open_alignments import (
     AlignmentFacts,
     check_alignment_target,

@@ -15,11 +15,11 @@ from mummergpu.input.queries import QueryRules
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.read_files import ReadSource
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.mapping.columns import AlignmentColumns
-from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.options import MOST_READ_BASES, MappingOptions
-from mummergpu.mapping.pair_sizes import PairSizes
-from mummergpu.mapping.seeds import has_enough_windows
+from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.first_reads import (
     PAIRS_OF_ESTIMATE,

@@ -9,7 +9,7 @@ from mummergpu.api.requests import PathLike, count_asked
 from mummergpu.api.run import names_of
 from mummergpu.errors import OptionError
 from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.mapping.insert_sizes import InsertSizes
+from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.output.sorting.options import SortOptions
 

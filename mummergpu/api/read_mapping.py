@@ -16,7 +16,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.matching.search import BlockMems
 from mummergpu.pipeline.mapping_groups import MappingWork, Prepare, ReadMapping, open_mapping

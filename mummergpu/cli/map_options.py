@@ -15,7 +15,7 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.input.read_files import ReadSource
-    from mummergpu.mapping.insert_sizes import InsertSizes
+    from mummergpu.mapping.placing.insert_sizes import InsertSizes
     from mummergpu.output.records.sam_options import ReadGroup
     from mummergpu.output.sorting.options import SortOptions
     from mummergpu.output.targets import OutputTarget
@@ -251,7 +251,7 @@ def _sources(given: Given) -> tuple[ReadSource, ...]:
 def _insert_sizes(text: str | None) -> InsertSizes | None:
     if text is None:
         return None
-    from mummergpu.mapping.insert_sizes import InsertSizes
+    from mummergpu.mapping.placing.insert_sizes import InsertSizes
 
     try:
         numbers = [float(word) for word in text.split(",")]

@@ -82,8 +82,8 @@ def _serve_devices() -> None:
     """Run what the processor does for a device that aligns, or finds the candidates of reads."""
     import numpy as np
 
-    from mummergpu.mapping.candidates import NUMBERS, Candidates
-    from mummergpu.mapping.found_candidates import CANDIDATE, FoundCandidates
+    from mummergpu.mapping.candidates.candidates import NUMBERS, Candidates
+    from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
     from mummergpu.mapping.genomes.device_tiles import list_tiles
     from mummergpu.mapping.genomes.options import NUCMER_COSTS
     from mummergpu.viterbi.device_tiles import copy_ends, gather_codes, gather_ends

@@ -10,30 +10,30 @@ import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alternatives import list_alternatives
-from mummergpu.mapping.candidate_finder import CandidateFinder, pairing_of
-from mummergpu.mapping.candidates import Candidates, Int32Array, Int64Array, Reads
-from mummergpu.mapping.choice import CHOICE_NUMBERS, CHOSEN
-from mummergpu.mapping.columns import AlignmentColumns
-from mummergpu.mapping.evidence import (
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.paths import PathArrays, trace_paths
+from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.alignments.row_layout import fill_rows, list_rows
+from mummergpu.mapping.candidates.candidates import Candidates, Int32Array, Int64Array, Reads
+from mummergpu.mapping.candidates.found_candidates import FoundCandidates
+from mummergpu.mapping.matches import BlockMems
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.placing.alternatives import list_alternatives
+from mummergpu.mapping.placing.choice import CHOICE_NUMBERS, CHOSEN
+from mummergpu.mapping.placing.evidence import (
     credits_of_qualities,
     quality_thresholds,
     weights_of_units,
 )
-from mummergpu.mapping.found_candidates import FoundCandidates
-from mummergpu.mapping.insert_sizes import InsertSizes
-from mummergpu.mapping.joint_scores import new_tops
-from mummergpu.mapping.matches import BlockMems
-from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.pair_sizes import PairSizes
-from mummergpu.mapping.paths import PathArrays, trace_paths
-from mummergpu.mapping.replacement import replace_reads
-from mummergpu.mapping.row_layout import fill_rows, list_rows
-from mummergpu.mapping.second_pass import list_badly_placed, part_of_reads
-from mummergpu.mapping.secondary import Secondary, list_secondary
-from mummergpu.mapping.split_reads import split_reads
-from mummergpu.mapping.template_sizes import measure_templates
-from mummergpu.mapping.templates import map_templates
+from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.placing.joint_scores import new_tops
+from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.placing.second_pass import list_badly_placed, part_of_reads
+from mummergpu.mapping.placing.secondary import Secondary, list_secondary
+from mummergpu.mapping.placing.split_reads import split_reads
+from mummergpu.mapping.placing.template_sizes import measure_templates
+from mummergpu.mapping.placing.templates import map_templates
+from mummergpu.mapping.seeding.candidate_finder import CandidateFinder, pairing_of
 from mummergpu.sequence.codes import CodeArray, padded_reverse_complements
 from mummergpu.viterbi.scratch import Scratch, new_scratch
 

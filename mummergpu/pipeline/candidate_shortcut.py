@@ -7,10 +7,10 @@ from typing import Generic, TypeVar, cast
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.columns import AlignmentColumns
-from mummergpu.mapping.device_candidates import DeviceCandidates
-from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 from mummergpu.matching.backends.interface import ResidentBackend
 from mummergpu.matching.long_queries import has_long_query
 from mummergpu.runtime.stats import Stats

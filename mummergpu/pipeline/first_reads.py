@@ -16,8 +16,8 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.options import KmerOptions
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.mapping.insert_sizes import InsertSizes, estimate_insert_sizes
-from mummergpu.mapping.seeds import seed_length
+from mummergpu.mapping.placing.insert_sizes import InsertSizes, estimate_insert_sizes
+from mummergpu.mapping.seeding.seeds import seed_length
 from mummergpu.runtime.stats import Stats
 
 PAIRS_OF_ESTIMATE: Final = 1 << 14

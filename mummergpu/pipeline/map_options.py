@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mummergpu.input.read_files import ReadSource
-from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.options import SortOptions

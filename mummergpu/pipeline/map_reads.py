@@ -19,9 +19,9 @@ from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_checksums import record_checksums
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.options import MOST_READ_BASES
-from mummergpu.mapping.seeds import has_enough_windows
+from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.sink import AlignmentSink
 from mummergpu.output.open_alignments import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.mapping.columns import AlignmentColumns
-from mummergpu.mapping.folded_columns import fold
-from mummergpu.mapping.summary import MappingSummary, empty_summary, summary_of
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import fold
+from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.output.alignments.sink import AlignmentSink
 from mummergpu.runtime.stats import Stats
 

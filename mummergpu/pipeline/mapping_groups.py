@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.mapping.columns import AlignmentColumns
-from mummergpu.mapping.pair_sizes import PairSizes
-from mummergpu.mapping.replacement import replace_reads
-from mummergpu.mapping.second_pass import part_of_reads
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.placing.second_pass import part_of_reads
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import TASKS_AHEAD, GroupPasses

@@ -11,7 +11,7 @@ from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.block_mapper import BlockMapper, SecondPass
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.seeds import second_seed_length
+from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.runtime.stats import Stats

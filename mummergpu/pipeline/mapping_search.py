@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper, SecondPass
-from mummergpu.mapping.columns import AlignmentColumns
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.pair_sizes import PairSizes
+from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.mapping_passes import (
@@ -157,7 +157,7 @@ class MappingSearch:
         """
         if not isinstance(self._backend, ResidentBackend) or not self._backend.hands_over:
             return None
-        from mummergpu.mapping.device_candidates import DeviceCandidates
+        from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
         from mummergpu.pipeline.candidate_shortcut import CandidateShortcut
 
         return CandidateShortcut(

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.closing import ClosedAtEnd
 

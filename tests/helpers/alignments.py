@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pysam
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import NO_ROW, AlignmentColumns
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.sequence.codes import MARGIN, CodeArray, decode, encode, with_margins
 
 COMPLEMENT = bytes.maketrans(b"ACGTN", b"TGCAN")

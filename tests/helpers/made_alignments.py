@@ -9,7 +9,7 @@ import numpy as np
 
 from helpers.alignments import COMPLEMENT, AlignedReads, bases_of, made_reads, small_reference
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import NO_RECORD, NO_ROW, AlignmentColumns, SamFlag
+from mummergpu.mapping.alignments.columns import NO_RECORD, NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.sequence.codes import decode
 
 Operations = list[tuple[int, str]]

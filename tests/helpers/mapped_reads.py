@@ -10,18 +10,18 @@ import numpy as np
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.candidate_search import find_candidates
-from mummergpu.mapping.candidates import (
+from mummergpu.mapping.candidates.candidates import (
     NUMBERS,
     Candidates,
     MatchColumns,
     Reads,
     Target,
 )
-from mummergpu.mapping.evidence import credits_of_qualities
-from mummergpu.mapping.joint_scores import new_tops
 from mummergpu.mapping.matches import Matches
-from mummergpu.mapping.windows import matches_of_windows
+from mummergpu.mapping.placing.evidence import credits_of_qualities
+from mummergpu.mapping.placing.joint_scores import new_tops
+from mummergpu.mapping.seeding.candidate_search import find_candidates
+from mummergpu.mapping.seeding.windows import matches_of_windows
 from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
 from mummergpu.viterbi.model import Costs

@@ -17,10 +17,10 @@ from helpers.played_machine import Machine, Output
 from helpers.read_pairs import write_pairs
 
 from mummergpu.cuda.device import DeviceMemoryError
-from mummergpu.mapping import candidate_finder
-from mummergpu.mapping.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
-from mummergpu.mapping.device_candidates import DeviceCandidates
-from mummergpu.mapping.found_candidates import FoundCandidates
+from mummergpu.mapping.candidates.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
+from mummergpu.mapping.candidates.found_candidates import FoundCandidates
+from mummergpu.mapping.seeding import candidate_finder
+from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
 
 KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}

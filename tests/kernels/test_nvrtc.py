@@ -18,8 +18,8 @@ from mummergpu.cuda.nvrtc import compile_with_log
 from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.policy import Policy
-from mummergpu.mapping import device_candidates
-from mummergpu.mapping.cuda_program import MAPPING_PROGRAM
+from mummergpu.mapping.seeding import device_candidates
+from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer import cuda as kmer_search
 from mummergpu.matching.kmer import cuda_columns, device_text

@@ -7,10 +7,10 @@ import pytest
 from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
 
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.columns import AlignmentColumns, SamFlag
-from mummergpu.mapping.insert_sizes import InsertSizes
 from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.sequence.codes import BREAK
 
 LEAST = 16

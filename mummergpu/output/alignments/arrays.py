@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import AlignmentColumns, SamFlag
-from mummergpu.mapping.folded_columns import FoldedColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
+from mummergpu.mapping.alignments.folded_columns import FoldedColumns
 from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE

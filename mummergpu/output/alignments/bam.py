@@ -14,7 +14,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.alignments.bam_rows import MOST_OPERATIONS, fill_alignments
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO, TypeVar, cast
 
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.sink import AlignmentSink, Emit
 from mummergpu.output.bytes.compression import Piece

@@ -10,7 +10,7 @@ import numpy as np
 
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import (
     ReadsWithQualities,
     padded_text,

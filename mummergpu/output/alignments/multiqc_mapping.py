@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.mapping.summary import MOST_INSERT, MappingSummary
+from mummergpu.mapping.alignments.summary import MOST_INSERT, MappingSummary
 from mummergpu.output.multiqc import (
     MOST_POINTS,
     PARENT,

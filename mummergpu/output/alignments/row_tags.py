@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.mapping.columns import NO_ROW
+from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.alignments.alternatives import has_alternatives, put_alternatives
 from mummergpu.output.alignments.arrays import (
     UNMAPPED,

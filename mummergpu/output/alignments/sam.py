@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import (
     ReadsWithQualities,
     block_arrays,

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.mapping.columns import NO_ROW
+from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.alignments.arrays import (
     NO_QUALITY,
     REVERSE,

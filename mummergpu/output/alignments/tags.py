@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.columns import NO_ROW
+from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.alignments.alternatives import alternative_bytes
 from mummergpu.output.alignments.arrays import (
     REVERSE,

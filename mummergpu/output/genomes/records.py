@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import SamFlag
+from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.difference_text import mismatch_texts
 from mummergpu.output.genomes.format import AlignedQueries

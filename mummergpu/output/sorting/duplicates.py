@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.sorting.duplicate_buckets import (
     BUCKETS,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import UNMAPPED
 from mummergpu.output.records.cigars import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray

@@ -11,7 +11,7 @@ import numpy as np
 
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.sink import AlignmentSink, Emit

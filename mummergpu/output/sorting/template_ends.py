@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.mapping.columns import NO_ROW, SamFlag
+from mummergpu.mapping.alignments.columns import NO_ROW, SamFlag
 from mummergpu.output.alignments.arrays import REVERSE, UNMAPPED, RowArrays
 from mummergpu.output.records.cigars import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray

@@ -15,7 +15,7 @@ from helpers.mapped_reads import block_of
 from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.mapping.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.matching.columns import MemColumns
 from mummergpu.pipeline.spill import ArrayFile, SpilledAlignments, SpilledMems, SpilledQueries
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mummergpu.mapping.summary import MOST_INSERT, MappingSummary, empty_summary
+from mummergpu.mapping.alignments.summary import MOST_INSERT, MappingSummary, empty_summary
 from mummergpu.output.alignments.multiqc_mapping import files
 from mummergpu.runtime.stats import Stats
 

@@ -1,0 +1,143 @@
+"""Puts the alignments of some reads in the place of earlier ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, ColumnArrays
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+
+Int64Array = npt.NDArray[np.int64]
+
+_ROWS, _OPERATIONS, _NEXT_ROW = 0, 1, 2
+"""The elements of the state of `replace_rows`."""
+
+
+def replace_reads(
+    columns: AlignmentColumns, reads: Int64Array, other: AlignmentColumns
+) -> AlignmentColumns:
+    """Return alignments with those of some reads replaced.
+
+    Parameters
+    ----------
+    columns : AlignmentColumns
+        The alignments of a block.
+    reads : ndarray, dtype=int64, shape=(n_reads,)
+        The reads whose alignments are replaced, ascending; of pairs, both mates.
+    other : AlignmentColumns
+        The alignments of these reads, which are numbered from 0.
+
+    Returns
+    -------
+    AlignmentColumns
+        The alignments of all reads, in their order.
+    """
+    rows = columns.row_count + other.row_count
+    operations = columns.cigars.size + other.cigars.size
+    joined = AlignmentColumns(
+        np.empty(rows, dtype=np.int64),
+        np.empty(rows, dtype=np.uint16),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int64),
+        np.empty(rows, dtype=np.uint8),
+        np.zeros(rows + 1, dtype=np.int64),
+        np.empty(operations, dtype=np.uint32),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int64),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+    )
+    state = np.zeros(3, dtype=np.int64)
+    replace_rows(
+        columns.arrays,
+        reads,
+        other.arrays,
+        np.empty(columns.row_count, dtype=np.int64),
+        np.empty(other.row_count, dtype=np.int64),
+        state,
+        joined.arrays,
+    )
+    return joined.first_rows(int(state[_ROWS]))
+
+
+@jit_without_refcounts
+def replace_rows(
+    columns: ColumnArrays,
+    reads: Int64Array,
+    other: ColumnArrays,
+    places: Int64Array,
+    other_places: Int64Array,
+    state: Int64Array,
+    joined: ColumnArrays,
+) -> None:
+    """Join the rows of two sets of alignments, in the order of their reads.
+
+    Parameters
+    ----------
+    columns : tuple of ndarray
+        All alignments of a block.
+    reads : ndarray, dtype=int64
+        The reads whose rows are replaced, ascending.
+    other : tuple of ndarray
+        The rows that replace them; read i is ``reads[i]``.
+    places, other_places : ndarray, dtype=int64
+        Memory for the row that each row of `columns` and of `other` becomes.
+    state : ndarray, dtype=int64, shape=(3,)
+        Zeros at first. Output: the joined rows, and their operations.
+    joined : tuple of ndarray
+        Output; the first offset of its CIGARs is 0.
+    """
+    row = 0
+    for replaced in range(reads.size):
+        while row < columns[0].size and columns[0][row] < reads[replaced]:
+            _copy_row(columns, row, columns[0][row], places, state, joined)
+            row += 1
+        while row < columns[0].size and columns[0][row] == reads[replaced]:
+            row += 1
+        while state[_NEXT_ROW] < other[0].size and other[0][state[_NEXT_ROW]] == replaced:
+            number = state[_NEXT_ROW]
+            _copy_row(other, number, reads[replaced], other_places, state, joined)
+            state[_NEXT_ROW] += 1
+    while row < columns[0].size:
+        _copy_row(columns, row, columns[0][row], places, state, joined)
+        row += 1
+    # The mates of replaced reads are replaced too, so mates are always of one set.
+    replaced = 0
+    mates = joined[8]
+    for row in range(state[_ROWS]):
+        while replaced < reads.size and reads[replaced] < joined[0][row]:
+            replaced += 1
+        if mates[row] != NO_ROW:
+            is_replaced = replaced < reads.size and reads[replaced] == joined[0][row]
+            mates[row] = other_places[mates[row]] if is_replaced else places[mates[row]]
+
+
+@inline_without_refcounts
+def _copy_row(
+    columns: ColumnArrays,
+    row: int,
+    read: int,
+    places: Int64Array,
+    state: Int64Array,
+    joined: ColumnArrays,
+) -> None:
+    """Copy a row as the next one that is joined; its mate is still that of the old row."""
+    end, operations_end = state[_ROWS], state[_OPERATIONS]
+    places[row] = end
+    joined[0][end] = read
+    joined[1][end] = columns[1][row]
+    joined[2][end] = columns[2][row]
+    joined[3][end] = columns[3][row]
+    joined[4][end] = columns[4][row]
+    for operation in range(columns[5][row], columns[5][row + 1]):
+        joined[6][operations_end] = columns[6][operation]
+        operations_end += 1
+    joined[5][end + 1] = operations_end
+    joined[7][end] = columns[7][row]
+    joined[8][end] = columns[8][row]
+    joined[9][end] = columns[9][row]
+    joined[10][end] = columns[10][row]
+    joined[11][end] = columns[11][row]
+    state[_ROWS], state[_OPERATIONS] = end + 1, operations_end

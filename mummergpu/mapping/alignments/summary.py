@@ -1,0 +1,221 @@
+"""Counts what became of the reads: mapped, paired, insert sizes, mapping qualities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
+from mummergpu.runtime.jit import jit_without_refcounts, widened
+
+MOST_INSERT: Final = 1 << 14
+"""Insert sizes of this and more are counted together."""
+
+QUALITIES: Final = 256
+"""The values of a mapping quality."""
+
+_COUNTS: Final = 9
+"""The fields of a `MappingSummary` that are single numbers."""
+
+_PAIRED: Final = int(SamFlag.PAIRED)
+_PROPER_PAIR: Final = int(SamFlag.PROPER_PAIR)
+_UNMAPPED: Final = int(SamFlag.UNMAPPED)
+_MATE_UNMAPPED: Final = int(SamFlag.MATE_UNMAPPED)
+_FIRST: Final = int(SamFlag.FIRST)
+_SECONDARY: Final = int(SamFlag.SECONDARY)
+_SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
+_NOT_PRIMARY: Final = _SECONDARY | _SUPPLEMENTARY
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MappingSummary:
+    """What became of some reads; the sum of two summaries is that of all reads of both.
+
+    Attributes
+    ----------
+    reads, mapped : int
+        The reads, and those of them that are mapped.
+    paired, proper, both_mapped, single, other_record : int
+        The reads with a mate; those of proper pairs; those that are mapped as is their mate; those
+        that are mapped while their mate is not; and those whose mate is mapped to another record.
+    secondary, supplementary : int
+        The alignments besides the primary ones.
+    qualities : ndarray, dtype=int64, shape=(QUALITIES,)
+        The mapped reads with each mapping quality.
+    inserts : ndarray, dtype=int64, shape=(MOST_INSERT + 1,)
+        The proper pairs of each insert size, the last element counting those of `MOST_INSERT` and
+        more.
+    """
+
+    reads: int
+    mapped: int
+    paired: int
+    proper: int
+    both_mapped: int
+    single: int
+    other_record: int
+    secondary: int
+    supplementary: int
+    qualities: Counts
+    inserts: Counts
+
+    def __add__(self, other: MappingSummary) -> MappingSummary:
+        """Return the summary of the reads of both."""
+        return MappingSummary(
+            self.reads + other.reads,
+            self.mapped + other.mapped,
+            self.paired + other.paired,
+            self.proper + other.proper,
+            self.both_mapped + other.both_mapped,
+            self.single + other.single,
+            self.other_record + other.other_record,
+            self.secondary + other.secondary,
+            self.supplementary + other.supplementary,
+            self.qualities + other.qualities,
+            self.inserts + other.inserts,
+        )
+
+    def insert_quantile(self, share: float) -> int | None:
+        """Return the smallest insert size that at least this share of the pairs do not exceed.
+
+        Parameters
+        ----------
+        share : float
+            From 0 to 1.
+
+        Returns
+        -------
+        int or None
+            In bases, at most `MOST_INSERT`; None if there is no proper pair.
+        """
+        ends = np.cumsum(self.inserts)
+        if ends[-1] == 0:
+            return None
+        return int(np.searchsorted(ends, max(1, int(np.ceil(share * ends[-1])))))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the summary as plain numbers, lists and dictionaries, for JSON."""
+        quality_counts = np.trim_zeros(self.qualities, "b").tolist()
+        sizes = np.arange(MOST_INSERT)
+        counts = self.inserts[:-1]
+        pairs = int(counts.sum())
+        mean = float((sizes * counts).sum() / pairs) if pairs else None
+        deviation = None
+        if mean is not None:
+            deviation = float(np.sqrt(((sizes - mean) ** 2 * counts).sum() / pairs))
+        return {
+            "reads": self.reads,
+            "mapped": self.mapped,
+            "paired": self.paired,
+            "properly_paired": self.proper,
+            "mapped_with_mate": self.both_mapped,
+            "singletons": self.single,
+            "mate_on_other_record": self.other_record,
+            "secondary": self.secondary,
+            "supplementary": self.supplementary,
+            "mapping_qualities": quality_counts,
+            "insert_size": {
+                "pairs": int(self.inserts.sum()),
+                "mean": mean,
+                "standard_deviation": deviation,
+                "quartiles": [self.insert_quantile(share) for share in (0.25, 0.5, 0.75)],
+                "longer": int(self.inserts[-1]),
+                "counts": np.trim_zeros(counts, "b").tolist(),
+            },
+        }
+
+
+def empty_summary() -> MappingSummary:
+    """Return the summary of no reads."""
+    qualities = np.zeros(QUALITIES, dtype=np.int64)
+    inserts = np.zeros(MOST_INSERT + 1, dtype=np.int64)
+    return MappingSummary(0, 0, 0, 0, 0, 0, 0, 0, 0, qualities, inserts)
+
+
+def summary_of(columns: AlignmentColumns) -> MappingSummary:
+    """Count the alignments of a block.
+
+    Parameters
+    ----------
+    columns : AlignmentColumns
+        The alignments.
+
+    Returns
+    -------
+    MappingSummary
+        The counts.
+    """
+    counts = np.zeros(_COUNTS, dtype=np.int64)
+    qualities = np.zeros(QUALITIES, dtype=np.int64)
+    inserts = np.zeros(MOST_INSERT + 1, dtype=np.int64)
+    count_alignments(
+        columns.flags,
+        columns.records,
+        columns.qualities,
+        columns.template_lengths,
+        columns.mate_rows,
+        counts,
+        qualities,
+        inserts,
+    )
+    reads, mapped, paired, proper, both, single, other, secondary, supplementary = counts.tolist()
+    return MappingSummary(
+        *(reads, mapped, paired, proper, both, single, other),
+        *(secondary, supplementary),
+        qualities,
+        inserts,
+    )
+
+
+@jit_without_refcounts
+def count_alignments(
+    flags: npt.NDArray[np.uint16],
+    records: npt.NDArray[np.int32],
+    qualities: npt.NDArray[np.uint8],
+    template_lengths: npt.NDArray[np.int32],
+    mate_rows: Counts,
+    counts: Counts,
+    quality_counts: Counts,
+    insert_counts: Counts,
+) -> None:
+    """Count alignments.
+
+    Parameters
+    ----------
+    flags, records, qualities, template_lengths, mate_rows : ndarray
+        Columns of `AlignmentColumns`.
+    counts : ndarray, dtype=int64, shape=(9,)
+        Output: the numbers of a `MappingSummary`, in the order of its fields; zeros at first.
+    quality_counts, insert_counts : ndarray, dtype=int64
+        Output: its distributions; zeros at first.
+    """
+    for row in range(flags.size):
+        flag = widened(flags[row])
+        counts[7] += flag & _SECONDARY != 0
+        counts[8] += flag & _SUPPLEMENTARY != 0
+        if flag & _NOT_PRIMARY:
+            continue
+        is_mapped = flag & _UNMAPPED == 0
+        is_paired = flag & _PAIRED != 0
+        has_mapped_mate = is_paired and flag & _MATE_UNMAPPED == 0
+        is_proper = is_mapped and is_paired and flag & _PROPER_PAIR != 0
+        counts[0] += 1
+        counts[1] += is_mapped
+        counts[2] += is_paired
+        counts[3] += is_proper
+        if is_mapped:
+            quality_counts[widened(qualities[row])] += 1
+            if has_mapped_mate:
+                mate = mate_rows[row]
+                mate_record = NO_ROW if mate == NO_ROW else widened(records[mate])
+                counts[4] += 1
+                counts[6] += mate_record != widened(records[row])
+            elif is_paired:
+                counts[5] += 1
+        if is_proper and flag & _FIRST:
+            insert_counts[min(abs(widened(template_lengths[row])), MOST_INSERT)] += 1

@@ -1,0 +1,139 @@
+"""The candidates that a device found and kept, as they come to the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.candidates.candidates import (
+    BOUND,
+    CORE_BEGIN,
+    CORE_LENGTH,
+    CREDIT,
+    EXACT,
+    GAPPED,
+    LEFT_SCORE,
+    LEFT_SHIFT,
+    LEFT_TAKEN,
+    RECORD,
+    RIGHT_SCORE,
+    RIGHT_SHIFT,
+    RIGHT_TAKEN,
+    SCORE,
+    STATE,
+    STRAND,
+    UNGAPPED,
+    Candidates,
+    Int32Array,
+    Int64Array,
+    Table,
+)
+from mummergpu.mapping.candidates.ungapped import MATCH
+from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.viterbi.model import CostTuple
+
+CANDIDATE: Final = np.dtype(
+    [
+        ("diagonal", np.int64),
+        *((name, np.int32) for name in ("strand", "record", "core_begin", "core_length")),
+        *((name, np.int32) for name in ("left_score", "left_taken")),
+        *((name, np.int32) for name in ("right_score", "right_taken")),
+        *((name, np.int32) for name in ("bound", "credit")),
+    ]
+)
+"""A candidate of a device: see ``kernels/mapping/candidates.cuh``."""
+
+CandidateArray = npt.NDArray[np.void]
+"""Candidates as a device writes them, dtype=CANDIDATE."""
+
+
+@dataclass(frozen=True)
+class FoundCandidates:
+    """The candidates of a block that a device found and kept.
+
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where the candidates of each read begin, and where the last ones end.
+    rows : ndarray, dtype=CANDIDATE, shape=(n_candidates,)
+        The candidates, those of a read by strand, then by diagonal.
+    """
+
+    offsets: Int64Array
+    rows: CandidateArray
+
+    def spread(self, rescue_rows: int, costs: CostTuple, table: Candidates) -> None:
+        """Write the candidates to a table that has room for those of rescued mates.
+
+        Parameters
+        ----------
+        rescue_rows : int
+            The rows that are kept free behind the candidates of each read.
+        costs : tuple of int
+            The scores (`viterbi.model.Costs`).
+        table : Candidates
+            Receives the candidates.
+        """
+        # The array of a field is not contiguous: no function is compiled for those beforehand.
+        words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
+        pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
+        spread_rows(self.offsets, pairs, words, rescue_rows, costs[MATCH], table.arrays)
+
+
+@jit_without_refcounts
+def spread_rows(
+    offsets: Int64Array,
+    pairs: Int64Array,
+    words: Int32Array,
+    rescue_rows: int,
+    match: int,
+    table: Table,
+) -> None:
+    """Write the candidates of each read to its rows of a table.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where the candidates of each read begin, and where the last ones end.
+    pairs : ndarray, dtype=int64, shape=(n_candidates, 6)
+        What they are made of (`CANDIDATE`), of which the first is the diagonal.
+    words : ndarray, dtype=int32, shape=(n_candidates, 12)
+        The same in halves.
+    rescue_rows : int
+        The rows that are kept free behind the candidates of each read.
+    match : int
+        The score of a base that matches.
+    table : tuple of ndarray
+        Output: the arrays of `candidates.Candidates`.
+    """
+    table_offsets, counts, table_diagonals, numbers = table
+    filled = 0
+    for read in range(counts.size):
+        table_offsets[read] = filled
+        counts[read] = offsets[read + 1] - offsets[read]
+        for row in range(offsets[read], offsets[read + 1]):
+            table_diagonals[filled] = pairs[row, 0]
+            numbers[filled, STRAND] = words[row, 2]
+            numbers[filled, RECORD] = words[row, 3]
+            numbers[filled, CORE_BEGIN] = words[row, 4]
+            numbers[filled, CORE_LENGTH] = words[row, 5]
+            numbers[filled, LEFT_SCORE] = words[row, 6]
+            numbers[filled, LEFT_TAKEN] = words[row, 7]
+            numbers[filled, RIGHT_SCORE] = words[row, 8]
+            numbers[filled, RIGHT_TAKEN] = words[row, 9]
+            numbers[filled, BOUND] = words[row, 10]
+            numbers[filled, CREDIT] = words[row, 11]
+            score = widened(words[row, 6]) + widened(words[row, 8])
+            score += widened(words[row, 5]) * match
+            numbers[filled, SCORE] = score
+            numbers[filled, LEFT_SHIFT] = 0
+            numbers[filled, RIGHT_SHIFT] = 0
+            numbers[filled, GAPPED] = 0
+            # No tail may score more with gaps if the bounds of both together are their scores.
+            numbers[filled, STATE] = EXACT if numbers[filled, BOUND] == score else UNGAPPED
+            filled += 1
+        filled += rescue_rows
+    table_offsets[counts.size] = filled

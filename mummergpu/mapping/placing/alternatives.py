@@ -1,0 +1,164 @@
+"""Lists the places that the tag XA tells of, as bwa mem does: a few that are nearly as good.
+
+Each belongs to the alignment of its read, primary or supplementary, with which it shares more
+bases of the read. Those of an alignment are listed if they are not too many.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.mapping.candidates.candidates import Int64Array, Reads, Table, Target, read_length
+from mummergpu.mapping.placing.choice import reported_score
+from mummergpu.mapping.placing.secondary import Secondary, collect_others
+from mummergpu.mapping.placing.split_reads import Interval, read_interval
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.scratch import Scratch
+
+LEAST_PERCENT: Final = 80
+"""A place is listed if its score is at least so many hundredths of that of its alignment."""
+
+
+@inline_without_refcounts
+def shared_bases(one: Interval, other: Interval) -> int:
+    """Return how many bases of a read two parts of it share.
+
+    Parameters
+    ----------
+    one, other : tuple of int
+        The half-open ranges.
+
+    Returns
+    -------
+    int
+        The bases; negative or zero if they share none.
+    """
+    return widened(min(one[1], other[1]) - max(one[0], other[0]))
+
+
+@inline_without_refcounts
+def least_score_beside(table: Table, row: int, length: int, costs: CostTuple) -> int:
+    """Return the least score of an alternative to a candidate.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        The candidate.
+    length : int
+        The bases of the read.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+
+    Returns
+    -------
+    int
+        `LEAST_PERCENT` of its score, rounded up.
+    """
+    score = reported_score(table, row, length, costs)
+    return widened((score * LEAST_PERCENT + 99) // 100)
+
+
+@inline_without_refcounts
+def owner_of(
+    table: Table,
+    row: int,
+    length: int,
+    costs: CostTuple,
+    chosen: tuple[int, int],
+    least: tuple[int, int],
+) -> int:
+    """Return to which alignment of its read a candidate is an alternative.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        The candidate.
+    length : int
+        The bases of the read.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    chosen : tuple of int
+        The candidates of the primary alignment and of the supplementary one; -1 if there is none.
+    least : tuple of int
+        The least scores of an alternative to them.
+
+    Returns
+    -------
+    int
+        0 for the primary alignment, 1 for the supplementary one, 2 for neither.
+    """
+    owner = widened(0)
+    if chosen[1] >= 0:
+        part = read_interval(table, row, length)
+        own = read_interval(table, chosen[0], length)
+        other = read_interval(table, chosen[1], length)
+        if shared_bases(part, other) > shared_bases(part, own):
+            owner = widened(1)
+    least_score = least[0] if owner == 0 else least[1]
+    return owner if reported_score(table, row, length, costs) >= least_score else widened(2)
+
+
+@jit_without_refcounts
+def list_alternatives(
+    reads: Reads,
+    target: Target,
+    costs: CostTuple,
+    limits: tuple[int, int],
+    scratch: Scratch,
+    sorting: tuple[Int64Array, Int64Array],
+    table: Table,
+    chosen: tuple[Int64Array, Int64Array],
+    secondary: Secondary,
+) -> None:
+    """List the placements of each read that are nearly as good as those that are chosen.
+
+    Parameters
+    ----------
+    reads, target, costs, scratch, sorting, table, chosen
+        As for `secondary.list_secondary`.
+    limits : tuple of int
+        The least score of an alignment that is reported; and the most alternatives of one: if it
+        has more, none is listed.
+    secondary : tuple of ndarray, dtype=int64
+        Output (`secondary.Secondary`): those of the primary alignment come before the
+        supplementary one.
+    """
+    least_score, most = limits
+    owners, rows = sorting
+    filled = 0
+    for read in range(table[1].size):
+        secondary[0][read] = filled
+        secondary[1][read] = 0
+        primary, extra = chosen[0][read], chosen[1][read]
+        if primary < 0:
+            continue
+        length = read_length(reads, read)
+        least = widened(least_score_beside(table, primary, length, costs))
+        least_extra = least
+        if extra >= 0:
+            least_extra = least_score_beside(table, extra, length, costs)
+        # A place that is worse is never listed, nor is it the better one at the place of another.
+        bounds = least_score, max(least_score, min(least, least_extra)), table[2].size
+        both = primary, extra
+        count = collect_others(reads, read, target, costs, bounds, scratch, sorting, table, both)
+        of_primary, of_extra = widened(0), widened(0)
+        for place in range(count):
+            owner = owner_of(table, rows[place], length, costs, both, (least, least_extra))
+            owners[place] = owner
+            of_primary += owner == 0
+            of_extra += owner == 1
+        for owner in range(2):
+            if (of_primary if owner == 0 else of_extra) > most:
+                continue
+            for place in range(count):
+                if owners[place] == owner:
+                    secondary[2][filled] = rows[place]
+                    filled += 1
+            if owner == 0:
+                secondary[1][read] = of_primary
+    secondary[0][table[1].size] = filled

@@ -1,0 +1,301 @@
+"""Mapping qualities: how likely it is that another placement than the chosen one is right."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.mapping.candidates.candidates import (
+    CREDIT,
+    DEAD,
+    SCORE,
+    STATE,
+    Reads,
+    Table,
+    read_length,
+)
+from mummergpu.mapping.candidates.ungapped import MOST_GAP
+from mummergpu.mapping.placing.evidence import BEST_QUALITY, FARTHEST, UNIT
+from mummergpu.mapping.placing.pairing import (
+    LAST_SIZE,
+    UNPAIRED,
+    Pairing,
+    pair_penalty,
+    partner_range,
+)
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.viterbi.model import CostTuple
+
+Float64Array = npt.NDArray[np.float64]
+
+Odds = tuple[Float64Array, Float64Array]
+"""What `evidence.weights_of_units` and `evidence.quality_thresholds` return."""
+
+DOUBTFUL_LENGTH: Final = 70.0
+MOST_PAIRED_DOUBT: Final = 3.0
+SINGLE_DOUBT: Final = 4.0
+UNPAIRED_DOUBT: Final = 12.0
+"""How many times likelier an error is than scores say, since they do not know the variants that
+make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
+for shorter ones, but not more than that; for a read without a mate; and for one whose mate does not
+support its place."""
+
+KINSHIP_SHIFT: Final = 2
+COPIES_OF_A_FAMILY: Final = 28.0
+"""A read of a family of so many equal copies is expected to fit one more that the reference lacks:
+such copies come from pairs of others, so their number grows with the square. A placement that is
+worse counts as a part of a copy: the fourth root of its weight, so its units are shifted."""
+
+MOST_ERROR: Final = 0.3
+"""A placement that is likelier wrong than that is one of several, and has a quality of 0."""
+
+Rivals = tuple[float, float]
+"""The weight of other placements, and how many copies of the family they are."""
+
+
+@inline_without_refcounts
+def units_of(table: Table, row: int) -> int:
+    """Return the score of a candidate in units, with its credit.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        The candidate.
+
+    Returns
+    -------
+    int
+        What counts when placements are compared.
+    """
+    numbers = table[3]
+    return widened(numbers[row, SCORE]) * UNIT + widened(numbers[row, CREDIT])
+
+
+@inline_without_refcounts
+def weight_of(units: int, weights: Float64Array) -> float:
+    """Return the weight of a placement that is so many units worse than the best.
+
+    Parameters
+    ----------
+    units : int
+        By how much it is worse; less than 0 counts as 0.
+    weights : ndarray, dtype=float64
+        What `evidence.weights_of_units` returns.
+
+    Returns
+    -------
+    float
+        From 0 to 1, which is the weight of the best.
+    """
+    if units > FARTHEST:
+        return 0.0
+    return weights[max(0, units)]  # type: ignore[no-any-return]
+
+
+@inline_without_refcounts
+def kinship_of(units: int, weights: Float64Array) -> float:
+    """Return how much a placement that is so many units worse is a copy of the family of the best.
+
+    Parameters
+    ----------
+    units : int
+        By how much it is worse; less than 0 counts as 0.
+    weights : ndarray, dtype=float64
+        What `evidence.weights_of_units` returns.
+
+    Returns
+    -------
+    float
+        From 0 to 1, which an equal copy has. It falls with differences more slowly than the weight.
+    """
+    if units > FARTHEST:
+        return 0.0
+    return weight_of(units >> KINSHIP_SHIFT, weights)
+
+
+@inline_without_refcounts
+def rivals_of(table: Table, read: int, chosen: int, best: int, weights: Float64Array) -> Rivals:
+    """Return the weights of all candidates of a read but the chosen one.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    read : int
+        The read.
+    chosen : int
+        Its candidate that is chosen.
+    best : int
+        The units of the best candidate, whose weight is 1.
+    weights : ndarray, dtype=float64
+        What `evidence.weights_of_units` returns.
+
+    Returns
+    -------
+    tuple of float
+        The sums of their weights and of their kinships (`Rivals`).
+    """
+    total, copies = 0.0, 0.0
+    for row in range(table[0][read], table[0][read] + table[1][read]):
+        if table[3][row, STATE] != DEAD and row != chosen:
+            units = best - units_of(table, row)
+            total += weight_of(units, weights)
+            copies += kinship_of(units, weights)
+    return total, copies
+
+
+@jit_without_refcounts
+def weigh_pairs(
+    read: int,
+    reads: Reads,
+    costs: CostTuple,
+    pairing: Pairing,
+    weights: Float64Array,
+    table: Table,
+    singles: tuple[int, int],
+    chosen: tuple[int, int],
+    joint: int,
+    is_proper: bool,
+) -> tuple[float, Rivals, Rivals]:
+    """Return the weights of all placements of a pair, and of those unlike the chosen ones.
+
+    Parameters
+    ----------
+    read : int
+        The first mate.
+    reads : tuple of ndarray
+        The reads (`candidates.Reads`).
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    pairing : tuple
+        The sizes of templates (`pairing.Pairing`).
+    weights : ndarray, dtype=float64
+        What `evidence.weights_of_units` returns.
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    singles : tuple of int
+        The units of each mate's best candidate.
+    chosen : tuple of int
+        The chosen candidates.
+    joint : int
+        The units of the chosen pair, whose weight is 1.
+    is_proper : bool
+        Whether that is a proper pair: if so, only proper pairs are of its family.
+
+    Returns
+    -------
+    float
+        The sum of the weights of all placements.
+    tuple of float
+        What places the first mate elsewhere (`Rivals`).
+    tuple of float
+        What places the second mate elsewhere.
+    """
+    if table[1][read] == 1 and table[1][read + 1] == 1:
+        return 1.0, (0.0, 0.0), (0.0, 0.0)
+    numbers = table[3]
+    best, other_best = singles
+    sum0, copies0 = rivals_of(table, read, chosen[0], best, weights)
+    sum1, copies1 = rivals_of(table, read + 1, chosen[1], other_best, weights)
+    if is_proper:
+        copies0, copies1 = 0.0, 0.0
+    own0 = weight_of(best - units_of(table, chosen[0]), weights)
+    own1 = weight_of(other_best - units_of(table, chosen[1]), weights)
+    unpaired = weight_of(joint - (best + other_best - pairing[UNPAIRED] * UNIT), weights)
+    total = unpaired * (sum0 + own0) * (sum1 + own1)
+    others0 = unpaired * sum0 * (sum1 + own1)
+    others1 = unpaired * (sum0 + own0) * sum1
+    if pairing[LAST_SIZE] == 0:
+        return total, (others0, copies0), (others1, copies1)
+    length, other_length = read_length(reads, read), read_length(reads, read + 1)
+    for row in range(table[0][read], table[0][read] + table[1][read]):
+        units = units_of(table, row)
+        if numbers[row, STATE] == DEAD or joint - units - other_best > FARTHEST:
+            continue
+        begin, end = partner_range(
+            table, row, length, read + 1, other_length, pairing, costs[MOST_GAP]
+        )
+        for other in range(begin, end):
+            penalty = pair_penalty(table, row, length, other, other_length, pairing)
+            if numbers[other, STATE] == DEAD or penalty < 0:
+                continue
+            worse = joint - (units + units_of(table, other) - penalty)
+            weight = weight_of(worse, weights)
+            kinship = kinship_of(worse, weights) if is_proper else 0.0
+            total += weight
+            if row != chosen[0]:
+                others0 += weight
+                copies0 += kinship
+            if other != chosen[1]:
+                others1 += weight
+                copies1 += kinship
+    return total, (others0, copies0), (others1, copies1)
+
+
+@inline_without_refcounts
+def doubt_of(is_proper: bool, mates: int, length: int) -> float:
+    """Return how many times likelier an error is than scores say.
+
+    Parameters
+    ----------
+    is_proper : bool
+        Whether the read is one of a proper pair.
+    mates : int
+        The reads of its template: 1 or 2.
+    length : int
+        The bases of the read.
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    if is_proper:
+        share = DOUBTFUL_LENGTH / length
+        return min(MOST_PAIRED_DOUBT, 1.0 + share * share)
+    return SINGLE_DOUBT if mates == 1 else UNPAIRED_DOUBT
+
+
+@inline_without_refcounts
+def quality_of(
+    rivals: Rivals,
+    total: float,
+    is_proper: bool,
+    mates: int,
+    length: int,
+    thresholds: Float64Array,
+) -> int:
+    """Return the mapping quality of a placement.
+
+    Parameters
+    ----------
+    rivals : tuple of float
+        The other placements (`Rivals`).
+    total : float
+        The weights of all placements, with this one's.
+    is_proper, mates, length
+        As for `doubt_of`.
+    thresholds : ndarray, dtype=float64
+        What `evidence.quality_thresholds` returns.
+
+    Returns
+    -------
+    int
+        From 0 to `evidence.BEST_QUALITY`; at least 1 unless it is likely one of several.
+    """
+    if rivals[0] == 0.0 and rivals[1] == 0.0:
+        return BEST_QUALITY
+    error = rivals[0] / total
+    share = rivals[1] / COPIES_OF_A_FAMILY
+    lacking = share * share
+    if error + lacking > MOST_ERROR:
+        return 0
+    error = error * doubt_of(is_proper, mates, length) + lacking
+    quality = 1
+    while error <= thresholds[quality + 1]:
+        quality += 1
+    return quality

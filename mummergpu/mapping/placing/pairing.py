@@ -1,0 +1,300 @@
+"""What mates say about each other: which candidates of two reads form proper pairs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.mapping.candidates.candidates import (
+    DEAD,
+    LEFT_SHIFT,
+    RECORD,
+    RIGHT_SHIFT,
+    STATE,
+    STRAND,
+    Int32Array,
+    Reads,
+    Table,
+    read_length,
+)
+from mummergpu.mapping.candidates.ungapped import MOST_GAP
+from mummergpu.mapping.placing.evidence import UNIT
+from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.viterbi.model import CostTuple
+
+Pairing = tuple[int, int, int, int, int, Int32Array]
+"""What is known about the sizes of templates; its elements follow."""
+
+FIRST_SIZE: Final = 0
+LAST_SIZE: Final = 1
+"""The least and the largest size that has a penalty; the latter is 0 if no pairs are proper."""
+
+UNPAIRED: Final = 2
+"""The penalty of mates that are not a proper pair, in points."""
+
+LEAST_SIZE: Final = 3
+MOST_SIZE: Final = 4
+"""The sizes at which mates are looked for."""
+
+PENALTIES: Final = 5
+"""The penalty of each size from the first on, in units."""
+
+NOTHING: Final = -(1 << 40)
+"""The score of what there is not, in units."""
+
+
+@inline_without_refcounts
+def first_not_before(table: Table, first: int, end: int, strand: int, diagonal: int) -> int:
+    """Return the first candidate of a read on a strand whose diagonal is not less.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    first, end : int
+        The candidates of the read to look at.
+    strand, diagonal : int
+        The strand and the diagonal.
+
+    Returns
+    -------
+    int
+        The candidate; `end` if there is none.
+    """
+    diagonals, numbers = table[2], table[3]
+    low, high = first, end
+    while low < high:
+        middle = (low + high) // 2
+        here = numbers[middle, STRAND]
+        if here < strand or (here == strand and diagonals[middle] < diagonal):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inline_without_refcounts
+def are_facing(table: Table, row: int, other: int) -> bool:
+    """Return whether two candidates are on different strands of one record.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row, other : int
+        A candidate of each mate.
+
+    Returns
+    -------
+    bool
+        Whether `template_size` means something.
+    """
+    numbers = table[3]
+    if numbers[row, RECORD] != numbers[other, RECORD]:
+        return False
+    return bool(numbers[row, STRAND] != numbers[other, STRAND])
+
+
+@inline_without_refcounts
+def template_size(table: Table, row: int, length: int, other: int, other_length: int) -> int:
+    """Return the size of the template of two mates, from one 5' end to the other.
+
+    Clipped bases count.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row, other : int
+        A candidate of each mate, on different strands.
+    length, other_length : int
+        The bases of both mates.
+
+    Returns
+    -------
+    int
+        In bases; negative if the 5' end on the reverse strand lies before the other one.
+    """
+    diagonals, numbers = table[2], table[3]
+    if numbers[row, STRAND] == 0:
+        begin = diagonals[row] + numbers[row, LEFT_SHIFT]
+        end = diagonals[other] + numbers[other, RIGHT_SHIFT] + other_length
+    else:
+        begin = diagonals[other] + numbers[other, LEFT_SHIFT]
+        end = diagonals[row] + numbers[row, RIGHT_SHIFT] + length
+    return widened(end - begin)
+
+
+@inline_without_refcounts
+def is_proper_pair(
+    table: Table, row: int, length: int, mate: int, mate_length: int, least: int, most: int
+) -> bool:
+    """Return whether two mates are on one record, face each other, and are so far apart.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row, mate : int
+        The candidates of both mates, -1 for one that is not mapped.
+    length, mate_length : int
+        The bases of both mates.
+    least, most : int
+        The sizes of the template.
+
+    Returns
+    -------
+    bool
+        Whether the pair is proper.
+    """
+    if row < 0 or mate < 0 or not are_facing(table, row, mate):
+        return False
+    return least <= template_size(table, row, length, mate, mate_length) <= most
+
+
+@inline_without_refcounts
+def pair_penalty(
+    table: Table, row: int, length: int, other: int, other_length: int, pairing: Pairing
+) -> int:
+    """Return the penalty of two candidates as a proper pair in units, -1 if they are none.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row, other : int
+        A candidate of each mate, on different strands.
+    length, other_length : int
+        The bases of both mates.
+    pairing : tuple
+        The sizes of templates (`Pairing`).
+
+    Returns
+    -------
+    int
+        The penalty, or -1.
+    """
+    if table[3][row, RECORD] != table[3][other, RECORD]:
+        return -1
+    size = template_size(table, row, length, other, other_length)
+    if size < pairing[FIRST_SIZE] or size > pairing[LAST_SIZE]:
+        return -1
+    return widened(pairing[PENALTIES][size - pairing[FIRST_SIZE]])
+
+
+@inline_without_refcounts
+def mate_diagonals(
+    table: Table, row: int, length: int, other_length: int, least: int, most: int
+) -> tuple[int, int]:
+    """Return the first and the last diagonal of a mate without gaps, if sizes are bounded.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        A candidate.
+    length, other_length : int
+        The bases of its read and of the mate.
+    least, most : int
+        The sizes of the template.
+
+    Returns
+    -------
+    tuple of int
+        The diagonals, both included.
+    """
+    diagonal = table[2][row]
+    if table[3][row, STRAND] == 0:
+        return diagonal + least - other_length, diagonal + most - other_length
+    return diagonal + length - most, diagonal + length - least
+
+
+@inline_without_refcounts
+def partner_range(
+    table: Table,
+    row: int,
+    length: int,
+    other_read: int,
+    other_length: int,
+    pairing: Pairing,
+    most_gap: int,
+) -> tuple[int, int]:
+    """Return the candidates of the mate that may form a proper pair with a candidate.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        A candidate.
+    length : int
+        The bases of its read.
+    other_read, other_length : int
+        The mate, and its bases.
+    pairing : tuple
+        The sizes of templates (`Pairing`).
+    most_gap : int
+        How far from its diagonal an alignment may go, in bases.
+
+    Returns
+    -------
+    tuple of int
+        The first of these candidates, and the one after the last.
+    """
+    low, high = mate_diagonals(
+        table, row, length, other_length, pairing[FIRST_SIZE], pairing[LAST_SIZE]
+    )
+    strand = 1 - table[3][row, STRAND]
+    first = table[0][other_read]
+    end = first + table[1][other_read]
+    begin = first_not_before(table, first, end, strand, low - most_gap)
+    return begin, first_not_before(table, begin, end, strand, high + most_gap + 1)
+
+
+@inline_without_refcounts
+def best_partner(
+    table: Table,
+    row: int,
+    reads: Reads,
+    read: int,
+    other_read: int,
+    pairing: Pairing,
+    costs: CostTuple,
+    field: int,
+) -> int:
+    """Return the most that a partner adds to a candidate in a proper pair, in units.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        A candidate.
+    reads : tuple of ndarray
+        The reads (`candidates.Reads`).
+    read, other_read : int
+        The candidate's read, and its mate.
+    pairing : tuple
+        The sizes of templates (`Pairing`).
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    field : int
+        What counts of the partner: `candidates.SCORE` or `candidates.BOUND`.
+
+    Returns
+    -------
+    int
+        The partner's score less the penalty of the pair; `NOTHING` if there is none.
+    """
+    numbers = table[3]
+    length, other_length = read_length(reads, read), read_length(reads, other_read)
+    begin, end = partner_range(
+        table, row, length, other_read, other_length, pairing, costs[MOST_GAP]
+    )
+    most = widened(NOTHING)
+    for other in range(begin, end):
+        if numbers[other, STATE] != DEAD:
+            penalty = pair_penalty(table, row, length, other, other_length, pairing)
+            if penalty >= 0:
+                most = max(most, widened(numbers[other, field]) * UNIT - penalty)
+    return most

@@ -1,0 +1,184 @@
+"""The second pass: templates whose reads are placed badly, or not at all, are mapped once more.
+
+The first pass begins with long matches, so it finds all placements with few edits. A read that it
+places with more edits than that may have a better place. The second pass begins with shorter ones.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.mapping.candidates.candidates import SCORE, Int32Array, Int64Array
+from mummergpu.mapping.placing.choice import CHOSEN
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
+from mummergpu.sequence.codes import MARGIN, empty_with_margins
+from mummergpu.viterbi.model import CostTuple
+
+ByteArray = npt.NDArray[np.uint8]
+
+_NOT_PLACED: Final = -1
+"""A score below that of any placement."""
+
+
+@inline_without_refcounts
+def most_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
+    """Return the best score that a placement without a long match can have.
+
+    A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
+
+    Parameters
+    ----------
+    length : int
+        The bases of the read.
+    seed_length : int
+        A placement without a match of so many bases is not found.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+
+    Returns
+    -------
+    int
+        The score, with the bonus of both ends.
+    """
+    match, mismatch, _, insertion_open, insertion_extend, deletion_open, deletion_extend = costs[:7]
+    edits = max(0, -(-(length - seed_length + 1) // seed_length))
+    loss = min(
+        match + mismatch,
+        deletion_open + deletion_extend,
+        insertion_open + insertion_extend + match,
+    )
+    return length * match + 2 * costs[7] - edits * loss
+
+
+@jit_without_refcounts
+def list_badly_placed(
+    offsets: Int64Array,
+    choices: Int32Array,
+    numbers: Int32Array,
+    reads_of_template: int,
+    seed_length: int,
+    costs: CostTuple,
+    reads: Int64Array,
+) -> int:
+    """List the reads that may have a better place, with their mates.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where each read begins.
+    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
+        What is chosen for each read.
+    numbers : ndarray, dtype=int32
+        The numbers of the candidates (`candidates.Candidates`).
+    reads_of_template : int
+        2 if reads 2i and 2i + 1 are mates, else 1.
+    seed_length : int
+        A placement without a match of so many bases is not found.
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    reads : ndarray, dtype=int64, shape=(n_reads,)
+        Output: the reads, ascending.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    end = 0
+    for first in range(0, offsets.size - 1, reads_of_template):
+        is_bad = False
+        for read in range(first, first + reads_of_template):
+            chosen = choices[read, CHOSEN]
+            score = numbers[chosen, SCORE] if chosen >= 0 else _NOT_PLACED
+            length = offsets[read + 1] - offsets[read]
+            is_bad |= score < most_unseen(length, seed_length, costs)
+        if is_bad:
+            for read in range(first, first + reads_of_template):
+                reads[end] = read
+                end += 1
+    return end
+
+
+def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
+    """Return some reads of a block as a block of its own.
+
+    Parameters
+    ----------
+    block : ReadBlock
+        The block.
+    reads : ndarray, dtype=int64, shape=(n_reads,)
+        The reads, ascending; of pairs, both mates.
+
+    Returns
+    -------
+    ReadBlock
+        The reads, in new arrays.
+    """
+    offsets = np.empty(reads.size + 1, dtype=np.int64)
+    name_offsets = np.empty(reads.size + 1, dtype=np.int64)
+    bases = add_lengths(block.offsets, reads, offsets)
+    padded = empty_with_margins(bases)
+    names = np.empty(add_lengths(block.name_offsets, reads, name_offsets), dtype=np.uint8)
+    qualities = np.empty(bases, dtype=np.uint8)
+    copy_parts(block.padded_codes, MARGIN, block.offsets, reads, padded)
+    copy_parts(writable(block.base_qualities), 0, block.offsets, reads, qualities)
+    copy_parts(writable(block.names), 0, block.name_offsets, reads, names)
+    return ReadBlock(
+        block.index,
+        padded,
+        offsets,
+        names,
+        name_offsets,
+        block.file_number,
+        base_qualities=qualities,
+        paired=block.paired,
+    )
+
+
+@jit_without_refcounts
+def add_lengths(offsets: Int64Array, chosen: Int64Array, own_offsets: Int64Array) -> int:
+    """Compute where some texts begin if they follow each other; return where the last one ends.
+
+    Parameters
+    ----------
+    offsets : ndarray, dtype=int64
+        Where each of all texts begins, and where the last one ends.
+    chosen : ndarray, dtype=int64, shape=(n_chosen,)
+        Some of the texts.
+    own_offsets : ndarray, dtype=int64, shape=(n_chosen + 1,)
+        Output: where each of these begins, and where the last one ends.
+    """
+    end = 0
+    for row in range(chosen.size):
+        own_offsets[row] = end
+        end += offsets[chosen[row] + 1] - offsets[chosen[row]]
+    own_offsets[chosen.size] = end
+    return end
+
+
+@jit_without_refcounts
+def copy_parts(
+    text: ByteArray, margin: int, offsets: Int64Array, chosen: Int64Array, copied: ByteArray
+) -> None:
+    """Copy some texts, one after the other.
+
+    Parameters
+    ----------
+    text, copied : ndarray, dtype=uint8
+        All texts, and the output.
+    margin : int
+        How many bytes lie before the first text, in both.
+    offsets : ndarray, dtype=int64
+        Where each of all texts begins after the margin, and where the last one ends.
+    chosen : ndarray, dtype=int64
+        The texts to copy.
+    """
+    end = margin
+    for row in range(chosen.size):
+        for place in range(offsets[chosen[row]], offsets[chosen[row] + 1]):
+            copied[end] = text[margin + place]
+            end += 1

@@ -1,0 +1,87 @@
+"""Maps templates: single reads, or pairs whose mates support each other."""
+
+from __future__ import annotations
+
+from mummergpu.mapping.candidates.candidates import Int32Array, Reads, Table, Target
+from mummergpu.mapping.candidates.ungapped import Qualities
+from mummergpu.mapping.placing.choice import choose_template
+from mummergpu.mapping.placing.joint_scores import Tops, refine_template, score_template
+from mummergpu.mapping.placing.mapping_quality import Odds
+from mummergpu.mapping.placing.pairing import LAST_SIZE, Pairing
+from mummergpu.mapping.placing.rescue import rescue_template
+from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.scratch import Scratch
+
+Limits = tuple[int, int, int]
+"""The seed length, the margin and the least score (`options.MappingOptions`)."""
+
+
+@jit_without_refcounts
+def map_templates(
+    mates: int,
+    reads: Reads,
+    names: Names,
+    target: Target,
+    costs: CostTuple,
+    qualities: Qualities,
+    limits: Limits,
+    pairing: Pairing,
+    odds: Odds,
+    scratch: Scratch,
+    tops: Tops,
+    table: Table,
+    choices: Int32Array,
+) -> None:
+    """Choose a placement and a mapping quality for each read.
+
+    Parameters
+    ----------
+    mates : int
+        The reads of a template: 1 or 2.
+    reads : tuple of ndarray
+        The reads (`candidates.Reads`).
+    names : tuple of ndarray
+        Their names (`tie_breaks.Names`).
+    target : tuple of ndarray
+        The reference (`candidates.Target`).
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    qualities : tuple of ndarray
+        The qualities of the reads, and the credits (`ungapped.Qualities`).
+    limits : tuple of int
+        The seed length, the margin and the least score (`Limits`).
+    pairing : tuple
+        The sizes of templates (`pairing.Pairing`).
+    odds : tuple of ndarray
+        What mapping qualities are computed from (`mapping_quality.Odds`).
+    scratch : tuple of ndarray
+        As for `viterbi.extension.extend_score`.
+    tops : tuple of ndarray
+        More memory to write to, from `joint_scores.new_tops`.
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`) that `candidate_search.find_candidates` wrote;
+        their scores with gaps are set, and the candidates of rescued mates are added.
+    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
+        Output: what is chosen for each read.
+    """
+    seed_length, margin, least_score = limits
+    for number in range((reads[0].size - 1) // mates):
+        template = (number * mates, mates)
+        joint = score_template(template, reads, costs, pairing, table, tops)
+        joint = refine_template(
+            template, reads, target, costs, margin, pairing, scratch, table, tops, joint
+        )
+        if mates == 2 and pairing[LAST_SIZE] > 0:
+            added = rescue_template(
+                template[0], reads, target, costs, qualities, (seed_length, margin), pairing,
+                table, joint,
+            )  # fmt: skip
+            if added > 0:
+                joint = score_template(template, reads, costs, pairing, table, tops)
+                refine_template(
+                    template, reads, target, costs, margin, pairing, scratch, table, tops, joint
+                )
+        seed = hash_of_name(names, template[0])
+        choose_template(template, reads, costs, least_score, pairing, odds, seed, table, choices)

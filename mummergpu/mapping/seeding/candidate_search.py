@@ -1,0 +1,238 @@
+"""From matches to candidates: merges the matches of each read by diagonal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.mapping.candidates.candidate_scores import find_record, score_candidate
+from mummergpu.mapping.candidates.candidates import (
+    CORE_BEGIN,
+    CORE_LENGTH,
+    NOTHING_KNOWN,
+    RECORD,
+    STRAND,
+    Beside,
+    Int64Array,
+    MatchColumns,
+    Reads,
+    Table,
+    Target,
+    prefetch_bases,
+    read_length,
+)
+from mummergpu.mapping.candidates.key_sort import sort_by_key
+from mummergpu.mapping.candidates.ungapped import MOST_GAP, Qualities
+from mummergpu.mapping.placing.joint_scores import Tops
+from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.seeding.pruning import Pruning, prune_template
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.viterbi.model import CostTuple
+
+MATCHES_AHEAD: Final = 32
+"""How many matches before it is used the reference beside a match is fetched."""
+
+_DIAGONAL_OFFSET: Final = 1 << 40
+_STRAND_BIT: Final = 1 << 61
+"""How a diagonal and its strand become a key to sort by."""
+
+
+@jit_without_refcounts
+def find_candidates(
+    matches: tuple[MatchColumns, MatchColumns],
+    reads: Reads,
+    target: Target,
+    costs: CostTuple,
+    qualities: Qualities,
+    beside: Beside,
+    mates: int,
+    pruning: Pruning,
+    pairing: Pairing,
+    rescue_rows: int,
+    scratch: tuple[Int64Array, Int64Array],
+    tops: Tops,
+    table: Table,
+) -> None:
+    """Find the candidates of all reads, and keep those that may matter.
+
+    Parameters
+    ----------
+    matches : tuple
+        The matches on the forward and on the reverse strand (`MatchColumns`).
+    reads, target : tuple of ndarray
+        The reads and the reference (`Reads`, `Target`).
+    costs : tuple of int
+        The scores (`viterbi.model.Costs`).
+    qualities : tuple of ndarray
+        The qualities of the reads, and the credits (`ungapped.Qualities`).
+    beside : tuple of int
+        What is known about the bases beside a match without others near it (`candidates.Beside`).
+    mates : int
+        The reads of a template: 1 or 2.
+    pruning : tuple
+        Which candidates are kept (`pruning.Pruning`).
+    pairing : tuple
+        The sizes of templates (`pairing.Pairing`).
+    rescue_rows : int
+        The rows that are kept free behind the candidates of each read.
+    scratch : tuple of ndarray, dtype=int64
+        Two arrays to write to, each as long as the most matches of a read.
+    tops : tuple of ndarray
+        More memory to write to, from `joint_scores.new_tops`.
+    table : tuple of ndarray
+        Output: the arrays of `Candidates`; the last two have a row for each match, and
+        `rescue_rows` more for each read.
+    """
+    filled = 0
+    for read in range(table[1].size):
+        prefetch_reference(matches, read, read_length(reads, read), target[0])
+        filled = score_diagonals(
+            matches, read, reads, target, costs, qualities, beside, scratch, table, filled
+        )
+        filled += rescue_rows
+        table[0][read + 1] = filled
+        if pruning[0] and (read + 1) % mates == 0:
+            template = read + 1 - mates, mates
+            filled = prune_template(
+                template, reads, costs, pruning, pairing, tops, rescue_rows, table
+            )
+
+
+@inline_without_refcounts
+def score_diagonals(
+    matches: tuple[MatchColumns, MatchColumns],
+    read: int,
+    reads: Reads,
+    target: Target,
+    costs: CostTuple,
+    qualities: Qualities,
+    beside: Beside,
+    scratch: tuple[Int64Array, Int64Array],
+    table: Table,
+    filled: int,
+) -> int:
+    """Merge the matches of a read by diagonal, and score each diagonal without gaps.
+
+    Parameters
+    ----------
+    matches, reads, target, costs, qualities, beside, scratch, table
+        As for `find_candidates`.
+    read : int
+        The read.
+    filled : int
+        The first free row of the table.
+
+    Returns
+    -------
+    int
+        The row behind those of the read.
+    """
+    candidate_offsets, counts, diagonals, numbers = table
+    keys, values = scratch
+    has_break = has_breaks(reads, read)
+    count = collect_matches(matches, read, keys, values)
+    sort_by_key(keys, values, count)
+    candidate_offsets[read] = filled
+    first = 0
+    while first < count:
+        key = keys[first]
+        core_begin, core_length = 0, 0
+        has_neighbour = first > 0 and key - keys[first - 1] <= costs[MOST_GAP]
+        at_first = first
+        while first < count and keys[first] == key:
+            if values[first] & 0xFFFFFFFF > core_length:
+                core_length = values[first] & 0xFFFFFFFF
+                core_begin = values[first] >> 32
+            first += 1
+        has_neighbour |= first - at_first > 1
+        has_neighbour |= first < count and keys[first] - key <= costs[MOST_GAP]
+        strand = 1 if key >= _STRAND_BIT else 0
+        diagonal = key - _DIAGONAL_OFFSET - strand * _STRAND_BIT
+        diagonals[filled] = diagonal
+        numbers[filled, STRAND] = strand
+        numbers[filled, RECORD] = find_record(target[1], diagonal + core_begin)
+        numbers[filled, CORE_BEGIN] = core_begin
+        numbers[filled, CORE_LENGTH] = core_length
+        known = NOTHING_KNOWN if has_neighbour or has_break else beside
+        score_candidate(reads, read, target, costs, qualities, known, table, filled)
+        filled += 1
+    counts[read] = filled - candidate_offsets[read]
+    return filled
+
+
+@inline_without_refcounts
+def has_breaks(reads: Reads, read: int) -> bool:
+    """Return whether a read has unknown bases, which cost less than bases that differ.
+
+    Parameters
+    ----------
+    reads : tuple of ndarray
+        The reads (`candidates.Reads`).
+    read : int
+        The read.
+
+    Returns
+    -------
+    bool
+        Whether a base is unknown.
+    """
+    found = False
+    begin = MARGIN + reads[0][read]
+    for place in range(begin, begin + read_length(reads, read)):
+        found |= reads[1][place] == BREAK
+    return found
+
+
+@inline_without_refcounts
+def prefetch_reference(
+    matches: tuple[MatchColumns, MatchColumns], read: int, length: int, reference: CodeArray
+) -> None:
+    """Have the memory fetch the reference beside matches that come a little later.
+
+    Parameters
+    ----------
+    matches : tuple
+        The matches on both strands (`MatchColumns`).
+    read, length : int
+        The read that is looked at now, and its bases.
+    reference : ndarray, dtype=uint8
+        The codes of the reference, with margins.
+    """
+    for strand in range(2):
+        offsets, starts, reference_starts, _ = matches[0] if strand == 0 else matches[1]
+        end = min(offsets[read + 1] + MATCHES_AHEAD, starts.size)
+        for row in range(offsets[read] + MATCHES_AHEAD, end):
+            prefetch_bases(reference, MARGIN + reference_starts[row] - starts[row], length)
+
+
+@inline_without_refcounts
+def collect_matches(
+    matches: tuple[MatchColumns, MatchColumns], read: int, keys: Int64Array, values: Int64Array
+) -> int:
+    """Write a key and a value for each match of a read; return how many there are.
+
+    Parameters
+    ----------
+    matches : tuple
+        The matches on both strands (`MatchColumns`).
+    read : int
+        The read.
+    keys : ndarray, dtype=int64
+        Output: the strand and the diagonal of each match, by which matches are sorted.
+    values : ndarray, dtype=int64
+        Output: where the match begins in the read, in the upper half, and its bases.
+
+    Returns
+    -------
+    int
+        The number of matches.
+    """
+    count = 0
+    for strand in range(2):
+        offsets, starts, reference_starts, lengths = matches[0] if strand == 0 else matches[1]
+        for row in range(offsets[read], offsets[read + 1]):
+            diagonal = reference_starts[row] - starts[row]
+            keys[count] = diagonal + _DIAGONAL_OFFSET + strand * _STRAND_BIT
+            values[count] = starts[row] << 32 | lengths[row]
+            count += 1
+    return count

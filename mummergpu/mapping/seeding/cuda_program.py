@@ -1,0 +1,41 @@
+"""The program that makes candidates of matches on a device, and the constants of its kernels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.cuda.bit_planes import BIT_PLANES_CONSTANTS
+from mummergpu.cuda.program import ProgramSource
+from mummergpu.mapping.candidates import ungapped
+from mummergpu.mapping.candidates.candidates import NOTHING_KNOWN
+from mummergpu.mapping.candidates.found_candidates import CANDIDATE
+from mummergpu.mapping.placing.evidence import FARTHEST, UNIT
+from mummergpu.mapping.placing.split_reads import LEAST_CLIPPED
+from mummergpu.mapping.seeding.pruning import BEST_KEPT
+from mummergpu.sequence.codes import BREAK
+
+COUNT_BYTES: Final = 4
+"""The bytes of the number of candidates of a read."""
+
+_COSTS: Final = (
+    *("MATCH", "MISMATCH", "UNKNOWN", "INSERTION_OPEN", "INSERTION_EXTEND"),
+    *("DELETION_OPEN", "DELETION_EXTEND", "END_BONUS", "MOST_GAP"),
+)
+
+MAPPING_PROGRAM: Final = ProgramSource(
+    "mapping",
+    "mapping/program.cu",
+    constants=(
+        ("BREAK", BREAK),
+        *BIT_PLANES_CONSTANTS,
+        ("SCAN_COUNT_BYTES", COUNT_BYTES),
+        ("CANDIDATE_BYTES", CANDIDATE.itemsize),
+        ("NO_MATCH_KNOWN", NOTHING_KNOWN[0]),
+        ("UNIT", UNIT),
+        ("FARTHEST", FARTHEST),
+        ("LEAST_CLIPPED", LEAST_CLIPPED),
+        ("BEST_KEPT", BEST_KEPT),
+        *((name, int(getattr(ungapped, name))) for name in _COSTS),
+    ),
+)
+"""The same program for every run; scores and options are arguments of the kernels."""

@@ -1,0 +1,229 @@
+"""Finds the candidates of reads on a device, where their matches are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from mummergpu.cuda.device import AnyArray, Argument
+from mummergpu.cuda.launcher import Launcher
+from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.stream_tools import StreamTools
+from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
+from mummergpu.mapping.matches import ResidentMatches
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.placing.evidence import credits_of_qualities
+from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.seeding.candidate_finder import known_beside
+from mummergpu.mapping.seeding.cuda_program import COUNT_BYTES, MAPPING_PROGRAM
+
+STAGE: Final = "mapping"
+"""The stage to which the times of the kernels are added."""
+
+
+class DeviceCandidates:
+    """Finds candidates as `candidate_finder.CandidateFinder` does; several threads share one.
+
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    options : MappingOptions
+        How to map.
+    """
+
+    def __init__(self, reference: Reference, options: MappingOptions) -> None:
+        self._starts = np.ascontiguousarray(reference.record_starts, dtype=np.int64)
+        self._ends = self._starts + reference.record_lengths
+        self._options = options
+        self._costs = np.array(options.costs.as_tuple(), dtype=np.int32)
+        self._credits = credits_of_qualities(options.costs, True)
+
+    def find(self, matches: ResidentMatches, block: ReadBlock, sizes: PairSizes) -> FoundCandidates:
+        """Return the candidates of a block that may matter.
+
+        Parameters
+        ----------
+        matches : ResidentMatches
+            The matches of the block of at least the seed length.
+        block : ReadBlock
+            The reads.
+        sizes : PairSizes
+            The sizes of the templates of pairs.
+
+        Returns
+        -------
+        FoundCandidates
+            The candidates.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If they do not fit the device's memory.
+        """
+        work = _CandidateWork(matches, self._options)
+        reads = work.place_reads(block)
+        scoring = (work.place("costs", self._costs), work.place("credits", self._credits))
+        target = (
+            matches.reference,
+            work.place("record starts", self._starts),
+            work.place("record ends", self._ends),
+            np.uint32(self._starts.size),
+        )
+        keys, match_counts = work.list_diagonals()
+        candidates, counts = work.score(reads, target, scoring, keys, match_counts)
+        marks, kept_counts = work.mark(reads, scoring, sizes, block.paired, candidates, counts)
+        return work.download(reads, candidates, counts, marks, kept_counts)
+
+
+class _CandidateWork:
+    """The kernels for the matches of one block, and their memory."""
+
+    def __init__(self, matches: ResidentMatches, options: MappingOptions) -> None:
+        self._matches = matches
+        self._tools = tools = matches.tools
+        self._options = options
+        self._count = matches.query_count
+        self._rows = matches.forward.count + matches.reverse.count
+        self._program = tools.load_program(MAPPING_PROGRAM)
+        self._launcher = Launcher(tools.device, tools.stream, tools.workspace, tools.stats, STAGE)
+        self._strands: tuple[Argument, ...] = (
+            *(matches.forward.query_offsets, *matches.forward.columns),
+            *(matches.reverse.query_offsets, *matches.reverse.columns),
+        )
+
+    def place(self, name: str, array: AnyArray) -> int:
+        """Copy an array to the device; return its address."""
+        return _place(self._tools, name, array)
+
+    def place_reads(self, block: ReadBlock) -> tuple[Argument, ...]:
+        """Return the arguments that describe the reads; their qualities are copied."""
+        matches = self._matches
+        return (
+            *(matches.offsets, self._count, matches.forward_planes, matches.reverse_planes),
+            # Without qualities, no base says less than its cost.
+            self.place("qualities", block.base_qualities) if block.has_qualities else 0,
+        )
+
+    def list_diagonals(self) -> tuple[tuple[int, int], int]:
+        """List the matches of each read by diagonal; return the addresses of keys and counts."""
+        buffer = self._tools.workspace.buffer
+        window = self._options.seed_length if self._options.by_windows else 0
+        keys, values = buffer("keys", 8 * self._rows), buffer("values", 8 * self._rows)
+        counts = buffer("counts of matches", COUNT_BYTES * self._count)
+        long_reads = buffer("long reads", 4 * self._count)
+        long_count = buffer("number of long reads", 4)
+        self._tools.stream.fill_zero(long_count, 4)
+        self._launch_on_warps(
+            "list_diagonals",
+            self._count,
+            (
+                *self._strands,
+                self._count,
+                np.uint32(window),
+                *(keys, values, counts, long_reads, long_count),
+            ),
+        )
+        self._launcher.launch(
+            self._program,
+            "sort_long_reads",
+            self._tools.device.resident_blocks,
+            (*self._strands, counts, long_reads, long_count, keys, values),
+        )
+        return (keys, values), counts
+
+    def score(
+        self,
+        reads: tuple[Argument, ...],
+        target: tuple[Argument, ...],
+        scoring: tuple[Argument, ...],
+        keys: tuple[int, int],
+        match_counts: int,
+    ) -> tuple[int, int]:
+        """Score all diagonals; return the addresses of the candidates and of their counts."""
+        buffer = self._tools.workspace.buffer
+        candidates = buffer("candidates", CANDIDATE.itemsize * self._rows)
+        counts = buffer("counts of candidates", COUNT_BYTES * self._count)
+        self._launch_on_warps(
+            "score_diagonals",
+            self._count,
+            (
+                *(*reads, *target, *scoring, *self._strands, match_counts, *keys),
+                *(np.uint32(known) for known in known_beside(self._options)),
+                *(candidates, counts),
+            ),
+        )
+        return candidates, counts
+
+    def mark(
+        self,
+        reads: tuple[Argument, ...],
+        scoring: tuple[Argument, ...],
+        sizes: PairSizes,
+        paired: bool,
+        candidates: int,
+        counts: int,
+    ) -> tuple[int, int]:
+        """Mark what is kept; return the addresses of the marks and of the counts of each read."""
+        buffer = self._tools.workspace.buffer
+        marks = buffer("marks", self._rows)
+        kept_counts = buffer("counts of kept candidates", COUNT_BYTES * self._count)
+        mates = 2 if paired else 1
+        is_needed, seed_length, margin = self._options.pruning
+        penalties = self.place("penalties", sizes.penalties)
+        self._launch_on_warps(
+            "mark_candidates",
+            self._count // mates,
+            (
+                *(*reads, *scoring),
+                *(penalties, sizes.first, sizes.last, self._options.unpaired),
+                *(seed_length, margin, mates, int(is_needed)),
+                *(*self._strands, candidates, counts, marks, kept_counts),
+            ),
+        )
+        return marks, kept_counts
+
+    def download(
+        self,
+        reads: tuple[Argument, ...],
+        candidates: int,
+        counts: int,
+        marks: int,
+        kept_counts: int,
+    ) -> FoundCandidates:
+        """Copy what is kept to the host."""
+        tools = self._tools
+        place = tools.workspace.buffer("candidate offsets", 8 * (self._count + 1))
+        self._launcher.scan(self._program, kept_counts, self._count, place)
+        offsets = np.empty(self._count + 1, dtype=np.int64)
+        tools.staging.copy_out(offsets, place)
+        rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)
+        kept = tools.workspace.buffer("kept candidates", rows.nbytes)
+        self._launch_on_warps(
+            "write_candidates",
+            self._count,
+            (*reads, *self._strands, candidates, counts, marks, place, kept),
+        )
+        # The stage must not count the kernels that are still running.
+        tools.stream.synchronize()
+        with tools.stats.stage("matches_from_device"):
+            tools.staging.copy_out(rows, kept)
+        tools.stream.synchronize()
+        tools.stats.add_bytes(from_device=offsets.nbytes + rows.nbytes)
+        self._launcher.report()
+        return FoundCandidates(offsets, rows)
+
+    def _launch_on_warps(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:
+        self._launcher.launch_on(self._program, kernel, WARP_LANES * items, arguments)
+
+
+def _place(tools: StreamTools, name: str, array: AnyArray) -> int:
+    """Copy an array to a buffer of the device; return its address."""
+    address = tools.workspace.buffer(name, array.nbytes)
+    tools.staging.copy_in(address, array)
+    tools.stats.add_bytes(to_device=array.nbytes)
+    return address

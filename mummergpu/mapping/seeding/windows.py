@@ -1,0 +1,95 @@
+"""Keeps the matches that contain a whole window of their read.
+
+The windows of a read lie side by side from its first base. A read with e edits matches its place
+in one of any ``e + 1`` windows as a whole, so no placement with fewer edits than windows is lost.
+Which matches are kept depends on the matches alone, and not on the k-mers that a search looks up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mummergpu.mapping.candidates.candidates import Int64Array, MatchColumns
+from mummergpu.mapping.matches import Matches
+from mummergpu.runtime.jit import jit_without_refcounts
+
+
+@dataclass(frozen=True)
+class WindowMatches:
+    """The matches of a block that contain whole windows (`matches.Matches`)."""
+
+    offsets: Int64Array
+    query_starts: Int64Array
+    reference_starts: Int64Array
+    lengths: Int64Array
+
+
+def shortest_sure_match(window: int) -> int:
+    """Return the length from which on a match contains a whole window for sure."""
+    return 2 * window - 1
+
+
+def matches_of_windows(matches: Matches, window: int) -> WindowMatches:
+    """Return the matches that contain a whole window.
+
+    Parameters
+    ----------
+    matches : Matches
+        The matches of a block of reads on one strand.
+    window : int
+        The bases of a window.
+
+    Returns
+    -------
+    WindowMatches
+        In the same order.
+    """
+    count = matches.lengths.size
+    kept = WindowMatches(
+        np.empty_like(matches.offsets),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+    )
+    given = matches.offsets, matches.query_starts, matches.reference_starts, matches.lengths
+    columns = kept.offsets, kept.query_starts, kept.reference_starts, kept.lengths
+    end = keep_windows(given, window, columns)
+    return WindowMatches(
+        kept.offsets, kept.query_starts[:end], kept.reference_starts[:end], kept.lengths[:end]
+    )
+
+
+@jit_without_refcounts
+def keep_windows(matches: MatchColumns, window: int, kept: MatchColumns) -> int:
+    """Copy the matches that contain a whole window; return how many there are.
+
+    Parameters
+    ----------
+    matches : tuple of ndarray, dtype=int64
+        The matches (`candidates.MatchColumns`).
+    window : int
+        The bases of a window.
+    kept : tuple of ndarray, dtype=int64
+        Output: the matches that are kept.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    offsets, query_starts, reference_starts, lengths = matches
+    kept[0][0] = 0
+    end = 0
+    for read in range(offsets.size - 1):
+        for row in range(offsets[read], offsets[read + 1]):
+            start = query_starts[row]
+            first = (start + window - 1) // window * window
+            if first + window <= start + lengths[row]:
+                kept[1][end] = start
+                kept[2][end] = reference_starts[row]
+                kept[3][end] = lengths[row]
+                end += 1
+        kept[0][read + 1] = end
+    return end

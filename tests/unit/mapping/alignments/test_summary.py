@@ -1,0 +1,88 @@
+"""What became of the reads: the counts of samtools, and sums over blocks."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+from helpers.alignment_tools import samtools
+from helpers.alignments import AlignedReads
+from helpers.made_alignments import random_alignments, random_reference
+from helpers.written_alignments import rows_of, write_bam
+
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.summary import MOST_INSERT, empty_summary, summary_of
+
+
+def made_case(seed: int) -> tuple[Reference, AlignedReads]:
+    made = random.Random(seed)
+    reference = random_reference(made)
+    case = random_alignments(made, reference, 300)
+    for row in range(case.columns.row_count):
+        flag = int(case.columns.flags[row])
+        if flag & 0x90D == 1 and made.random() < 0.8:
+            case.columns.flags[row] |= 2
+    return reference, case
+
+
+def test_counts_are_those_of_samtools(tmp_path: Path) -> None:
+    reference, case = made_case(3)
+    write_bam(tmp_path / "x.bam", reference, [case])
+    text = samtools("flagstat", tmp_path / "x.bam").decode()
+
+    def count(label: str) -> int:
+        found = re.search(rf"^(\d+) \+ 0 {label}", text, re.MULTILINE)
+        assert found is not None, label
+        return int(found[1])
+
+    found = summary_of(case.columns).as_dict()
+    assert found["reads"] == count("primary$")
+    assert found["mapped"] == count("primary mapped")
+    assert found["paired"] == count("paired in sequencing")
+    assert found["properly_paired"] == count("properly paired") > 0
+    assert found["mapped_with_mate"] == count("with itself and mate mapped") > 0
+    assert found["singletons"] == count("singletons") > 0
+    assert found["mate_on_other_record"] == count(r"with mate mapped to a different chr$") > 0
+    assert found["secondary"] == count("secondary") > 0
+    assert found["supplementary"] == count("supplementary") > 0
+
+
+def test_distributions_are_those_of_the_rows(tmp_path: Path) -> None:
+    reference, case = made_case(4)
+    write_bam(tmp_path / "x.bam", reference, [case])
+    rows = [row for row in rows_of(tmp_path / "x.bam") if not row.flag & 0x900]
+    found = summary_of(case.columns)
+    qualities = [row.mapping_quality for row in rows if not row.is_unmapped]
+    assert found.qualities.tolist() == [qualities.count(one) for one in range(256)]
+    sizes = sorted(abs(row.template_length) for row in rows if row.flag & 0x46 == 0x42)
+    counted = [min(size, MOST_INSERT) for size in sizes]
+    assert sum(found.inserts) == len(sizes) > 10
+    assert found.inserts.nonzero()[0].tolist() == sorted(set(counted))
+    assert found.insert_quantile(0.5) == counted[(len(counted) + 1) // 2 - 1]
+    text = found.as_dict()["insert_size"]
+    short = [size for size in sizes if size < MOST_INSERT]
+    assert text["mean"] == sum(short) / len(short)
+    assert text["longer"] == len(sizes) - len(short) > 0
+
+
+def test_blocks_add_up() -> None:
+    _, case = made_case(5)
+    names = [
+        case.reads.names[begin:end].tobytes()
+        for begin, end in zip(case.reads.name_offsets, case.reads.name_offsets[1:], strict=False)
+    ]
+    borders = [n for n in range(1, len(names)) if names[n] != names[n - 1]][::25]
+    parts = case.parts([0, *borders, len(names)])
+    total = reduce(add, (summary_of(part.columns) for part in parts), empty_summary())
+    assert total.as_dict() == summary_of(case.columns).as_dict()
+    assert json.loads(json.dumps(total.as_dict())) == total.as_dict()
+
+
+def test_no_reads_have_no_insert_size() -> None:
+    found = empty_summary().as_dict()
+    assert found["reads"] == 0 and found["insert_size"]["mean"] is None
+    assert found["insert_size"]["quartiles"] == [None, None, None]

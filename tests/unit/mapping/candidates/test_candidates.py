@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.full_matrix import FullMatrix
+from helpers.mapped_reads import (
+    Mapped,
+    block_of,
+    matches_of,
+    random_bases,
+    reference_of,
+    ungapped_score,
+)
+
+from mummergpu.mapping.candidates.candidates import (
+    BOUND,
+    CORE_BEGIN,
+    CORE_LENGTH,
+    EXACT,
+    LEFT_SCORE,
+    LEFT_SHIFT,
+    LEFT_TAKEN,
+    RECORD,
+    RIGHT_SCORE,
+    RIGHT_SHIFT,
+    RIGHT_TAKEN,
+    SCORE,
+    STATE,
+    STRAND,
+)
+from mummergpu.mapping.placing.refinement import refine
+from mummergpu.sequence.codes import decode
+from mummergpu.viterbi.scratch import new_scratch
+
+LEAST = 8
+
+
+def changed(random: np.random.Generator, read: bytes) -> bytes:
+    """A read with a few other letters, some of them unknown, and perhaps a gap."""
+    letters = bytearray(read)
+    for place in random.integers(0, len(letters), random.integers(0, 6)):
+        letters[place] = random.choice(list(b"ACGTN"))
+    if random.random() < 0.5:
+        place, count = random.integers(1, len(letters)), random.integers(1, 6)
+        letters[place : place + count] = random_bases(random, random.integers(0, 8))
+    return bytes(letters)
+
+
+def case(seed: int) -> Mapped:
+    """Reads from anywhere, also from beyond the ends of records, on both strands."""
+    random = np.random.default_rng(seed)
+    unit = random_bases(random, 60)
+    records = [
+        unit + random_bases(random, 40) + changed(random, unit),
+        random_bases(random, 25) + changed(random, unit),
+        random_bases(random, 30, b"ACGTN"),
+    ]
+    reads = []
+    for _ in range(12):
+        record = records[random.integers(0, 3)]
+        at = random.integers(0, max(1, len(record) - 20))
+        read = changed(random, record[at : at + random.integers(20, 70)])
+        if random.random() < 0.3:
+            read = random_bases(random, random.integers(1, 12)) + read
+        complement = read[::-1].translate(bytes.maketrans(b"ACGT", b"TGCA"))
+        reads.append(complement if random.random() < 0.5 else read)
+    return Mapped(block_of(reads), reference_of(*records), LEAST)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_diagonal_with_a_match_is_a_candidate(seed: int) -> None:
+    mapped = case(seed)
+    table = mapped.candidates()
+    starts = mapped.reference.record_starts
+    for read in range(mapped.block.query_count):
+        cores: dict[tuple[int, int], tuple[int, int]] = {}
+        for strand in range(2):
+            codes = mapped.read(read, strand)
+            for begin, at, length in matches_of(codes, mapped.reference.codes.tolist(), LEAST):
+                best = cores.setdefault((strand, at - begin), (begin, length))
+                if length > best[1]:
+                    cores[strand, at - begin] = begin, length
+        first = table.offsets[read]
+        rows = range(first, first + table.counts[read])
+        numbers = table.numbers
+        keys = [(numbers[row, STRAND], table.diagonals[row]) for row in rows]
+        assert keys == sorted(cores)
+        for row, key in zip(rows, keys, strict=True):
+            begin, length = cores[key]
+            assert (numbers[row, CORE_BEGIN], numbers[row, CORE_LENGTH]) == (begin, length)
+            record = np.searchsorted(starts, key[1] + begin, side="right") - 1
+            assert numbers[row, RECORD] == record
+
+
+@pytest.mark.parametrize("by_windows", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_scores_without_gaps_and_with_them(seed: int, by_windows: bool) -> None:
+    mapped = replace(case(seed), by_windows=by_windows)
+    table = mapped.candidates()
+    numbers, costs = table.numbers, mapped.costs
+    scratch = new_scratch(200, costs.most_gap)
+    checked = 0
+    for read in range(mapped.block.query_count):
+        first = table.offsets[read]
+        for row in range(first, first + table.counts[read]):
+            codes = mapped.read(read, int(numbers[row, STRAND]))
+            begin = int(numbers[row, CORE_BEGIN])
+            end = begin + int(numbers[row, CORE_LENGTH])
+            tails = mapped.tails(
+                codes, int(numbers[row, RECORD]), int(table.diagonals[row]), begin, end
+            )
+            left, right = (ungapped_score(tail, costs) for tail in tails)
+            assert (numbers[row, LEFT_SCORE], numbers[row, LEFT_TAKEN]) == left
+            assert (numbers[row, RIGHT_SCORE], numbers[row, RIGHT_TAKEN]) == right
+            core = (end - begin) * costs.match
+            assert numbers[row, SCORE] == left[0] + core + right[0]
+            bests = [FullMatrix(tail[0], tail[1], costs).best() for tail in tails]
+            score = core + sum(best[0] for best in bests)
+            text = decode(np.array(codes, dtype=np.uint8))
+            assert numbers[row, BOUND] >= score, text
+            if numbers[row, STATE] == EXACT:
+                assert numbers[row, SCORE] == score, text
+            target = mapped.target
+            refine(mapped.reads, read, target, costs.as_tuple(), 0, scratch, table.arrays, row)
+            assert numbers[row, SCORE] == numbers[row, BOUND] == score, text
+            for best, tail, column in (
+                (bests[0], left, LEFT_SHIFT),
+                (bests[1], right, RIGHT_SHIFT),
+            ):
+                sign = -1 if column == LEFT_SHIFT else 1
+                is_gapped = best[0] > tail[0]
+                assert numbers[row, column] == (sign * (best[2] - best[1]) if is_gapped else 0)
+            checked += 1
+    assert checked > 10

@@ -1,0 +1,105 @@
+"""Candidates that do not matter are dropped: what is mapped stays the same without them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
+
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.mapping.candidates.candidates import Candidates
+from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.seeding import candidate_finder
+
+SEED = 13
+LENGTH = 70
+SIZES = InsertSizes(200.0, 15.0, 140, 260)
+COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
+
+
+def mutated(random: np.random.Generator, bases: bytes, rate: float) -> bytes:
+    letters = bytearray(bases)
+    for place in np.flatnonzero(random.random(len(letters)) < rate):
+        letters[place] = random.choice(list(b"ACGT"))
+    if random.random() < 0.2:
+        del letters[20 : 20 + random.integers(1, 4)]
+    return bytes(letters)
+
+
+def genome(random: np.random.Generator) -> bytes:
+    """Copies of one repeat, some alike and some less so, between bases that occur once."""
+    repeat = random_bases(random, 200)
+    parts = []
+    for rate in (0.0, 0.01, 0.02, *np.linspace(0.04, 0.16, 15)):
+        copy = mutated(random, repeat, rate)
+        if random.random() < 0.5:
+            copy = copy[::-1].translate(COMPLEMENT)
+        parts += [random_bases(random, 40), copy]
+    return b"".join(parts)
+
+
+def pairs(random: np.random.Generator, bases: bytes, count: int) -> list[bytes]:
+    """The mates of templates; some have clips, or lie where no template is."""
+    reads = []
+    for _ in range(count):
+        size = int(random.integers(150, 250))
+        at = int(random.integers(0, len(bases) - size))
+        template = bases[at : at + size]
+        mates = [template[:LENGTH], template[-LENGTH:][::-1].translate(COMPLEMENT)]
+        if random.random() < 0.15:
+            other = int(random.integers(0, len(bases) - LENGTH))
+            mates[1] = mates[1][: LENGTH // 2] + bases[other : other + LENGTH // 2]
+        elif random.random() < 0.15:
+            mates[1] = random_bases(random, LENGTH)
+        reads += [mutated(random, mate, random.choice([0.0, 0.0, 0.02, 0.06])) for mate in mates]
+    return reads
+
+
+def columns_of(
+    mapped: Mapped, reference: Reference, prunes: bool, paired: bool, patch: pytest.MonkeyPatch
+) -> tuple[AlignmentColumns, int]:
+    """The alignments, and how many candidates they were chosen from at first."""
+    counts = []
+    find = candidate_finder.CandidateFinder.find
+
+    def counted(*arguments: object) -> Candidates:
+        found = find(*arguments)  # type: ignore[arg-type]
+        counts.append(int(found.counts.sum()))
+        return found
+
+    options = MappingOptions(SEED)
+    pruning = (prunes, *options.pruning[1:])
+    with patch.context() as patched:
+        patched.setattr(MappingOptions, "pruning", pruning)
+        patched.setattr(candidate_finder.CandidateFinder, "find", counted)
+        mapper = BlockMapper(reference, options)
+        sizes = mapper.pair_sizes(SIZES if paired else None)
+        columns = mapper.map_block(mapped.block, mapped.mems, sizes)
+    return columns, counts[0]
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_alignments_are_the_same_without_the_candidates_that_are_dropped(
+    seed: int, paired: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(seed)
+    bases = genome(random)
+    reference = reference_of(bases)
+    mapped = Mapped(block_of(pairs(random, bases, 20), paired), reference, SEED)
+    kept, few = columns_of(mapped, reference, True, paired, monkeypatch)
+    every, many = columns_of(mapped, reference, False, paired, monkeypatch)
+    for field in fields(AlignmentColumns):
+        ours, others = getattr(kept, field.name), getattr(every, field.name)
+        assert np.array_equal(ours, others), field.name
+    assert 0 < few < (0.85 if paired else 0.95) * many
+
+
+def test_all_candidates_are_kept_for_secondary_alignments() -> None:
+    assert MappingOptions(SEED).pruning == (True, SEED, MappingOptions(SEED).margin)
+    assert not MappingOptions(SEED, most_secondary=1).pruning[0]
