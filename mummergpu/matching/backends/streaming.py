@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -101,6 +102,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         self._stats = stats
         self._notice = notice
         self._programs: dict[ProgramSource, Program] = {}
+        self._loading = threading.Lock()
         self._buffers: list[Buffer] = []
         self._context: ContextType | None = None
         self._searchers: list[StreamSearcher[ContextType, Any]] = []
@@ -213,6 +215,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     def program(self, source: ProgramSource) -> Program:
         """Return a program, compiled and loaded; the device is current in the calling thread.
 
+        Several threads may call this at once.
+
         Parameters
         ----------
         source : ProgramSource
@@ -223,16 +227,18 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         BackendError
             If it cannot be compiled.
         """
-        if source not in self._programs:
-            with self._stats.stage("kernels_compiled"):
-                cubin = self.cache.cubin(read_sources(), source, self.device.architecture)
-            self._programs[source] = self.device.load(cubin)
-            self._stats.set(
-                kernel_cache_hits=self.cache.hits,
-                kernel_cache_misses=self.cache.misses,
-                kernel_cache_repaired=self.cache.repaired,
-            )
-        return self._programs[source]
+        # Threads that need the same program at once would each compile it.
+        with self._loading:
+            if source not in self._programs:
+                with self._stats.stage("kernels_compiled"):
+                    cubin = self.cache.cubin(read_sources(), source, self.device.architecture)
+                self._programs[source] = self.device.load(cubin)
+                self._stats.set(
+                    kernel_cache_hits=self.cache.hits,
+                    kernel_cache_misses=self.cache.misses,
+                    kernel_cache_repaired=self.cache.repaired,
+                )
+            return self._programs[source]
 
     def _program(self, source: ProgramSource) -> Program:
         """Return the program of the search, whose kernels are reported."""
