@@ -10,7 +10,6 @@ import numpy as np
 from mummergpu.cuda.device import AnyArray, Argument
 from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.program import WARP_LANES
-from mummergpu.cuda.stream_tools import StreamTools
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
@@ -97,8 +96,11 @@ class _CandidateWork:
         )
 
     def place(self, name: str, array: AnyArray) -> int:
-        """Copy an array to the device; return its address."""
-        return _place(self._tools, name, array)
+        """Copy an array to a buffer of the device; return its address."""
+        address = self._tools.workspace.buffer(name, array.nbytes)
+        self._tools.staging.copy_in(address, array)
+        self._tools.stats.add_bytes(to_device=array.nbytes)
+        return address
 
     def place_reads(self, block: ReadBlock) -> tuple[Argument, ...]:
         """Return the arguments that describe the reads; their qualities are copied."""
@@ -219,11 +221,3 @@ class _CandidateWork:
 
     def _launch_on_warps(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:
         self._launcher.launch_on(self._program, kernel, WARP_LANES * items, arguments)
-
-
-def _place(tools: StreamTools, name: str, array: AnyArray) -> int:
-    """Copy an array to a buffer of the device; return its address."""
-    address = tools.workspace.buffer(name, array.nbytes)
-    tools.staging.copy_in(address, array)
-    tools.stats.add_bytes(to_device=array.nbytes)
-    return address
