@@ -73,6 +73,12 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
         help="Flag the duplicates in BAM or CRAM, also without --sort.",
     ),
     click.Option(
+        ["--gpu-compression"],
+        is_flag=True,
+        help="Compress BAM on the GPU that searches, with NVIDIA's nvCOMP (pip install "
+        "'mummergpu[nvcomp]'): the same records, in other bytes.",
+    ),
+    click.Option(
         ["-R", "--read-group"],
         metavar="LINE",
         help=r"The read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA'.  [default: "
@@ -204,6 +210,7 @@ def map_options(given: Given, command: str) -> MapOptions:
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         read_group=_read_group(given),
         sort=_sort_options(given),
+        gpu_compression=_compresses_on_gpu(given),
         verify=given["verify"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
@@ -218,6 +225,17 @@ def _target(given: Given) -> OutputTarget:
 
     target = target_of(given["output"], given["format_name"])
     return target_of(given["output"], "sam") if target.format == DEFAULT_FORMAT else target
+
+
+def _compresses_on_gpu(given: Given) -> bool:
+    if not given["gpu_compression"]:
+        return False
+    option = "--gpu-compression"
+    if given["cpu"] or given["backend"] == "cpu":
+        raise click.UsageError(f"{option} and --backend cpu exclude each other")
+    if not _target(given).has_bgzf:
+        raise OptionError(option, "needs BAM, such as -o out.bam, or .sam.gz")
+    return True
 
 
 def _read_group(given: Given) -> ReadGroup | None:

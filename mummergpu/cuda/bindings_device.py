@@ -66,8 +66,9 @@ class _PinnedMemory:
 class _Events:
     """The events of a stream, which are used again when their marks are gone."""
 
-    def __init__(self, context: PrimaryContext) -> None:
+    def __init__(self, context: PrimaryContext, flags: int = 0) -> None:
         self._context = context
+        self._flags = flags
         self._idle: list[Any] = []
         self._is_closed = False
 
@@ -76,7 +77,7 @@ class _Events:
         try:
             return self._idle.pop()
         except IndexError:
-            return call(driver.cuEventCreate, 0)
+            return call(driver.cuEventCreate, self._flags)
 
     def give_back(self, event: Any) -> None:
         """Let an event be used again; threads may call this at any time."""
@@ -209,10 +210,14 @@ class BindingsStream:
         self._stream = call(driver.cuStreamCreate, 0)
         self._destroy = context.finalizer(self, driver.cuStreamDestroy, self._stream)
         self._events = _Events(context)
+        flags = driver.CUevent_flags
+        self._events_to_sleep = _Events(
+            context, flags.CU_EVENT_BLOCKING_SYNC.value | flags.CU_EVENT_DISABLE_TIMING.value
+        )
 
     @property
     def handle(self) -> int:
-        """The stream as the driver knows it."""
+        """The stream as the driver knows it, for other libraries."""
         return int(self._stream)
 
     def copy_in(self, address: int, array: AnyArray) -> None:
@@ -244,17 +249,25 @@ class BindingsStream:
 
     def mark(self) -> BindingsMark:
         """Record a mark after all work queued so far, and return it."""
-        mark = BindingsMark(self._events, self._events.take())
-        call(driver.cuEventRecord, mark.event, self._stream)
-        return mark
+        return self._record(self._events)
 
     def synchronize(self) -> None:
         """Wait until all work is done; raise `BackendError` if some of it failed."""
         call(driver.cuStreamSynchronize, self._stream)
 
+    def sleep_until_done(self) -> None:
+        """Wait as `synchronize` does, but let other threads have the processor."""
+        self._record(self._events_to_sleep).wait()
+
+    def _record(self, events: _Events) -> BindingsMark:
+        mark = BindingsMark(events, events.take())
+        call(driver.cuEventRecord, mark.event, self._stream)
+        return mark
+
     def free(self) -> None:
         """Destroy the stream, when its work is done."""
         self._events.close()
+        self._events_to_sleep.close()
         self._destroy()
 
 

@@ -122,7 +122,7 @@ class PycudaStream:
 
     @property
     def handle(self) -> int:
-        """The stream as the driver knows it."""
+        """The stream as the driver knows it, for other libraries."""
         return int(self._stream.handle)
 
     def copy_in(self, address: int, array: AnyArray) -> None:
@@ -162,6 +162,14 @@ class PycudaStream:
         """Wait until all work is done; raise `BackendError` if some of it failed."""
         with _failures():
             self._stream.synchronize()
+
+    def sleep_until_done(self) -> None:
+        """Wait as `synchronize` does, but let other threads have the processor."""
+        flags = cuda.event_flags
+        event = cuda.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING)
+        event.record(self._stream)
+        with _failures():
+            event.synchronize()
 
     def free(self) -> None:
         """Destroy the stream, when its work is done."""

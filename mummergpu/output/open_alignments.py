@@ -12,11 +12,11 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.alignments.sam import AlignmentSamFormat
 from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
-from mummergpu.output.bytes.compression import BgzfCompressor, compressor_of
+from mummergpu.output.bytes.compression import BgzfCompressor, Compressor, compressor_of
 from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.options import SortOptions
-from mummergpu.output.targets import OutputTarget
+from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 from mummergpu.runtime.stats import Stats
 
@@ -45,6 +45,8 @@ class AlignmentFacts:
         known.
     sort : SortOptions or None
         What is done with all alignments before they are written; None to write them as they come.
+    compressor : Compressor or None
+        Makes the blocks of bgzf of a BAM or a compressed SAM; None for a `BgzfCompressor`.
     """
 
     reference: Reference
@@ -54,6 +56,7 @@ class AlignmentFacts:
     read_group: ReadGroup | None = None
     checksums: Sequence[str] = ()
     sort: SortOptions | None = None
+    compressor: Compressor | None = None
 
 
 def check_alignment_target(target: OutputTarget, sort: SortOptions | None) -> None:
@@ -153,6 +156,8 @@ def open_alignment_sink(
     if target.format == "sam":
         made = AlignmentSamFormat(facts.reference, head, ", ".join(facts.read_paths))
         compressor = compressor_of(target.compression)
+        if target.compression == BGZF:
+            compressor = facts.compressor or compressor
         return AlignmentByteSink(made, emit, stats, compressor, facts.threads)
     if target.format == "bam":
         return _bam_sink(emit, facts, head, stats, index)
@@ -167,8 +172,9 @@ def _bam_sink(
     from mummergpu.output.alignments.bam import AlignmentBamFormat
 
     made = AlignmentBamFormat(facts.reference, head, ", ".join(facts.read_paths))
+    compressor = facts.compressor or BgzfCompressor()
     if facts.sort is None:
-        return AlignmentByteSink(made, emit, stats, BgzfCompressor(), facts.threads)
+        return AlignmentByteSink(made, emit, stats, compressor, facts.threads)
     from mummergpu.output.sorting.sorted_bam import SortedBamSink
 
-    return SortedBamSink(made, facts.reference, emit, stats, facts.sort, index)
+    return SortedBamSink(made, facts.reference, emit, stats, facts.sort, index, compressor)

@@ -29,7 +29,9 @@ _SUFFIXES: Final = (
 
 _PICTURE_LIST: Final = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
 
-COMPRESSIONS: Final = {".gz": "bgzf", ".bgz": "bgzf", ".zst": "zstd"}
+BGZF: Final = "bgzf"
+
+COMPRESSIONS: Final = {".gz": BGZF, ".bgz": BGZF, ".zst": "zstd"}
 """The compression that a suffix stands for. Gzip is written in the blocks of bgzf, which every
 program that reads gzip can read, and others can read from the middle."""
 
@@ -55,6 +57,11 @@ class OutputTarget:
     path: str = STANDARD_OUTPUT
     format: str = DEFAULT_FORMAT
     compression: str | None = None
+
+    @property
+    def has_bgzf(self) -> bool:
+        """Whether the file is made of blocks of bgzf, as BAM always is."""
+        return self.format == "bam" or self.compression == BGZF
 
 
 def target_of(path: str, format_name: str | None = None, option: str = "--output") -> OutputTarget:

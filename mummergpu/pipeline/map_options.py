@@ -52,6 +52,8 @@ class MapOptions:
         The read group of all reads.
     sort : SortOptions or None
         What is done with all alignments before they are written.
+    gpu_compression : bool
+        Whether the device that searches compresses the output.
     verify : bool
         Whether to compare an index file with its checksums first.
     any_letters, no_empty : bool
@@ -77,6 +79,7 @@ class MapOptions:
     device: DeviceOptions = field(default_factory=DeviceOptions)
     read_group: ReadGroup | None = None
     sort: SortOptions | None = None
+    gpu_compression: bool = False
     verify: bool = False
     any_letters: bool = False
     no_empty: bool = False

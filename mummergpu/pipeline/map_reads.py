@@ -24,6 +24,7 @@ from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.sink import AlignmentSink
+from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.open_alignments import (
     AlignmentFacts,
     check_alignment_target,
@@ -31,6 +32,7 @@ from mummergpu.output.open_alignments import (
     open_alignment_sink,
 )
 from mummergpu.pipeline.backend_opening import start_to_open, worker_count
+from mummergpu.pipeline.compression_on_device import compressor_on_device
 from mummergpu.pipeline.first_reads import (
     PAIRS_OF_ESTIMATE,
     choose_seed_length,
@@ -106,6 +108,7 @@ def run(
         progress.tell(Work(Phase.READING_REFERENCE))
         source, checksums = job.open_source(reading)
         backend = opening.result()
+        compressor = job.open_compressor(backend, stack)
         first = reads.first_pairs(PAIRS_OF_ESTIMATE)
         search = job.open_search(source, first, backend)
         mapping = open_mapping(
@@ -113,7 +116,7 @@ def run(
         )
         reference = source.reference if isinstance(source, IndexFile) else source
         sizes = search.first_mapper().pair_sizes(job.template_sizes(first, mapping))
-        sink = job.open_sink(reference, checksums.result(), output, stack)
+        sink = job.open_sink(reference, checksums.result(), output, compressor, stack)
         mapped = MappedReads(sink, stats, options.most_alternatives > 0)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
@@ -222,18 +225,25 @@ class _MapJob:
             describe_sizes(sizes, self._stats, self._notice)
         return sizes
 
+    def open_compressor(self, backend: Backend[Any], stack: ExitStack) -> Compressor | None:
+        """Return what compresses the output on the device; None if a processor does."""
+        if not self._options.gpu_compression:
+            return None
+        return compressor_on_device(backend, self._stats, stack)
+
     def open_sink(
         self,
         reference: Reference,
         checksums: Sequence[str],
         output: OutputFile,
+        compressor: Compressor | None,
         stack: ExitStack,
     ) -> AlignmentSink[Any]:
         """Return what writes the alignments, and the index of a sorted BAM."""
         options = self._options
         facts = AlignmentFacts(
             *(reference, options.read_paths, options.threads, options.command),
-            *(options.read_group, checksums, options.sort),
+            *(options.read_group, checksums, options.sort, compressor),
         )
         path = index_path(options.output, reference, options.sort)
         index_file = None if path is None else stack.enter_context(OutputFile(path))

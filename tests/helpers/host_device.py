@@ -183,6 +183,8 @@ class HostProgram:
 
 
 class HostStream:
+    handle = 0
+
     def __init__(self, device: HostDevice) -> None:
         self._device = device
 
@@ -214,6 +216,9 @@ class HostStream:
         return HostMark()
 
     def synchronize(self) -> None:
+        pass
+
+    def sleep_until_done(self) -> None:
         pass
 
     def free(self) -> None:

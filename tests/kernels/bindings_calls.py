@@ -52,6 +52,9 @@ def check_values(device: BindingsDevice) -> None:
     assert calls() == ["cuModuleGetFunction search", f"cuLaunchKernel 7,1,1 256,1,1 0 {packed}"]
     found = program.resources("search")
     assert (found.registers, found.local_bytes, found.shared_bytes) == (44, 43, 41)
+    stream.sleep_until_done()
+    # Blocking, and without times.
+    assert calls()[-3:] == ["cuEventCreate 3", "cuEventRecord", "cuEventSynchronize"]
     buffer.free()
     stream.free()
 
@@ -74,7 +77,7 @@ def check_shared_memory(device: BindingsDevice) -> None:
     assert PLAYED.play_retained(1) == 1 and PLAYED.play_contexts() == 0
 
 
-def check_that_others_work_meanwhile(device: BindingsDevice) -> None:
+def check_that_others_work_meanwhile(device: BindingsDevice, asleep: bool) -> None:
     """A thread that waits for the device lets the other threads of Python work."""
     stream = device.new_stream()
     PLAYED.play_milliseconds(int(1000 * WORK_SECONDS))
@@ -82,7 +85,7 @@ def check_that_others_work_meanwhile(device: BindingsDevice) -> None:
 
     def wait() -> None:
         with device.current():
-            stream.synchronize()
+            stream.sleep_until_done() if asleep else stream.synchronize()
         ends.append(time.perf_counter())
 
     waiting = threading.Thread(target=wait)
@@ -103,6 +106,7 @@ def check_errors(device: BindingsDevice) -> None:
     stream = device.new_stream()
     for name, work in (
         ("cuStreamSynchronize", stream.synchronize),
+        ("cuEventSynchronize", stream.sleep_until_done),
         ("cuModuleLoadData", lambda: device.load(b"cubin\0")),
         ("cuMemHostAlloc", lambda: device.pinned(1, np.uint8)),
     ):
@@ -146,7 +150,8 @@ def main() -> None:
     check_shared_memory(device)
     with device.current():
         check_values(device)
-        check_that_others_work_meanwhile(device)
+        check_that_others_work_meanwhile(device, False)
+        check_that_others_work_meanwhile(device, True)
         check_errors(device)
     assert PLAYED.play_contexts() == 0
     device.close()

@@ -33,11 +33,13 @@ class Arguments {
 
 // Run all threads of a grid, one after the other, or all lanes of a warp in each block.
 template <typename... Parameters>
-void launch(void (*kernel)(Parameters...), unsigned int blocks, unsigned int threads,
+void launch(void (*kernel)(Parameters...), unsigned int blocks,
+                             [[maybe_unused]] unsigned int threads,
             bool in_warps, Arguments arguments) {
     // Braces make the call below evaluate its arguments in order.
     struct Call {
-        Call(void (*kernel)(Parameters...), unsigned int blocks, unsigned int threads,
+        Call(void (*kernel)(Parameters...), unsigned int blocks,
+                             [[maybe_unused]] unsigned int threads,
              bool in_warps, const Arguments& source, Parameters... parameters) {
             source.end();
             gridDim.x = blocks;
@@ -61,8 +63,9 @@ void launch(void (*kernel)(Parameters...), unsigned int blocks, unsigned int thr
 }  // namespace
 
 // Launch the kernel of a name. Return 0, or 1 if there is no such kernel.
-extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int threads,
-                             const char* bytes, size_t size) {
+extern "C" int launch_kernel(const char* name, unsigned int blocks,
+                             [[maybe_unused]] unsigned int threads, const char* bytes,
+                             size_t size) {
 #define LAUNCH(kernel, threads, in_warps)                                  \
     if (std::strcmp(name, #kernel) == 0) {                                 \
         launch(kernel, blocks, threads, in_warps, Arguments(bytes, size)); \
@@ -76,6 +79,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks, unsigned int
     KERNEL(read_merged)
     KERNEL(read_split)
     KERNEL(read_halves)
+#elif defined(BGZF_ENGINE)
+    WARP_KERNEL(write_blocks)
 #elif defined(MAPPING_ENGINE)
     KERNEL(sum_tiles)
     KERNEL(scan_tile_sums)

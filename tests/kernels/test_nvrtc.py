@@ -28,6 +28,8 @@ from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
+from mummergpu.output.bytes import deflate_slot
+from mummergpu.output.bytes.bgzf_program import BGZF_PROGRAM
 from mummergpu.studies import gathers
 from mummergpu.studies.gathers import GATHER_PROGRAM
 from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
@@ -52,6 +54,7 @@ PROGRAMS = [
     pytest.param(GATHER_PROGRAM, id="study"),
     pytest.param(MAPPING_PROGRAM, id="mapping"),
     pytest.param(VITERBI_PROGRAM, id="viterbi"),
+    pytest.param(BGZF_PROGRAM, id="bgzf"),
 ]
 
 
@@ -153,6 +156,11 @@ def test_the_alignment_of_tiles_compiles(architecture: str) -> None:
     check_program(VITERBI_PROGRAM, architecture)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_blocks_of_bgzf_compile(architecture: str) -> None:
+    check_program(BGZF_PROGRAM, architecture)
+
+
 def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
@@ -162,12 +170,14 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert set(text_search.KmerTextBackend.kernels) <= for_tables
     for_candidates = kernels_launched(device_candidates, launches)
     assert for_candidates == kernels_written(MAPPING_PROGRAM)
+    for_compression = kernels_launched(deflate_slot)
+    assert for_compression == kernels_written(BGZF_PROGRAM)
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 
 
 def test_every_file_is_included_by_a_program() -> None:
-    programs = (TREE_PROGRAM, KMER_PROGRAM, GATHER_PROGRAM, VITERBI_PROGRAM, MAPPING_PROGRAM)
+    programs: list[ProgramSource] = [program.values[0] for program in PROGRAMS]  # type: ignore[misc]
     included = {name for program in programs for name in files_included(program)}
     assert included == {*read_sources(), CONSTANTS_HEADER}
 

@@ -52,7 +52,7 @@ MOST_FLOORS = 10
 """The longest chain of rooms that import each other may not be longer."""
 
 GPU_LIBRARIES = {"pycuda", "cuda", "cupy", "torch"}
-GPU_LIBRARY_FILES = ("libcuda", "libnvrtc", "libcudart", "nvcuda")
+GPU_LIBRARY_FILES = ("libcuda", "libnvrtc", "libcudart", "libnvcomp", "nvcuda")
 """How the names of shared libraries begin that are a GPU's, for those who load them by hand."""
 GPU_ROOM = f"{PACKAGE}.cuda"
 SLOW_TO_IMPORT = {

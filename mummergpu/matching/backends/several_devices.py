@@ -85,6 +85,11 @@ class SeveralDevices(Generic[PageType]):
         )
         self._record_devices()
 
+    @property
+    def first(self) -> StreamingBackend[PageType, Any]:
+        """The backend of the first device."""
+        return next(iter(self._backends.values()))
+
     def memory_for_pages(self, reference_bases: int) -> int:
         """Return the most bytes of pages that fit the smallest device (`interface.Backend`)."""
         every = self._backends.values()

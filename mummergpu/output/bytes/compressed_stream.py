@@ -9,24 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Compressor, Piece
-from mummergpu.runtime.thread_array import ThreadArray
-
-ByteArray = npt.NDArray[np.uint8]
+from mummergpu.output.bytes.compression import ByteArray, Compressor, Piece
 
 TakeBack = Callable[[Piece], None]
 """Receives a piece that nothing will read again."""
-
-CHUNK_BYTES: Final = 32 * BGZF_BLOCK_BYTES
-"""The bytes that a thread compresses at once; whole blocks of bgzf."""
-
-MOST_THREADS: Final = 32
-"""More threads would wait for the one that passes the bytes on."""
 
 
 def _keep(piece: Piece) -> None:
@@ -60,28 +49,27 @@ class CompressedStream:
         self._compressor = compressor
         self._write = write
         self._take_back = take_back
-        self._window = 2 * min(threads, MOST_THREADS)
+        threads = min(threads, compressor.most_threads)
+        self._window = 2 * threads
         # A thread starts when there is a chunk for it.
-        self._executor = ThreadPoolExecutor(
-            min(threads, MOST_THREADS), thread_name_prefix="compress"
-        )
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="compress")
         self._under_way: deque[tuple[Future[bytes], list[Piece]]] = deque()
         self._parts: list[ByteArray] = []
         self._ended: list[Piece] = []
         self._filled = 0
-        self._rooms = ThreadArray(np.uint8)
 
     def add(self, piece: Piece) -> None:
         """Take a piece, which must stay as it is until it is given back."""
         data = np.frombuffer(piece, dtype=np.uint8)
+        chunk_bytes = self._compressor.chunk_bytes
         while data.size:
-            count = min(data.size, CHUNK_BYTES - self._filled)
+            count = min(data.size, chunk_bytes - self._filled)
             self._parts.append(data[:count])
             self._filled += count
             data = data[count:]
             if data.size == 0:
                 self._ended.append(piece)
-            if self._filled == CHUNK_BYTES:
+            if self._filled == chunk_bytes:
                 self._submit()
 
     def finish(self) -> None:
@@ -98,17 +86,11 @@ class CompressedStream:
         self._under_way.clear()
 
     def _submit(self) -> None:
-        packed = self._executor.submit(self._compress, self._parts, self._filled)
+        packed = self._executor.submit(self._compressor.compress_parts, self._parts)
         self._under_way.append((packed, self._ended))
         self._parts, self._ended, self._filled = [], [], 0
         while len(self._under_way) > self._window:
             self._take_first()
-
-    def _compress(self, parts: list[ByteArray], size: int) -> bytes:
-        """Return the compressed form of a chunk; a thread of the pool calls this."""
-        if len(parts) == 1:
-            return self._compressor.compress(parts[0])
-        return self._compressor.compress(np.concatenate(parts, out=self._rooms.of_size(size)))
 
     def _take_first(self) -> None:
         packed, ended = self._under_way.popleft()

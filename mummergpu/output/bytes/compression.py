@@ -6,6 +6,7 @@ import struct
 import threading
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import numpy as np
@@ -24,6 +25,7 @@ from mummergpu.runtime.isal_functions import (
     IsalFunctions,
     isal_functions,
 )
+from mummergpu.runtime.thread_array import ThreadArray
 
 BGZF_BLOCK_BYTES: Final = 0xFF00
 """The bytes of a block of bgzf before compression, as in htslib: even if they do not compress, the
@@ -39,11 +41,45 @@ _STORED: Final = struct.Struct("<BHH")
 _BGZF_LEVEL: Final = 1
 _ZSTD_LEVEL: Final = 3
 
-Piece = bytes | npt.NDArray[np.uint8]
+ByteArray = npt.NDArray[np.uint8]
+Piece = bytes | ByteArray
 
 
 class Compressor(ABC):
-    """Compresses pieces of a file; any thread may call `compress`."""
+    """Compresses pieces of a file; any thread may call `compress` and `compress_parts`.
+
+    Attributes
+    ----------
+    chunk_bytes : int
+        The bytes that are best compressed at once; whole blocks of bgzf.
+    most_threads : int
+        How many threads may gainfully compress at the same time.
+    """
+
+    chunk_bytes = 32 * BGZF_BLOCK_BYTES
+    # More threads would wait for the one that passes the bytes on.
+    most_threads = 32
+
+    def __init__(self) -> None:
+        self._joined = ThreadArray(np.uint8)
+
+    def compress_parts(self, parts: Sequence[ByteArray]) -> bytes:
+        """Return what `compress` returns for a piece that lies in several arrays.
+
+        Parameters
+        ----------
+        parts : sequence of ndarray, dtype=uint8
+            The piece, part by part.
+
+        Returns
+        -------
+        bytes
+            The piece in compressed form.
+        """
+        if len(parts) == 1:
+            return self.compress(parts[0])
+        size = sum(part.size for part in parts)
+        return self.compress(np.concatenate(parts, out=self._joined.of_size(size)))
 
     @abstractmethod
     def compress(self, piece: Piece) -> bytes:
@@ -66,6 +102,7 @@ class BgzfCompressor(Compressor):
     """
 
     def __init__(self, level: int = _BGZF_LEVEL) -> None:
+        super().__init__()
         self._level = level
         self._rooms = threading.local()
         functions = isal_functions()
@@ -157,6 +194,7 @@ class ZstdCompressor(Compressor):
     """
 
     def __init__(self, level: int = _ZSTD_LEVEL) -> None:
+        super().__init__()
         self._level = level
         self._module = _zstd_module()
 

@@ -15,8 +15,7 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.sink import AlignmentSink, Emit
-from mummergpu.output.bytes.compressed_stream import MOST_THREADS
-from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.bytes.compression import BgzfCompressor, Compressor
 from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
 from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes, index_kind
 from mummergpu.output.sorting.duplicates import DuplicateFinder
@@ -67,6 +66,8 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         What to do.
     index : OutputFile or None
         Receives the index of sorted BAM (`bam_index.index_kind` names it); None for no index.
+    compressor : Compressor or None
+        Makes blocks of bgzf of the BAM; None for a `BgzfCompressor`.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         stats: Stats,
         options: SortOptions,
         index: OutputFile | None = None,
+        compressor: Compressor | None = None,
     ) -> None:
         self._format = made
         self._axis = axis_of(reference)
@@ -84,7 +86,9 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         self._stats = stats
         self._options = options
         self._index = index
-        self._threads = min(options.threads, MOST_THREADS)
+        self._compressor = compressor or BgzfCompressor()
+        # The threads that compress also merge and gather.
+        self._threads = min(options.threads, Compressor.most_threads)
         self._store = RecordStore(options.by_coordinate, options.memory_bytes, options.folder)
         self._duplicates = DuplicateFinder(self._axis) if options.mark_duplicates else None
 
@@ -159,13 +163,13 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
 
     def _write_content(self, content: SortedContent, pool: ThreadPoolExecutor) -> Int64Array:
         """Write the content in compressed form; return where its blocks begin."""
-        compressor = BgzfCompressor()
+        compressor = self._compressor
         sizes: list[int] = []
 
         def compress(part: Part) -> bytes:
             return compressor.compress(content.text(part))
 
-        parts = content.parts(pool)
+        parts = content.parts(compressor.chunk_bytes, pool)
         with closing(ordered_results(pool, 2 * self._threads, parts, compress)) as chunks:
             for chunk in chunks:
                 self._emit(chunk)

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.output.bytes.compressed_stream import CHUNK_BYTES
 from mummergpu.output.bytes.number_text import TextArray
 from mummergpu.output.sorting.bam_index import RowIndexer
 from mummergpu.output.sorting.merging import MergedRows, RowRanges
@@ -55,11 +54,13 @@ class SortedContent:
         self._marks = marks
         self._indexer = indexer
 
-    def parts(self, pool: ThreadPoolExecutor) -> Iterator[Part]:
-        """Yield parts of `CHUNK_BYTES` one after the other; the last one may be smaller.
+    def parts(self, part_bytes: int, pool: ThreadPoolExecutor) -> Iterator[Part]:
+        """Yield parts of the same size one after the other; the last one may be smaller.
 
         Parameters
         ----------
+        part_bytes : int
+            The bytes of a part.
         pool : concurrent.futures.ThreadPoolExecutor
             Merges the ranges, each before the parts that need it. So a thread of the pool may wait
             for the ranges of a part: other threads have begun with them.
@@ -67,8 +68,8 @@ class SortedContent:
         size = int(self._ranges.begins[-1])
         waiting = deque(range(self._ranges.count))
         under_way: deque[tuple[int, Future[MergedRows]]] = deque()
-        for begin in range(0, size, CHUNK_BYTES):
-            end = min(begin + CHUNK_BYTES, size)
+        for begin in range(0, size, part_bytes):
+            end = min(begin + part_bytes, size)
             needed = int(np.searchsorted(self._ranges.begins, end)) + _RANGES_AHEAD
             while waiting and waiting[0] < needed:
                 number = waiting.popleft()

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.output.bytes import compressed_stream
-from mummergpu.output.bytes.compressed_stream import CHUNK_BYTES, CompressedStream
+from mummergpu.output.bytes.compressed_stream import CompressedStream
 from mummergpu.output.bytes.compression import BgzfCompressor, Piece
 
+CHUNK_BYTES = BgzfCompressor.chunk_bytes
 TEXT = np.random.default_rng(3).integers(0, 8, 3 * CHUNK_BYTES + 1234, dtype=np.uint8).tobytes()
 
 
@@ -54,7 +54,7 @@ def test_every_size_comes_back(size: int) -> None:
 
 
 def test_few_chunks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compressed_stream, "CHUNK_BYTES", 10)
+    monkeypatch.setattr(BgzfCompressor, "chunk_bytes", 10)
     found: list[bytes] = []
     stream = CompressedStream(BgzfCompressor(), 1, found.append)
     for number in range(50):

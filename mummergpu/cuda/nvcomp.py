@@ -1,0 +1,209 @@
+"""NVIDIA's nvCOMP, which deflates on a device.
+
+Its functions for many pieces at once are called through ``ctypes``: the package for Python has the
+same ones, but keeps memory of its own and copies each piece.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from mummergpu.errors import BackendError, LibraryError
+
+LIBRARY: Final = "nvidia-libnvcomp-cu13"
+EXTRA: Final = "nvcomp"
+
+LEVEL: Final = 2
+"""Makes less of a BAM than zlib's first level, and takes a quarter longer than level 1."""
+
+_VERSIONS: Final = (6, 5)
+"""The major versions whose functions are those below."""
+
+_SUCCESS: Final = 0
+
+
+class Deflater(Protocol):
+    """Deflates pieces of text in the memory of a device."""
+
+    def most_bytes(self, piece_bytes: int) -> int:
+        """Return the most bytes that so many bytes of text may become."""
+        ...
+
+    def workspace_bytes(self, count: int, piece_bytes: int) -> int:
+        """Return the bytes of device memory that are needed to deflate so many pieces at once."""
+        ...
+
+    def deflate(self, stream: int, work: DeflateWork) -> None:
+        """Queue the work on a stream; raise `BackendError` if the library refuses it."""
+        ...
+
+
+@dataclass(frozen=True)
+class DeflateWork:
+    """Pieces of text to deflate; all addresses are of a device.
+
+    Attributes
+    ----------
+    count : int
+        The number of pieces.
+    piece_bytes : int
+        The most bytes of a piece.
+    texts, sizes : int
+        The addresses of 64-bit numbers: where each piece begins, and its bytes.
+    workspace, workspace_bytes : int
+        The address and size of memory to work in (`Deflater.workspace_bytes`).
+    outputs : int
+        The address of 64-bit numbers: where the deflated form of each piece is to begin, a multiple
+        of 8, with room for `Deflater.most_bytes`.
+    output_sizes : int
+        The address of 64-bit numbers, which receive the bytes of each deflated form.
+    states : int
+        The address of 32-bit numbers, which receive 0 for each piece that was deflated.
+    """
+
+    count: int
+    piece_bytes: int
+    texts: int
+    sizes: int
+    workspace: int
+    workspace_bytes: int
+    outputs: int
+    output_sizes: int
+    states: int
+
+
+class _Options(ctypes.Structure):
+    """``nvcompBatchedDeflateCompressOpts_t``."""
+
+    _fields_ = (("algorithm", ctypes.c_int), ("reserved", ctypes.c_char * 60))
+
+
+class _Properties(ctypes.Structure):
+    """``nvcompProperties_t``."""
+
+    _fields_ = (("version", ctypes.c_uint32), ("cudart_version", ctypes.c_uint32))
+
+
+class Nvcomp:
+    """The library as a `Deflater`.
+
+    Parameters
+    ----------
+    library : ctypes.CDLL
+        The library.
+
+    Raises
+    ------
+    AttributeError
+        If it lacks a function.
+    OSError
+        If it is of a version with other functions.
+    """
+
+    def __init__(self, library: Any) -> None:
+        major = _version_of(library) // 1000
+        if major not in _VERSIONS:
+            raise OSError(f"version {major}; those that are known: {min(_VERSIONS)} or newer")
+        prefix = "nvcompBatchedDeflateCompress"
+        # The newer one also takes a stream.
+        self._takes_stream = major > 5
+        sizing = "GetTempSize" if self._takes_stream else "GetTempSizeAsync"
+        self._workspace_bytes = getattr(library, prefix + sizing)
+        self._most_bytes = getattr(library, f"{prefix}GetMaxOutputChunkSize")
+        self._deflate = getattr(library, f"{prefix}Async")
+        self._options = _Options(LEVEL, b"")
+
+    def most_bytes(self, piece_bytes: int) -> int:
+        """Return the most bytes that so many bytes of text may become."""
+        found = ctypes.c_size_t()
+        _check(
+            self._most_bytes(ctypes.c_size_t(piece_bytes), self._options, ctypes.byref(found)),
+        )
+        return found.value
+
+    def workspace_bytes(self, count: int, piece_bytes: int) -> int:
+        """Return the bytes of device memory that are needed to deflate so many pieces at once."""
+        found = ctypes.c_size_t()
+        stream = (ctypes.c_void_p(0),) if self._takes_stream else ()
+        _check(
+            self._workspace_bytes(
+                *(ctypes.c_size_t(count), ctypes.c_size_t(piece_bytes), self._options),
+                *(ctypes.byref(found), ctypes.c_size_t(count * piece_bytes), *stream),
+            )
+        )
+        return found.value
+
+    def deflate(self, stream: int, work: DeflateWork) -> None:
+        """Queue the work on a stream; raise `BackendError` if the library refuses it."""
+        _check(
+            self._deflate(
+                *(ctypes.c_void_p(work.texts), ctypes.c_void_p(work.sizes)),
+                *(ctypes.c_size_t(work.piece_bytes), ctypes.c_size_t(work.count)),
+                *(ctypes.c_void_p(work.workspace), ctypes.c_size_t(work.workspace_bytes)),
+                *(ctypes.c_void_p(work.outputs), ctypes.c_void_p(work.output_sizes)),
+                *(self._options, ctypes.c_void_p(work.states), ctypes.c_void_p(stream)),
+            )
+        )
+
+
+@cache
+def load_nvcomp() -> Nvcomp:
+    """Load the library.
+
+    Returns
+    -------
+    Nvcomp
+        The library.
+
+    Raises
+    ------
+    LibraryError
+        If it is not installed, or not in a version that is known.
+    """
+    problem = "not installed"
+    for path in _paths():
+        try:
+            return Nvcomp(ctypes.CDLL(path))
+        except AttributeError as error:
+            problem = f"cannot be used: {error}"
+        except OSError as error:
+            # One that the system does not have is not the problem to tell of.
+            if "/" in path:
+                problem = f"cannot be used: {error}"
+    raise nvcomp_error(problem)
+
+
+def nvcomp_error(problem: str) -> LibraryError:
+    """Return the error to raise if the library does not do what it should."""
+    return LibraryError("--gpu-compression", LIBRARY, EXTRA, problem)
+
+
+def _paths() -> Iterator[str]:
+    """Yield where the library may be: in the wheel of NVIDIA, or where the system looks."""
+    try:
+        found = importlib.util.find_spec("nvidia.libnvcomp")
+    except (ImportError, ValueError):
+        found = None
+    for folder in (found and found.submodule_search_locations) or ():
+        for version in _VERSIONS:
+            yield from map(str, sorted(Path(folder).glob(f"lib*/libnvcomp.so.{version}")))
+    for version in _VERSIONS:
+        yield f"libnvcomp.so.{version}"
+
+
+def _version_of(library: Any) -> int:
+    """Return the version, a thousand times the major one and more."""
+    found = _Properties()
+    _check(library.nvcompGetProperties(ctypes.byref(found)))
+    return found.version  # type: ignore[no-any-return]
+
+
+def _check(status: int) -> None:
+    if status != _SUCCESS:
+        raise BackendError("cuda", f"nvCOMP answers with status {status}")
