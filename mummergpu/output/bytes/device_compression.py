@@ -25,11 +25,11 @@ from mummergpu.output.bytes.compression import (
 from mummergpu.output.bytes.deflate_slot import DeflateSlot
 from mummergpu.runtime.stats import Stats
 
-BLOCKS_AT_ONCE: Final = 128
-"""The blocks that are compressed at once. A block takes milliseconds, however many there are."""
+BLOCKS_AT_ONCE: Final = 256
+"""The blocks of a chunk. They take some six milliseconds, as a single block does."""
 
-SLOTS: Final = 6
-"""How often so many are compressed at the same time."""
+SLOTS: Final = 4
+"""The chunks that are compressed at the same time."""
 
 
 class DeviceBgzfCompressor(Compressor):
