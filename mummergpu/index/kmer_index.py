@@ -9,15 +9,14 @@ from typing import Any, ClassVar, Final
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
+from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS, KmerCosts
+from mummergpu.index.kmer_likeness import kmer_likeness
 from mummergpu.index.kmer_order import order_long_lists
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
-    DEVICE_COSTS,
-    PROCESSOR_COSTS,
     SMALL_INDEX_SLOWDOWN,
     SMALLER_IF_WITHIN,
     KmerCost,
-    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,
@@ -43,6 +42,9 @@ is the most."""
 
 UNKNOWN_QUERY_BASES: Final = 10**9
 """The bases of queries that are expected where nothing is known of them."""
+
+BASES_WORTH_A_SAMPLE: Final = 1 << 20
+"""So many bases of queries take longer than to find out how alike the k-mers of a reference are."""
 
 POSITIONS_WORTH_A_QUERY_BASE: Final = 16
 """Long lists are not sorted where a table has more positions than this for each base of the
@@ -150,6 +152,8 @@ class KmerIndex(StorableIndex[KmerPage]):
             KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases),
             looks_up_all=options.most_occurrences is not None,
         )
+        if job.query_bases >= BASES_WORTH_A_SAMPLE:
+            job = replace(job, likeness=kmer_likeness(reference.padded_codes))
         if options.most_occurrences is None:
             page_size, sampling = _choose_tables(options, job, costs, page_size, most_bytes)
         else:
@@ -283,7 +287,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         job = self._job
         # An index file is made for searches that skip no k-mers.
         all_found = replace(job, looks_up_all=False)
-        best = choose_sampling(all_found, most_table_bytes(job.bases), self._costs)
+        best = choose_sampling(all_found, most_table_bytes(job.bases, is_kept=True), self._costs)
         expected, possible = self.expected_cost(), expected_cost(job, best, self._costs)
         slowdown = expected.seconds / possible.seconds
         if slowdown < WORTH_A_WARNING or expected.seconds - possible.seconds < SECONDS_OF_WARNING:
@@ -347,7 +351,7 @@ def _choose_tables(
         positions = min(page_size, job.bases)
         sampling = options.sampling or choose_sampling(
             replace(job, bases=positions),
-            min(most_bytes, most_table_bytes(positions)),
+            min(most_bytes, most_table_bytes(positions, job.is_kept)),
             costs,
             slowdown,
         )

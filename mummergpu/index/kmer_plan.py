@@ -2,8 +2,8 @@
 
 The model counts what a run does. Building visits each listed position and each of the ``4**k``
 offsets. A search looks up every query-step-th position of the queries, compares the reference at
-the occurrences that a k-mer has by chance, and extends the pairs that lie in true matches. Each of
-these has a cost (`KmerCosts`), measured by ``benchmarks/kmer_costs.py``.
+the other occurrences of a k-mer, and extends the pairs that lie in true matches. Each of these has
+a cost (`kmer_costs.KmerCosts`), measured by ``benchmarks/kmer_costs.py``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import ceil, expm1, inf
 from typing import Final
 
+from mummergpu.index.kmer_costs import PROCESSOR_COSTS, KmerCosts
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import ENTRY_BYTES, most_scratch_bytes
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
@@ -25,9 +26,10 @@ SMALLER_IF_WITHIN: Final = 1.05
 
 BYTES_PER_BASE: Final = 8
 LEAST_TABLE_BYTES: Final = 64 << 20
+LEAST_PASSING_BYTES: Final = 512 << 20
 LARGE_TABLE_BYTES: Final = 6 * 10**9
 BYTES_PER_BASE_OF_LARGE: Final = 1.9
-"""The bounds of the size of a table (`most_table_bytes`)."""
+"""The bounds of the size of a table (`most_table_bytes`); one that is in no file may be larger."""
 
 BASES_OF_MANY_READS: Final = 10**10
 """The bases of queries that an index file for reads is made for."""
@@ -52,98 +54,6 @@ SMALL_INDEX_SLOWDOWN: Final = 3.0
 
 
 @dataclass(frozen=True)
-class KmerCosts:
-    """What the steps of building and searching a table cost, in nanoseconds of one thread.
-
-    Attributes
-    ----------
-    position : float
-        To list a position of the reference.
-    passed_position : float
-        To visit a position once more, in each further pass of the construction.
-    offset : float
-        To make the offset of one of all possible k-mers.
-    load_byte : float
-        To have a byte of a table that is in a file brought into memory.
-    query_base : float
-        To read a base of a query.
-    lookup, cached_lookup : float
-        To look up a k-mer of a query, in main memory and in the caches.
-    first_candidate : float
-        To find that a k-mer occurs by chance, besides comparing the reference there.
-    candidate, cached_candidate : float
-        To compare the reference where a k-mer occurs by chance.
-    pair, pair_base : float
-        To extend a pair that lies in a match, and for each base of the period besides.
-    sorted_match : float
-        To sort a match among those of its sample, if the period is more than one base.
-    resorted_match : float
-        To sort a match among those of its query, if the reference step is more than one base.
-    cache_bytes : int
-        The bytes of the offsets or of the reference that the caches hold.
-    """
-
-    position: float
-    passed_position: float
-    offset: float
-    load_byte: float
-    query_base: float
-    lookup: float
-    cached_lookup: float
-    first_candidate: float
-    candidate: float
-    cached_candidate: float
-    pair: float
-    pair_base: float
-    sorted_match: float
-    resorted_match: float
-    cache_bytes: int
-
-
-PROCESSOR_COSTS: Final = KmerCosts(
-    position=13.0,
-    passed_position=8.0,
-    offset=1.8,
-    load_byte=0.1,
-    query_base=0.25,
-    lookup=18.5,
-    cached_lookup=9.5,
-    first_candidate=38.0,
-    candidate=25.0,
-    cached_candidate=4.0,
-    pair=17.0,
-    pair_base=0.4,
-    sorted_match=60.0,
-    resorted_match=30.0,
-    cache_bytes=8 << 20,
-)
-"""The costs on a processor of about 2023."""
-
-THREADS_BESIDE_DEVICE: Final = 16
-"""The threads of a processor whose time counts as much as that of a GPU in `DEVICE_COSTS`."""
-
-DEVICE_COSTS: Final = KmerCosts(
-    position=13.0,
-    passed_position=8.0,
-    offset=2.2,
-    load_byte=0.3,
-    query_base=0.02,
-    lookup=2.0,
-    cached_lookup=1.0,
-    first_candidate=0.0,
-    candidate=1.2,
-    cached_candidate=0.25,
-    pair=1.0,
-    pair_base=0.01,
-    sorted_match=0.8,
-    resorted_match=4.5,
-    cache_bytes=32 << 20,
-)
-"""The costs if a GPU of about 2023 searches: its time counts `THREADS_BESIDE_DEVICE` times, as the
-threads that build and upload the table wait for it."""
-
-
-@dataclass(frozen=True)
 class KmerJob:
     """The work that a table is chosen for.
 
@@ -159,6 +69,9 @@ class KmerJob:
         Whether the table is in a file; else it is built for this work alone.
     looks_up_all : bool
         Whether all k-mers of the queries are looked up (`KmerSampling.query_step`).
+    likeness : tuple of float
+        How likely two positions of the reference have the same k-mer, for k from 1 on
+        (`kmer_likeness.kmer_likeness`); empty if nothing is known but that all are as likely.
     """
 
     bases: int
@@ -166,6 +79,7 @@ class KmerJob:
     query_bases: int
     is_kept: bool = False
     looks_up_all: bool = False
+    likeness: tuple[float, ...] = ()
 
     @classmethod
     def of_purpose(
@@ -251,6 +165,9 @@ class _CostsOfLength:
         cache = costs.cache_bytes
         self._lookup = _memory_cost(4 * kmers, cache, costs.cached_lookup, costs.lookup)
         self._candidate = _memory_cost(job.bases, cache, costs.cached_candidate, costs.candidate)
+        # Genomes have k-mers that occur more often than by chance, many of them side by side.
+        likeness = job.likeness[kmer_length - 1] if job.likeness else 0.0
+        self._crowded = max(0.0, likeness - 1 / kmers) * costs.crowded_candidate
         # A base of a query begins so many matches by chance.
         matches = job.bases * 4.0 ** -min(job.minimum_length, LONGEST_EXTENSION)
         self._sorting = matches * costs.sorted_match
@@ -270,7 +187,7 @@ class _CostsOfLength:
             table = positions * position + kmers * costs.offset
         candidates = positions / kmers
         sample = self._lookup + costs.first_candidate * -expm1(-candidates)
-        sample += candidates * self._candidate
+        sample += candidates * self._candidate + positions * self._crowded
         # Most bases of most queries lie in a match, and a match has a pair in every period.
         pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
         search = costs.query_base + sample / step + pair / period
@@ -358,22 +275,26 @@ def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:
     return KmerSampling(min(length, minimum_length, MAXIMUM_KMER_LENGTH))
 
 
-def most_table_bytes(bases: int) -> int:
+def most_table_bytes(bases: int, is_kept: bool = False) -> int:
     """Return how large a table may be for its speed's sake.
 
     Parameters
     ----------
     bases : int
         The bases of the reference.
+    is_kept : bool
+        Whether the table is in a file.
 
     Returns
     -------
     int
-        `BYTES_PER_BASE` bytes for each base, but at least `LEAST_TABLE_BYTES` and at most
-        `LARGE_TABLE_BYTES`, or `BYTES_PER_BASE_OF_LARGE` for each base if that is more.
+        `BYTES_PER_BASE` bytes for each base, but at least `LEAST_TABLE_BYTES`, or
+        `LEAST_PASSING_BYTES` without a file, and at most `LARGE_TABLE_BYTES`, or
+        `BYTES_PER_BASE_OF_LARGE` for each base if that is more.
     """
     large = max(LARGE_TABLE_BYTES, int(BYTES_PER_BASE_OF_LARGE * bases))
-    return max(LEAST_TABLE_BYTES, min(BYTES_PER_BASE * bases, large))
+    least = LEAST_TABLE_BYTES if is_kept else LEAST_PASSING_BYTES
+    return max(least, min(BYTES_PER_BASE * bases, large))
 
 
 def _memory_cost(size: float, cache_bytes: int, cached: float, uncached: float) -> float:

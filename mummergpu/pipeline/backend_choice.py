@@ -6,14 +6,8 @@ import os
 from dataclasses import replace
 from typing import Final
 
-from mummergpu.index.kmer_plan import (
-    DEVICE_COSTS,
-    THREADS_BESIDE_DEVICE,
-    KmerJob,
-    choose_sampling,
-    expected_cost,
-    most_table_bytes,
-)
+from mummergpu.index.kmer_costs import DEVICE_COSTS, THREADS_BESIDE_DEVICE
+from mummergpu.index.kmer_plan import KmerJob, choose_sampling, expected_cost, most_table_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.query_volume import estimate_query_bases
@@ -121,7 +115,7 @@ def processor_is_faster(
         What the model of the k-mer search's costs says (`kmer_plan`).
     """
     job = KmerJob(bases, minimum_length, query_bases, is_kept=has_index)
-    most_bytes = most_table_bytes(bases)
+    most_bytes = most_table_bytes(bases, has_index)
     by_processor = expected_cost(job, choose_sampling(job, most_bytes))
     return by_processor.seconds / threads < _device_seconds(job, threads)
 

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS, KmerCosts
 from mummergpu.index.kmer_plan import (
     BYTES_PER_BASE,
-    DEVICE_COSTS,
+    LEAST_PASSING_BYTES,
     LEAST_TABLE_BYTES,
     MAXIMUM_REFERENCE_STEP,
-    PROCESSOR_COSTS,
     SLOWDOWN_FOR_MEMORY,
     SMALLER_IF_WITHIN,
-    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,
@@ -139,7 +138,9 @@ def test_to_look_up_all_kmers_costs_as_much_as_matches_that_allow_no_other_step(
 
 
 def test_the_bounds_of_tables() -> None:
-    assert most_table_bytes(1000) == LEAST_TABLE_BYTES
+    assert most_table_bytes(1000) == LEAST_PASSING_BYTES
+    assert most_table_bytes(1000, is_kept=True) == LEAST_TABLE_BYTES
+    assert most_table_bytes(10_000_000, is_kept=True) == BYTES_PER_BASE * 10_000_000
     assert most_table_bytes(100_000_000) == BYTES_PER_BASE * 100_000_000
     human = most_table_bytes(3_100_000_000) / 3_100_000_000
     assert 1.9 <= human < 2

@@ -1,4 +1,4 @@
-"""How much memory is free, as tests want it."""
+"""Plans without a machine: how much memory is free, and references that have no bases."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mummergpu.index import kmer_index
 from mummergpu.runtime import memory as runtime_memory
 
 
@@ -17,3 +18,9 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(runtime_memory, "free_memory", lambda: size)
 
     return set_free
+
+
+@pytest.fixture
+def without_bases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """References are only as long as they say (`plans.reference_of_size`)."""
+    monkeypatch.setattr(kmer_index, "kmer_likeness", lambda padded_codes: ())

@@ -17,6 +17,8 @@ from mummergpu.index.tree_index import search_length
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.runtime.stats import Stats
 
+pytestmark = pytest.mark.usefixtures("without_bases")
+
 PAPERS = 8_388_608
 TREE, BUILDING = 97, 65
 """Bytes a base of a wide page: of its tree, and of what building it takes besides."""

@@ -1,0 +1,99 @@
+"""How likely two positions of a reference have the same k-mer, estimated from a sample.
+
+Genomes have far more equal k-mers than random sequences: they have repeats, runs of few letters,
+and more of some bases than of others. Two positions of human chromosomes have the same 12-mer
+fifty times as often.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
+
+SAMPLE: Final = 1 << 17
+"""The positions that are compared. It takes some milliseconds."""
+
+KmerArray = npt.NDArray[np.int64]
+
+
+@jit_without_refcounts
+def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
+    """Collect the longest k-mers at positions that are evenly spread; return how many there are.
+
+    Parameters
+    ----------
+    padded_codes : ndarray, dtype=uint8
+        The sequence with margins.
+    count : int
+        The bases of the sequence.
+    kmers : ndarray, dtype=int64
+        Output: the k-mers without breaks; it has room for as many as are looked at.
+
+    Returns
+    -------
+    int
+        The number of k-mers.
+    """
+    found = 0
+    for number in range(kmers.size):
+        kmer = kmer_at(padded_codes, MARGIN + number * count // kmers.size, MAXIMUM_KMER_LENGTH)
+        if kmer >= 0:
+            kmers[found] = kmer
+            found += 1
+    return found
+
+
+@jit_without_refcounts
+def count_equal_pairs(kmers: KmerArray, shift: int) -> int:
+    """Return how many ordered pairs of sorted k-mers are equal, but for their lowest bits.
+
+    Parameters
+    ----------
+    kmers : ndarray, dtype=int64
+        The k-mers in ascending order.
+    shift : int
+        The bits that do not count.
+
+    Returns
+    -------
+    int
+        The pairs of different elements.
+    """
+    pairs, run = widened(0), widened(0)
+    for number in range(1, kmers.size):
+        is_equal = kmers[number] >> shift == kmers[number - 1] >> shift
+        # Each element makes a pair, in both orders, with those of its run before it.
+        run = run + 1 if is_equal else widened(0)
+        pairs += 2 * run
+    return pairs
+
+
+def kmer_likeness(padded_codes: CodeArray) -> tuple[float, ...]:
+    """Return how likely two positions of a sequence have the same k-mer, for k from 1 on.
+
+    Parameters
+    ----------
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The sequence with margins.
+
+    Returns
+    -------
+    tuple of float
+        For each length of k-mers up to `MAXIMUM_KMER_LENGTH`; empty if hardly any k-mer is without
+        a break.
+    """
+    bases = padded_codes.size - 2 * MARGIN
+    kmers = np.empty(min(SAMPLE, bases), dtype=np.int64)
+    kmers = np.sort(kmers[: sample_kmers(padded_codes, bases, kmers)])
+    if kmers.size < 2:
+        return ()
+    # The last bases of a sampled k-mer are its highest bits.
+    shifts = range(2 * (MAXIMUM_KMER_LENGTH - 1), -1, -2)
+    pairs = kmers.size * (kmers.size - 1)
+    return tuple(count_equal_pairs(kmers, shift) / pairs for shift in shifts)
