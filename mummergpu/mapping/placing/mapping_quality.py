@@ -39,7 +39,7 @@ MOST_PAIRED_DOUBT: Final = 2.85
 make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
 for shorter ones, but not more than that."""
 
-UNSUPPORTED_DOUBT: Final = 32.0
+UNSUPPORTED_DOUBT: Final = 35.0
 FULL_DOUBT_LENGTH: Final = 50.0
 """The same for a read that no mate supports: so much that a lead of one base never gives a quality
 of 20, since one error at that base is enough to mislead. For reads of fewer bases it falls steeply
@@ -47,14 +47,14 @@ with their length, to that of pairs: at 36 bases many have no better lead."""
 
 KINSHIP_SHIFT: Final = 2
 COPIES_OF_A_FAMILY: Final = 30.0
-BASES_OF_A_FAMILY: Final = 800.0
+BASES_OF_A_FAMILY: Final = 750.0
 """A read of a family of so many equal copies is expected to fit one more that the reference lacks;
 without the support of a mate, of copies with so many bases of the read: the longer a read that
 copies share, the younger they are. Such copies come from pairs of others, so their number grows
 with the square. A placement that is worse counts as a part of a copy: the fourth root of its
 weight, so its units are shifted."""
 
-MOST_ERROR: Final = 0.32
+MOST_ERROR: Final = 0.3
 MOST_DOUBTED_ERROR: Final = 0.8
 """A placement that is likelier wrong than that, as scores say or as that is doubted, is one of
 several, and has a quality of 0."""
