@@ -287,7 +287,5 @@ def choose_template(
         if chosen >= 0 and reported_score(table, chosen, length, costs) >= least:
             rivals = rivals0 if mate == 0 else rivals1
             choices[read + mate, CHOSEN] = chosen
-            choices[read + mate, QUALITY] = quality_of(
-                rivals, total, is_proper, mates, length, odds[1]
-            )
+            choices[read + mate, QUALITY] = quality_of(rivals, total, is_proper, length, odds[1])
             choices[read + mate, SECOND] = second_score(table, read + mate, chosen, length, costs)

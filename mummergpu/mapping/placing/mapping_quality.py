@@ -34,22 +34,30 @@ Odds = tuple[Float64Array, Float64Array]
 """What `evidence.weights_of_units` and `evidence.quality_thresholds` return."""
 
 DOUBTFUL_LENGTH: Final = 70.0
-MOST_PAIRED_DOUBT: Final = 3.0
-SINGLE_DOUBT: Final = 4.0
-UNPAIRED_DOUBT: Final = 12.0
+MOST_PAIRED_DOUBT: Final = 2.85
 """How many times likelier an error is than scores say, since they do not know the variants that
 make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
-for shorter ones, but not more than that; for a read without a mate; and for one whose mate does not
-support its place."""
+for shorter ones, but not more than that."""
+
+UNSUPPORTED_DOUBT: Final = 35.0
+FULL_DOUBT_LENGTH: Final = 50.0
+"""The same for a read that no mate supports: so much that a lead of one base never gives a quality
+of 20, since one error at that base is enough to mislead. For reads of fewer bases it falls steeply
+with their length, to that of pairs: at 36 bases many have no better lead."""
 
 KINSHIP_SHIFT: Final = 2
-COPIES_OF_A_FAMILY: Final = 28.0
-"""A read of a family of so many equal copies is expected to fit one more that the reference lacks:
-such copies come from pairs of others, so their number grows with the square. A placement that is
-worse counts as a part of a copy: the fourth root of its weight, so its units are shifted."""
+COPIES_OF_A_FAMILY: Final = 30.0
+BASES_OF_A_FAMILY: Final = 750.0
+"""A read of a family of so many equal copies is expected to fit one more that the reference lacks;
+without the support of a mate, of copies with so many bases of the read: the longer a read that
+copies share, the younger they are. Such copies come from pairs of others, so their number grows
+with the square. A placement that is worse counts as a part of a copy: the fourth root of its
+weight, so its units are shifted."""
 
 MOST_ERROR: Final = 0.3
-"""A placement that is likelier wrong than that is one of several, and has a quality of 0."""
+MOST_DOUBTED_ERROR: Final = 0.8
+"""A placement that is likelier wrong than that, as scores say or as that is doubted, is one of
+several, and has a quality of 0."""
 
 Rivals = tuple[float, float]
 """The weight of other placements, and how many copies of the family they are."""
@@ -237,37 +245,32 @@ def weigh_pairs(
 
 
 @inline_without_refcounts
-def doubt_of(is_proper: bool, mates: int, length: int) -> float:
+def doubt_of(is_proper: bool, length: int) -> float:
     """Return how many times likelier an error is than scores say.
 
     Parameters
     ----------
     is_proper : bool
         Whether the read is one of a proper pair.
-    mates : int
-        The reads of its template: 1 or 2.
     length : int
         The bases of the read.
 
     Returns
     -------
     float
-        At least 1.
+        At least 1; more without the support of a mate than with it.
     """
     if is_proper:
         share = DOUBTFUL_LENGTH / length
         return min(MOST_PAIRED_DOUBT, 1.0 + share * share)
-    return SINGLE_DOUBT if mates == 1 else UNPAIRED_DOUBT
+    share = min(1.0, length / FULL_DOUBT_LENGTH)
+    square = share * share
+    return max(MOST_PAIRED_DOUBT, UNSUPPORTED_DOUBT * square * square * square * square)
 
 
 @inline_without_refcounts
 def quality_of(
-    rivals: Rivals,
-    total: float,
-    is_proper: bool,
-    mates: int,
-    length: int,
-    thresholds: Float64Array,
+    rivals: Rivals, total: float, is_proper: bool, length: int, thresholds: Float64Array
 ) -> int:
     """Return the mapping quality of a placement.
 
@@ -277,7 +280,7 @@ def quality_of(
         The other placements (`Rivals`).
     total : float
         The weights of all placements, with this one's.
-    is_proper, mates, length
+    is_proper, length
         As for `doubt_of`.
     thresholds : ndarray, dtype=float64
         What `evidence.quality_thresholds` returns.
@@ -290,12 +293,12 @@ def quality_of(
     if rivals[0] == 0.0 and rivals[1] == 0.0:
         return BEST_QUALITY
     error = rivals[0] / total
-    share = rivals[1] / COPIES_OF_A_FAMILY
+    share = rivals[1] / (COPIES_OF_A_FAMILY if is_proper else BASES_OF_A_FAMILY / length)
     lacking = share * share
-    if error + lacking > MOST_ERROR:
+    doubted = error * doubt_of(is_proper, length) + lacking
+    if error + lacking > MOST_ERROR or doubted > MOST_DOUBTED_ERROR:
         return 0
-    error = error * doubt_of(is_proper, mates, length) + lacking
     quality = 1
-    while error <= thresholds[quality + 1]:
+    while doubted <= thresholds[quality + 1]:
         quality += 1
     return quality

@@ -190,4 +190,4 @@ def split_reads(
         if best >= 0:
             rivals = rivals_of_part(table, read, length, best, odds[0])
             rows[read] = best
-            qualities[read] = quality_of(rivals, 1.0 + rivals[0], False, 2, length, odds[1])
+            qualities[read] = quality_of(rivals, 1.0 + rivals[0], False, length, odds[1])

@@ -32,12 +32,13 @@ from mummergpu.mapping.placing.evidence import FARTHEST, UNIT, quality_threshold
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.placing.mapping_quality import (
+    BASES_OF_A_FAMILY,
     COPIES_OF_A_FAMILY,
     DOUBTFUL_LENGTH,
+    MOST_DOUBTED_ERROR,
     MOST_ERROR,
     MOST_PAIRED_DOUBT,
-    SINGLE_DOUBT,
-    UNPAIRED_DOUBT,
+    UNSUPPORTED_DOUBT,
 )
 from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.placing.templates import map_templates
@@ -135,13 +136,11 @@ class Enumeration:
         for mate in range(2):
             others = sum(w for rows, w in weights.items() if rows[mate] != chosen[mate])
             if is_proper:
-                doubt = min(MOST_PAIRED_DOUBT, 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2)
                 worse = [joint - u for rows, u in proper.items() if rows[mate] != chosen[mate]]
             else:
-                doubt = UNPAIRED_DOUBT
                 rest = [row for row in self.alive[mate] if row != chosen[mate]]
                 worse = [bests[mate] - self.units(row) for row in rest]
-            self._check_quality(mate, others / total, doubt, kin(worse), choices[mate])
+            self._check_quality(mate, others / total, is_proper, kin(worse), choices[mate])
 
     def _check_single(self, mate: int, best: int | None, choice: np.ndarray) -> None:
         if choice[CHOSEN] < 0:
@@ -152,18 +151,21 @@ class Enumeration:
         assert self.units(choice[CHOSEN]) == best
         worse = [best - self.units(row) for row in self.alive[mate] if row != choice[CHOSEN]]
         others = sum(min(1, 2 ** (-units / 32)) for units in worse)
-        doubt = SINGLE_DOUBT if self.mates == 1 else UNPAIRED_DOUBT
-        self._check_quality(mate, others / (1 + others), doubt, kin(worse), choice)
+        self._check_quality(mate, others / (1 + others), False, kin(worse), choice)
 
     def _check_quality(
-        self, mate: int, error: float, doubt: float, copies: float, choice: np.ndarray
+        self, mate: int, error: float, is_proper: bool, copies: float, choice: np.ndarray
     ) -> None:
-        lacking = (copies / COPIES_OF_A_FAMILY) ** 2
-        if error + lacking > MOST_ERROR:
+        if is_proper:
+            lacking = (copies / COPIES_OF_A_FAMILY) ** 2
+            doubted = error * min(MOST_PAIRED_DOUBT, 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2) + lacking
+        else:
+            lacking = (copies * LENGTH / BASES_OF_A_FAMILY) ** 2
+            doubted = error * UNSUPPORTED_DOUBT + lacking
+        if error + lacking > MOST_ERROR or doubted > MOST_DOUBTED_ERROR:
             assert choice[QUALITY] == 0
         else:
-            error = error * doubt + lacking
-            expected = 60.0 if error < 1e-6 else max(1.0, -10 * log10(error))
+            expected = 60.0 if doubted < 1e-6 else max(1.0, -10 * log10(doubted))
             assert expected - 1.001 <= choice[QUALITY] <= expected + 0.001
         rest = [self.reported(row) for row in self.alive[mate] if row != choice[CHOSEN]]
         assert choice[SECOND] == max([0, *rest])

@@ -3,15 +3,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.mapping.placing.evidence import FARTHEST, UNIT, quality_thresholds, weights_of_units
+from mummergpu.mapping.placing.evidence import (
+    FARTHEST,
+    UNIT,
+    credits_of_qualities,
+    quality_thresholds,
+    weights_of_units,
+)
 from mummergpu.mapping.placing.mapping_quality import (
+    BASES_OF_A_FAMILY,
     COPIES_OF_A_FAMILY,
+    MOST_DOUBTED_ERROR,
     MOST_ERROR,
+    MOST_PAIRED_DOUBT,
+    UNSUPPORTED_DOUBT,
     kinship_of,
     quality_of,
     weight_of,
 )
 from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.viterbi.model import Costs
 
 THRESHOLDS = quality_thresholds()
 WEIGHTS = weights_of_units()
@@ -19,9 +30,9 @@ WEIGHTS = weights_of_units()
 
 @jit_without_refcounts
 def _quality(
-    weight: float, copies: float, is_proper: bool, mates: int, length: int, thresholds: np.ndarray
+    weight: float, copies: float, is_proper: bool, length: int, thresholds: np.ndarray
 ) -> int:
-    return quality_of((weight, copies), 1.0 + weight, is_proper, mates, length, thresholds)
+    return quality_of((weight, copies), 1.0 + weight, is_proper, length, thresholds)
 
 
 @jit_without_refcounts
@@ -29,38 +40,64 @@ def _weights(units: int, weights: np.ndarray) -> tuple[float, float]:
     return weight_of(units, weights), kinship_of(units, weights)
 
 
-def quality(
-    error: float, copies: float = 0.0, proper: bool = True, mates: int = 2, length: int = 100
-) -> int:
-    return _quality(error / (1 - error), copies, proper, mates, length, THRESHOLDS)
+def quality(error: float, copies: float = 0.0, proper: bool = True, length: int = 100) -> int:
+    return _quality(error / (1 - error), copies, proper, length, THRESHOLDS)
 
 
 def test_a_placement_without_rivals_has_the_best_quality() -> None:
-    assert quality(0.0) == quality(0.0, proper=False) == quality(0.0, proper=False, mates=1) == 60
+    assert quality(0.0) == quality(0.0, proper=False) == 60
 
 
 def test_one_of_several_placements_has_no_quality() -> None:
-    assert quality(MOST_ERROR + 0.001) == 0
-    for proper, mates in ((True, 2), (False, 2), (False, 1)):
-        assert quality(0.5, proper=proper, mates=mates) == 0
-        assert quality(MOST_ERROR - 0.001, proper=proper, mates=mates) >= 1
+    for length in (36, 50, 100, 250):
+        assert quality(MOST_ERROR + 0.001, length=length) == 0
+        assert quality(0.5, proper=False, length=length) == 0
+    assert quality(MOST_ERROR - 0.001) >= 1
+    for length, proper, doubt in (
+        (36, True, MOST_PAIRED_DOUBT),
+        (36, False, MOST_PAIRED_DOUBT),
+        (100, False, UNSUPPORTED_DOUBT),
+    ):
+        most = MOST_DOUBTED_ERROR / doubt
+        assert quality(most + 0.0001, proper=proper, length=length) == 0
+        assert quality(most - 0.0001, proper=proper, length=length) >= 1
 
 
-@pytest.mark.parametrize(("proper", "mates"), [(True, 2), (False, 2), (False, 1)])
-def test_the_quality_falls_with_the_error_and_never_says_less_than_it(
-    proper: bool, mates: int
-) -> None:
+@pytest.mark.parametrize("proper", [True, False])
+def test_the_quality_falls_with_the_error_and_never_says_less_than_it(proper: bool) -> None:
     errors = np.geomspace(1e-8, 0.99, 200)
-    found = [quality(error, proper=proper, mates=mates) for error in errors]
+    found = [quality(error, proper=proper) for error in errors]
     assert found == sorted(found, reverse=True)
     honest = -10 * np.log10(errors)
     assert all(q <= max(1.0, each) for q, each in zip(found, honest, strict=True))
 
 
-def test_support_of_a_mate_and_length_raise_the_quality() -> None:
-    assert quality(0.001) > quality(0.001, proper=False, mates=1) > quality(0.001, proper=False)
-    lengths = [quality(0.001, length=length) for length in (36, 50, 75, 100, 150, 250)]
-    assert lengths == sorted(lengths) and lengths[0] < lengths[-1]
+LENGTHS = (36, 50, 75, 100, 150, 250)
+
+
+def test_the_length_of_reads_of_a_pair_raises_their_quality() -> None:
+    found = [quality(0.001, length=length) for length in LENGTHS]
+    assert found == sorted(found) and found[0] < found[-1]
+
+
+def test_a_read_that_no_mate_supports_has_no_better_quality_than_one_of_a_pair() -> None:
+    for length in (30, *LENGTHS):
+        for error in (1e-5, 1e-4, 1e-3, 1e-2):
+            assert quality(error, 0.1, proper=False, length=length) <= quality(
+                error, 0.1, length=length
+            )
+    assert quality(0.001, proper=False) < quality(0.001)
+
+
+@pytest.mark.parametrize("length", [50, 75, 100, 150, 250])
+def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length: int) -> None:
+    credits = credits_of_qualities(Costs(), True)
+    one_base = 5 * UNIT - min(credits)
+    weight, kinship = _weights(one_base, WEIGHTS)
+    assert 1 <= _quality(weight, kinship, False, length, THRESHOLDS) < 20
+    two, kinship = _weights(2 * 5 * UNIT, WEIGHTS)
+    assert _quality(two, kinship, False, length, THRESHOLDS) >= 20
+    assert _quality(weight, kinship, True, length, THRESHOLDS) >= 20
 
 
 def test_a_large_family_takes_the_quality_away_and_a_small_one_hardly_does() -> None:
@@ -68,6 +105,12 @@ def test_a_large_family_takes_the_quality_away_and_a_small_one_hardly_does() -> 
     assert found == sorted(found, reverse=True)
     assert found[1] >= found[0] - 1
     assert found[-1] == 0
+
+
+def test_without_a_mate_a_family_counts_by_the_bases_that_its_copies_share() -> None:
+    found = [quality(0.0001, 2.0, proper=False, length=length) for length in LENGTHS]
+    assert found == sorted(found, reverse=True) and found[-1] < found[1]
+    assert quality(0.0001, BASES_OF_A_FAMILY / 100, proper=False, length=100) == 0
 
 
 def test_kinship_is_the_fourth_root_of_the_weight_up_to_the_farthest() -> None:
