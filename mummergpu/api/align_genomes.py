@@ -93,7 +93,8 @@ class AlignsGenomes:
             An alignment is extended until it gets no better for so many bases of both sequences
             together.
         gap_open : int, default 3
-            The penalty of a gap, beside that of its bases.
+            The penalty of a gap, beside that of its bases. `mummergpu.align` takes 16 and 1 for
+            VCF, which has more of the true differences then.
         gap_extend : int, default 7
             The penalty of each base of a gap; an equal base scores 3, and a different one -7.
         extend : bool, default True

@@ -47,8 +47,8 @@ def align(
     diagonal_difference: int = 5,
     diagonal_factor: float = 0.12,
     break_length: int = 200,
-    gap_open: int = 3,
-    gap_extend: int = 7,
+    gap_open: int | None = None,
+    gap_extend: int | None = None,
     extend: bool = True,
     simplify: bool = True,
     method: str = "tile",
@@ -95,10 +95,11 @@ def align(
     break_length : int, default 200
         An alignment is extended until it gets no better for so many bases of both sequences
         together.
-    gap_open : int, default 3
-        The penalty of a gap, beside that of its bases.
-    gap_extend : int, default 7
-        The penalty of each base of a gap; an equal base scores 3, and a different one -7.
+    gap_open : int, optional
+        The penalty of a gap, beside that of its bases; by default nucmer's 3, and for VCF 16.
+    gap_extend : int, optional
+        The penalty of each base of a gap, by default nucmer's 7, and for VCF 1; an equal base
+        scores 3, and a different one -7.
     extend : bool, default True
         Whether alignments are extended beyond clusters at all.
     simplify : bool, default True
@@ -153,7 +154,9 @@ def align(
         no_empty=no_empty,
     )
     clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
-    genomes = genome_options(*clusters, break_length, gap_open, gap_extend, extend, simplify)
+    genomes = genome_options(
+        *clusters, break_length, gap_open, gap_extend, extend, simplify, (target.format,)
+    )
     has_length = length != DEFAULT_MINIMUM_LENGTH
     options = AlignOptions(
         anchors,

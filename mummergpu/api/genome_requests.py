@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from mummergpu.api.requests import meaning
 from mummergpu.errors import OptionError
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
@@ -17,10 +19,11 @@ def genome_options(
     diagonal_difference: int,
     diagonal_factor: float,
     break_length: int,
-    gap_open: int,
-    gap_extend: int,
+    gap_open: int | None,
+    gap_extend: int | None,
     extend: bool,
     simplify: bool,
+    formats: Collection[str] = (),
 ) -> GenomeOptions:
     """Return how genomes are aligned.
 
@@ -30,12 +33,14 @@ def genome_options(
         Which matches form a cluster, as for `mummergpu.align`.
     break_length : int
         For how many bases an extension goes on without getting better.
-    gap_open, gap_extend : int
-        The penalties of a gap and of each of its bases.
+    gap_open, gap_extend : int or None
+        The penalties of a gap and of each of its bases; None for the usual ones.
     extend : bool
         Whether alignments are extended beyond clusters at all.
     simplify : bool
         Whether alignments that lie inside another one are left out.
+    formats : collection of str
+        What is written, on which the usual penalties of gaps depend.
 
     Returns
     -------
@@ -54,7 +59,11 @@ def genome_options(
         _share("diagonal_factor", diagonal_factor, None),
     )
     length = _count("break_length", break_length)
-    costs = costs_of_gaps(_count("gap_open", gap_open), _count("gap_extend", gap_extend))
+    if gap_open is not None:
+        gap_open = _count("gap_open", gap_open)
+    if gap_extend is not None:
+        gap_extend = _count("gap_extend", gap_extend)
+    costs = costs_of_gaps(gap_open, gap_extend, formats)
     return GenomeOptions(clusters, length, bool(extend), bool(simplify), costs)
 
 

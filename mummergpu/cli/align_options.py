@@ -110,12 +110,17 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
         2,
         "Extend an alignment until it gets no better for N bases of both sequences together.",
     ),
-    _number("--gap-open", 3, 0, "The penalty of a gap, beside its bases'."),
-    _number(
-        "--gap-extend",
-        7,
-        1,
-        "The penalty of each base of a gap; an equal base scores 3, and a different one -7.",
+    click.Option(
+        ["--gap-open"],
+        type=click.IntRange(0),
+        help="The penalty of a gap, beside its bases'.  [default: nucmer's 3; 16 for VCF that is "
+        "written without .delta]",
+    ),
+    click.Option(
+        ["--gap-extend"],
+        type=click.IntRange(1),
+        help="The penalty of each base of a gap; an equal base scores 3, and a different one -7.  "
+        "[default: nucmer's 7; 1 for VCF that is written without .delta]",
     ),
     _flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
     _flag(
@@ -171,12 +176,13 @@ def align_options(given: Given, command: str) -> AlignOptions:
     kernel_folder = folder_of_kernels(os.environ)
     target = genome_target(given["output"], given["format_name"])
     differences = None if given["vcf"] is None else target_of(given["vcf"], "vcf", "--vcf")
+    targets = (target,) if differences is None else (target, differences)
     anchors = MatchOptions(
         reference_path=given["reference"],
         query_paths=given["query"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
-        outputs=(target,) if differences is None else (target, differences),
+        outputs=targets,
         command=command,
         threads=given["threads"],
         index=IndexOptions(
@@ -192,7 +198,7 @@ def align_options(given: Given, command: str) -> AlignOptions:
     )
     genomes = GenomeOptions(
         *(clusters, given["break_length"], not given["no_extend"], not given["no_simplify"]),
-        costs_of_gaps(given["gap_open"], given["gap_extend"]),
+        costs_of_gaps(given["gap_open"], given["gap_extend"], [one.format for one in targets]),
     )
     least_identity = given["min_identity"] / 100
     kept = AlignmentFilter(given["one_to_one"], least_identity, given["least_length"])

@@ -31,6 +31,9 @@ _READ_BASES: Final = sum(state.read_bases << n for n, state in enumerate(PAIRWIS
 _REFERENCE_BASES: Final = sum(state.reference_bases << n for n, state in enumerate(PAIRWISE.states))
 """What each state does, by its number in the model: four bits, or one."""
 
+ALL_PAIRS: Final = 1 << 20
+"""More pairs of anti-diagonals than a tile has."""
+
 _STATE_MASK: Final = (1 << STATE_BITS) - 1
 
 
@@ -44,6 +47,7 @@ def compute_band(
     least_score: int,
     scratch: Scratch,
     traced: int,
+    most_pairs: int,
 ) -> int:
     """Compute the cells of a tile that are in a band around the corner's diagonal.
 
@@ -59,11 +63,15 @@ def compute_band(
         The width of the band: it has the diagonals from ``-LANES * registers`` on, and those below
         ``LANES * registers``.
     least_score : int
-        The least score that is of interest.
+        The least score that is of interest. If it is below 0, the corner is no end: of several
+        alignments that score nothing, none would be found beside it.
     scratch : tuple of ndarray
         From `new_scratch`; receives the results and the directions.
     traced : int
         1 if the directions are written, else 0.
+    most_pairs : int
+        How many pairs of anti-diagonals are computed at most: paths end before they have twice so
+        many bases of both sequences together.
 
     Returns
     -------
@@ -102,6 +110,7 @@ def compute_band(
         results,
         directions,
         traced,
+        most_pairs,
     )
     return reference_length
 

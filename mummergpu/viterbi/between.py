@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.band import END_RESULTS, compute_band, lane_of, write_path
+from mummergpu.viterbi.band import ALL_PAIRS, END_RESULTS, compute_band, lane_of, write_path
 from mummergpu.viterbi.lane_arithmetic import LANES
 from mummergpu.viterbi.lanes import MOST_REGISTERS
 from mummergpu.viterbi.model import CostTuple
@@ -266,7 +266,17 @@ def _align_in_band(
     tile = (query_at, length + 1, reference_at, reference_length + 1, widened(1))
     steps = costs[:7] + (widened(_ENDS_AT_CORNER), costs[8])  # noqa: RUF005
     least = widened(-_ENDS_AT_CORNER)
-    compute_band(query, reference, tile, steps, registers, least, scratch, widened(1))
+    compute_band(
+        query,
+        reference,
+        tile,
+        steps,
+        registers,
+        least,
+        scratch,
+        widened(1),
+        widened(ALL_PAIRS),
+    )
     lane = lane_of(reference_length - length, LANES * registers)
     score = widened(scratch[2][END_RESULTS + lane]) - match
     count = write_path(

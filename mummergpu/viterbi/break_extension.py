@@ -1,24 +1,30 @@
 """Extends an alignment outwards from an exact match until it gets no better for some bases.
 
 The best alignment of the next bases is found, with the whole matrix of that window; from its end
-the next window begins. The extension breaks where no alignment of a window improves the score.
+the next window begins. The extension breaks where no alignment of a window improves the score, and
+none of as many bases of both sequences together leaves it as it is (`tied_extension`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.band import write_path
 from mummergpu.viterbi.extension import extend_path, extend_score
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.operations import (
+    MATCH_OPERATION,
     OperationArray,
     append_operation,
     kind_of,
     length_of,
 )
 from mummergpu.viterbi.scratch import MOST_BASES, Scratch
+from mummergpu.viterbi.tied_extension import extend_without_loss
 
 NO_ROOM: Final = -1
 """The number of operations if there may be more than there is room for."""
@@ -61,6 +67,7 @@ def reach_before_break(
     direction: int,
     costs: CostTuple,
     window: int,
+    least_gain: int,
     scratch: Scratch,
 ) -> tuple[int, int]:
     """Return how far an extension gets.
@@ -79,6 +86,9 @@ def reach_before_break(
         `Costs.as_tuple()`; nothing is scored for an end.
     window : int
         The bases of the query in which the score must improve, up to `scratch.MOST_BASES`.
+    least_gain : int
+        How much each base of the query in a window must score on average; the extension breaks
+        where they score less. 0 if any improvement will do.
     scratch : tuple of ndarray
         From `scratch.new_scratch`.
 
@@ -90,7 +100,7 @@ def reach_before_break(
     query_at, reference_at, direction = widened(query_at), widened(reference_at), widened(direction)
     used, reference_used = widened(0), widened(0)
     while used < length and reference_used < reference_length:
-        _, i, j = extend_score(
+        score, i, j = extend_score(
             query,
             query_at + direction * used,
             min(widened(window), length - used),
@@ -103,8 +113,23 @@ def reach_before_break(
             _BETTER,
             scratch,
         )
-        if i == 0:
+        if least_gain > 0 and score < least_gain * i:
             break
+        if i == 0:
+            i, j, _ = extend_without_loss(
+                query,
+                query_at + direction * used,
+                length - used,
+                reference,
+                reference_at + direction * reference_used,
+                reference_length - reference_used,
+                direction,
+                costs,
+                window,
+                scratch,
+            )
+            if i == 0:
+                break
         used += i
         reference_used += j
     return used, reference_used
@@ -148,7 +173,7 @@ def extend_until_break(
     used, reference_used = widened(0), widened(0)
     end = widened(operations_at)
     while used < length and reference_used < reference_length:
-        if end + 2 * window + 1 > operations.size:
+        if end + 4 * window + 1 > operations.size:
             return used, reference_used, widened(NO_ROOM)
         _, i, j, count = extend_path(
             query,
@@ -166,7 +191,25 @@ def extend_until_break(
             end,
         )
         if i == 0:
-            break
+            i, j, registers = extend_without_loss(
+                query,
+                query_at + direction * used,
+                length - used,
+                reference,
+                reference_at + direction * reference_used,
+                reference_length - reference_used,
+                direction,
+                costs,
+                window,
+                scratch,
+            )
+            if i == 0:
+                break
+            if registers > 0:
+                count = write_path(i, j, registers, scratch[3], operations, end)
+            else:
+                operations[end] = np.uint32(i << 4 | MATCH_OPERATION)
+                count = widened(1)
         used += i
         reference_used += j
         # The first operation of a window is a match, as is the last one of that before.

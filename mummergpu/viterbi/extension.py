@@ -34,6 +34,7 @@ import numpy as np
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.band import (
+    ALL_PAIRS,
     END_RESULTS,
     STEP_RESULTS,
     compute_band,
@@ -191,7 +192,17 @@ def _extend(
     band = min(first_band, most_gap)
     while True:
         registers = band // LANES + 1
-        used = compute_band(read, reference, tile, costs, registers, least_score, scratch, traced)
+        used = compute_band(
+            read,
+            reference,
+            tile,
+            costs,
+            registers,
+            least_score,
+            scratch,
+            traced,
+            widened(ALL_PAIRS),
+        )
         score, i, j = _chosen_end(scratch[2], LANES * registers, length, used, costs[7])
         band = max(longest_gaps(length, costs, max(score, least_score)))
         if band < LANES * registers:

@@ -157,7 +157,10 @@ class TileProgram:
             "==", self._diagonals(register, _EVEN), self.lanes.constant(0)
         )
         score = self.builder.select(is_corner, self.lanes.constant(0), never)
-        self.lanes.store(score, self._place("best", _EVEN, register))
+        # Else an alignment without any base would hide all others that score nothing.
+        is_left_out = self.builder.icmp_signed("<", self.least, self._number(0))
+        best = self.builder.select(is_left_out, never, score)
+        self.lanes.store(best, self._place("best", _EVEN, register))
         self.lanes.store(self.lanes.constant(0), self._place("step", _EVEN, register))
         cell = {state: never for state in PAIRWISE.states}
         cell[PAIRWISE.states[0]] = score

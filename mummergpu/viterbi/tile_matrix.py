@@ -68,6 +68,7 @@ def compute_matrix(
     results: LaneArray,
     directions: DirectionArray,
     traced: int,
+    most_pairs: int,
 ) -> None:
     """Compute the scores of a tile, and from where the best path comes into each cell.
 
@@ -95,10 +96,12 @@ def compute_matrix(
         (`recurrence.departures`).
     traced : int
         1 if the directions are written, else 0.
+    most_pairs : int
+        How many pairs of anti-diagonals are computed at most.
     """
     half = registers * LANES // 2
     read_at, reference_at = read_at - half, reference_at - half
-    pairs = (length + reference_length + 1) // 2
+    pairs = min((length + reference_length + 1) // 2, most_pairs)
     tile = (read_at, reference_at, length, reference_length, pairs, least_score)
     if registers == 1:
         if traced:

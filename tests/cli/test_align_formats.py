@@ -192,15 +192,26 @@ def test_bytes_depend_on_neither_threads_nor_blocks(
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("ending, penalties", [("delta", (3, 7)), ("paf", (16, 1))])
 def test_a_vcf_beside_the_alignments_is_that_of_its_own(
-    pair: tuple[Path, Path], tmp_path: Path
+    pair: tuple[Path, Path], tmp_path: Path, ending: str, penalties: tuple[int, int]
 ) -> None:
-    paths = [tmp_path / name for name in ("x.delta", "beside.vcf", "y.delta", "own.vcf.gz")]
+    names = f"x.{ending}", "beside.vcf", f"y.{ending}", "own.vcf.gz"
+    paths = [tmp_path / name for name in names]
+    gaps = ["--gap-open", penalties[0], "--gap-extend", penalties[1]]
     align(*pair, "-o", paths[0], "--vcf", paths[1])
-    align(*pair, "-o", paths[2])
-    align(*pair, "-o", paths[3])
+    align(*pair, *gaps, "-o", paths[2])
+    align(*pair, *gaps, "-o", paths[3])
     assert paths[0].read_bytes() == paths[2].read_bytes()
     assert paths[1].read_bytes() == gzip.decompress(paths[3].read_bytes())
+
+
+def test_gaps_cost_less_in_a_vcf_alone(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    made = {
+        words: align(*pair, *words, "-o", tmp_path / "x.vcf") or rows_of(tmp_path / "x.vcf")
+        for words in [(), ("--gap-open", 16), ("--gap-extend", 1), ("--gap-open", 3)]
+    }
+    assert made[()] == made["--gap-open", 16] == made["--gap-extend", 1] != made["--gap-open", 3]
 
 
 def test_two_outputs_in_one_file_are_refused(

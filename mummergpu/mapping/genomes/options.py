@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -23,21 +24,39 @@ NUCMER_COSTS: Final = Costs(
 for the first one."""
 
 
-def costs_of_gaps(gap_open: int, gap_extend: int) -> Costs:
+GAPS_OF_DIFFERENCES: Final = (16, 1)
+"""The penalties of a gap, and of each of its bases, that find the differences of genomes best.
+
+They are about what a gap's odds are beside those of a substitution, in genomes that differ in some
+percent of their bases; nucmer's are those of a gap in each base, and split long ones.
+"""
+
+
+def costs_of_gaps(
+    gap_open: int | None, gap_extend: int | None, formats: Collection[str] = ()
+) -> Costs:
     """Return nucmer's scores with other penalties of gaps.
 
     Parameters
     ----------
-    gap_open : int
-        The penalty of a gap, beside that of its bases.
-    gap_extend : int
-        The penalty of each base of a gap.
+    gap_open : int or None
+        The penalty of a gap, beside that of its bases; None for the usual one.
+    gap_extend : int or None
+        The penalty of each base of a gap; None for the usual one.
+    formats : collection of str
+        What is written: the usual penalties are `GAPS_OF_DIFFERENCES` if it is VCF and no .delta,
+        and nucmer's if not.
 
     Raises
     ------
     OptionError
         If a number is too large, or no base of a gap costs anything.
     """
+    usual = NUCMER_COSTS.deletion_open, NUCMER_COSTS.deletion_extend
+    if "vcf" in formats and "delta" not in formats:
+        usual = GAPS_OF_DIFFERENCES
+    gap_open = usual[0] if gap_open is None else gap_open
+    gap_extend = usual[1] if gap_extend is None else gap_extend
     for option, value, least in (("--gap-open", gap_open, 0), ("--gap-extend", gap_extend, 1)):
         if not least <= value <= LARGEST_COST:
             raise OptionError(option, f"{value} is not between {least} and {LARGEST_COST}")

@@ -26,6 +26,9 @@ TargetSearch = tuple[
 sequences that may lie between two extensions that meet; the bases of the query in which an
 extension must get better; and memory to work in, with room for `break_operations` operations."""
 
+_GAIN_OF_LONG_WINDOWS: Final = 3
+"""A long window must score at least one part in so many of what its bases would if all matched."""
+
 NO_TARGET: Final = -1
 """In place of a cluster or an anchor: there is none."""
 
@@ -36,7 +39,9 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
 
     It does so if extensions from both meet or leave no more than a break between them, and if what
     they leave costs no more than a break of matches scores. Extensions that break try again with
-    the longest window: unlike others, they know where to go.
+    the longest window: unlike others, they know where to go. What they go through must be worth
+    it: long gaps between bases that are much alike, and no long stretch of what is hardly alike,
+    which nucmer leaves out.
     """
     sequences, costs, break_length, window, scratch, matrix, operations = search
     query_at, reference_at = end
@@ -55,6 +60,7 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
             1 - 2 * back,
             costs,
             window if turn < 2 else longest_window(window),
+            0 if turn < 2 else costs[0] // _GAIN_OF_LONG_WINDOWS,
             scratch,
         )
         gap -= used

@@ -110,7 +110,7 @@ def test_rows_and_columns_agree(found: mummergpu.AlignedGenomes) -> None:
 
 
 def test_files_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> None:
-    for name in ("x.delta", "x.paf", "x.vcf"):
+    for name in ("x.delta", "x.paf"):
         found.write(Path(f"y{name}"))
         assert Path(f"y{name}").read_bytes() == Path(name).read_bytes()
     found.write("y.sam")
@@ -125,6 +125,14 @@ def test_files_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> None
     assert Path("z.delta").read_bytes() == Path("x.delta").read_bytes()
     assert (stats.queries, stats.alignments) == (4, len(found))
     assert stats.output_bytes == Path("z.delta").stat().st_size
+
+
+def test_gaps_of_a_vcf_cost_less(index: mummergpu.Index) -> None:
+    index.align(Path("q.fa"), mode="all", gap_open=16, gap_extend=1).write("y.vcf")
+    assert Path("y.vcf").read_bytes() == Path("x.vcf").read_bytes()
+    mummergpu.align("r.fa", "q.fa", "z.vcf", mode="all")
+    made = [[row for row in rows_of(f"{name}.vcf") if row[0][0] != "#"] for name in "yz"]
+    assert made[0] == made[1]
 
 
 def test_a_selection_is_written_alone(found: mummergpu.AlignedGenomes) -> None:

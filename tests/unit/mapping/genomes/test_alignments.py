@@ -112,6 +112,16 @@ def test_gaps_may_cost_something_else(gap_open: int, gap_extend: int) -> None:
     assert (plain.gaps[0] > found.gaps[0]) == (gap_open == 16)
 
 
+@pytest.mark.parametrize("formats, usual", [((), (3, 7)), (("paf",), (3, 7)), (("vcf",), (16, 1))])
+def test_usual_penalties_of_gaps(formats: tuple[str, ...], usual: tuple[int, int]) -> None:
+    for more, expected in (((), usual), (("vcf",), (16, 1)), (("delta", "vcf"), (3, 7))):
+        costs = costs_of_gaps(None, None, (*formats, *more))
+        assert (costs.insertion_open, costs.insertion_extend) == expected
+        assert (costs.deletion_open, costs.deletion_extend) == expected
+    assert costs_of_gaps(5, None, formats).deletion_extend == usual[1]
+    assert costs_of_gaps(None, 5, formats).deletion_open == usual[0]
+
+
 @pytest.mark.parametrize("differences", [0.01, 0.05, 0.1])
 def test_a_changed_copy_aligns_from_end_to_end(differences: float) -> None:
     some = random.Random(5)
