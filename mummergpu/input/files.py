@@ -23,7 +23,8 @@ from mummergpu.input.formats import (
     format_of_text,
     is_binary,
 )
-from mummergpu.input.inflate import Decompressor, Inflated, InflatedAhead, InflatedBlocks
+from mummergpu.input.inflate import Decompressor, Inflated, InflatedAhead
+from mummergpu.input.inflated_blocks import InflatedBlocks
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.source import Readable, Source
 from mummergpu.runtime.closing import ClosedAtEnd
