@@ -7,17 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.input.record_lookup import record_at
-from mummergpu.output.bytes.number_fields import (
-    MOST_DIGITS,
-    SMALL,
-    copy_name,
-    copy_padded,
-    put_one_number,
-    put_small,
-)
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
+from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_one_number, put_small
 from mummergpu.output.bytes.sequence_text import write_bases
 from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.matches.line_rows import Lookup
 from mummergpu.output.matches.sam_choice import REVERSE, SECONDARY, UNMAPPED
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
@@ -94,7 +87,7 @@ def put_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -
     if begin == end:
         store(text, at, _STAR)
         return at + 1
-    return copy_name(text, at, names, begin, end)
+    return copy_text(text, at, names, begin, end)
 
 
 @inline_without_refcounts
