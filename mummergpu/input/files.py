@@ -333,7 +333,7 @@ def check_compression(file: BinaryIO, path: str) -> None:
     Parameters
     ----------
     file : file
-        The regular file, open at its beginning; it is left behind its first bytes.
+        The regular file, open at its beginning; it is left after its first bytes.
     path : str
         The file as the user named it.
 

@@ -232,7 +232,7 @@ def write_record(
 
 
 @inline_without_refcounts
-def write_cigar(text: TextArray, at: int, before: int, length: int, behind: int) -> int:
+def write_cigar(text: TextArray, at: int, before: int, length: int, after: int) -> int:
     """Write the CIGAR of a match; return where it ends.
 
     Parameters
@@ -241,7 +241,7 @@ def write_cigar(text: TextArray, at: int, before: int, length: int, behind: int)
         Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
-    before, behind : int
+    before, after : int
         The bases of the query before and after the match.
     length : int
         The bases of the match.
@@ -253,10 +253,10 @@ def write_cigar(text: TextArray, at: int, before: int, length: int, behind: int)
     """
     at = _put_clip(text, at, before)
     if length < SMALL:
-        return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[unsigned(length)]), behind)
+        return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[unsigned(length)]), after)
     at = put_small(text, at, length)
     store(text, at, _EQUAL)
-    return _put_clip(text, at + 1, behind)
+    return _put_clip(text, at + 1, after)
 
 
 @inline_without_refcounts
