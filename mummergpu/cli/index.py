@@ -82,9 +82,8 @@ def index(**given: Any) -> None:
     """Make an index of a reference, or show what an index holds.
 
     FILE is a FASTA file, or with --info and --check an index; --check takes a FASTA file as
-    REFERENCE, too. An index takes the place of its
-    reference, in 'mummergpu INDEX QUERY...': nothing is built again, and processes that use it
-    at the same time share its memory.
+    REFERENCE, too. An index takes the place of its reference, in 'mummergpu INDEX QUERY...':
+    nothing is built again, and processes that use it at the same time share its memory.
 
     An index of k-mers (--search kmer, the default) serves every -l from the one given here on, and
     some shorter ones, which --info shows. An index of suffix trees serves every -l, and is fastest
