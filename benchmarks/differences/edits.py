@@ -160,7 +160,7 @@ def rows_of_vcf(path: Path, passing: bool = False) -> Iterator[tuple[str, int, s
 
 
 def write_vcf(path: Path, records: Mapping[str, str], edits: Edits) -> None:
-    """Write edits as VCF, with the base before a gap, or the one behind it at the begin."""
+    """Write edits as VCF, with the base before a gap, or the one after it at the start."""
     with path.open("w") as file:
         file.write("##fileformat=VCFv4.2\n")
         for name, bases in records.items():

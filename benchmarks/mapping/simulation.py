@@ -20,8 +20,6 @@ SIMULATION: Final = (
 of them in the second mate; one base in a thousand changed, 15% of that by insertions and deletions,
 each extended with a chance of 30%; no reads from nowhere."""
 
-INSERT_SIZE, INSERT_DEVIATION = 400, 60
-
 
 @dataclass(frozen=True)
 class ReadSet:

@@ -1,7 +1,7 @@
 // Defines MEMs as columns in global memory, and sorts their rows with a block of threads.
 #pragma once
 
-#include "common/types.cuh"
+#include "common/sort.cuh"
 
 // Three columns, each with one number for each MEM.
 struct MemColumns {
@@ -23,8 +23,9 @@ __device__ __forceinline__ bool belongs_after(const MemColumns& mems, uint64 row
 }
 
 // Exchange two numbers of a column.
-__device__ __forceinline__ void exchange(long long* column, uint64 row, uint64 other) {
-    const long long value = column[row];
+template <typename Number>
+__device__ __forceinline__ void exchange(Number* column, uint64 row, uint64 other) {
+    const Number value = column[row];
     column[row] = column[other];
     column[other] = value;
 }
@@ -39,27 +40,21 @@ __device__ __forceinline__ void insert_row(const MemColumns& mems, uint64 begin,
     }
 }
 
-// Sort `count` rows from `begin` on. All threads of the block must call. The sort is a bitonic
-// network in which every exchange moves the smaller row forward. Rows that would fill the network
-// up to a power of two would be the largest, so they can be left out.
+// Sort `count` rows from `begin` on. All threads of the block must call.
 template <bool by_query_start>
 __device__ __forceinline__ void sort_by_block(const MemColumns& mems, uint64 begin,
                                               uint64 count) {
-    for (uint64 size = 2; size / 2 < count; size *= 2) {
-        for (uint64 distance = size / 2; distance > 0; distance /= 2) {
-            for (uint64 row = threadIdx.x; row < count; row += blockDim.x) {
-                // The first step of a merge compares each row with its mirror image in its part.
-                const uint64 other = distance == size / 2 ? row ^ (size - 1) : row ^ distance;
-                if (row < other && other < count &&
-                    belongs_after<by_query_start>(mems, begin + row, begin + other)) {
-                    if constexpr (by_query_start) {
-                        exchange(mems.query_starts, begin + row, begin + other);
-                    }
-                    exchange(mems.reference_starts, begin + row, begin + other);
-                    exchange(mems.lengths, begin + row, begin + other);
-                }
+    sort_rows<uint64>(
+        count, threadIdx.x, blockDim.x,
+        [&](uint64 row, uint64 other) {
+            return belongs_after<by_query_start>(mems, begin + row, begin + other);
+        },
+        [&](uint64 row, uint64 other) {
+            if constexpr (by_query_start) {
+                exchange(mems.query_starts, begin + row, begin + other);
             }
-            __syncthreads();
-        }
-    }
+            exchange(mems.reference_starts, begin + row, begin + other);
+            exchange(mems.lengths, begin + row, begin + other);
+        },
+        [] { __syncthreads(); });
 }

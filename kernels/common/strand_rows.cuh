@@ -33,18 +33,24 @@ struct Records {
     uint64 bucket_shift;
 };
 
-// Return the last record that starts at or before a position.
-__device__ __forceinline__ uint64 record_at(const Records& records, uint64 position) {
-    const uint64 bucket = position >> records.bucket_shift;
-    uint64 first = records.buckets[bucket];
-    uint64 last = records.buckets[bucket + 1];
+// Return the last of some records that starts at or before a position; the first of them does.
+template <typename Start, typename Number>
+__device__ __forceinline__ Number last_record_at(const Start* starts, Number first, Number last,
+                                                 Start position) {
     while (first < last) {
-        const uint64 middle = (first + last + 1) / 2;
-        if (records.starts[middle] <= position) {
+        const Number middle = (first + last + 1) / 2;
+        if (starts[middle] <= position) {
             first = middle;
         } else {
             last = middle - 1;
         }
     }
     return first;
+}
+
+// Return the last record that starts at or before a position.
+__device__ __forceinline__ uint64 record_at(const Records& records, uint64 position) {
+    const uint64 bucket = position >> records.bucket_shift;
+    return last_record_at<uint64, uint64>(records.starts, records.buckets[bucket],
+                                          records.buckets[bucket + 1], position);
 }

@@ -17,27 +17,17 @@ constexpr long long DIAGONAL_OFFSET = 1ll << 40;
 constexpr uint32 MOST_OF_WARP = 512;
 
 // Sort `count` keys with their values. The threads that share the work have numbers from 0 on, and
-// all of them call; `wait` returns when all of them have called it. The sort is a bitonic network
-// (`sort_by_block`).
+// all of them call; `wait` returns when all of them have called it.
 template <typename Wait>
 __device__ __forceinline__ void sort_keys(uint64* keys, uint64* values, uint32 count,
                                           uint32 thread, uint32 threads, Wait wait) {
-    for (uint32 size = 2; size / 2 < count; size *= 2) {
-        for (uint32 distance = size / 2; distance > 0; distance /= 2) {
-            for (uint32 row = thread; row < count; row += threads) {
-                const uint32 other = distance == size / 2 ? row ^ (size - 1) : row ^ distance;
-                if (row < other && other < count && keys[row] > keys[other]) {
-                    const uint64 key = keys[row];
-                    const uint64 value = values[row];
-                    keys[row] = keys[other];
-                    values[row] = values[other];
-                    keys[other] = key;
-                    values[other] = value;
-                }
-            }
-            wait();
-        }
-    }
+    sort_rows<uint32>(
+        count, thread, threads, [=](uint32 row, uint32 other) { return keys[row] > keys[other]; },
+        [=](uint32 row, uint32 other) {
+            exchange(keys, row, other);
+            exchange(values, row, other);
+        },
+        wait);
 }
 
 // Return whether a match contains a whole window of its read; windows of no bases are in each.

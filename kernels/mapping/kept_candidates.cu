@@ -309,21 +309,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Write the candidates that are kept, one after the other.
 //
-// reads       the reads
 // strands     the matches of the reads on both strands
+// read_count  the number of reads
 // candidates  Candidate[matches], as `score_diagonals` writes them
-// counts      uint32[reads.count], how many candidates each read has
+// counts      uint32[read_count], how many candidates each read has
 // marks       uint8[matches], as `mark_candidates` writes them
-// offsets     uint64[reads.count + 1], where the kept candidates of each read begin
-// kept        Candidate[offsets[reads.count]], receives the candidates
+// offsets     uint64[read_count + 1], where the kept candidates of each read begin
+// kept        Candidate[offsets[read_count]], receives the candidates
 //
 // Grid: one warp for each read, or fewer warps that take several reads in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
-    write_candidates(Reads reads, Strands strands, const Candidate* candidates,
+    write_candidates(Strands strands, uint64 read_count, const Candidate* candidates,
                      const uint32* counts, const uint8* marks, const uint64* offsets,
                      Candidate* kept) {
-    for (uint64 read = grid_warp(); read < reads.count; read += grid_warps()) {
+    for (uint64 read = grid_warp(); read < read_count; read += grid_warps()) {
         const uint64 place = first_row(strands, read);
         uint64 filled = offsets[read];
         for (uint32 first = 0; first < counts[read]; first += WARP_LANES) {

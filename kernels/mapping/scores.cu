@@ -20,21 +20,6 @@ __device__ __forceinline__ bool has_breaks(const Reads& reads, uint64 read) {
     return __ballot_sync(ALL_LANES, found) != 0;
 }
 
-// Return the record that a position of the joined reference lies in.
-__device__ __forceinline__ uint32 record_of(const Target& target, long long position) {
-    uint32 low = 0;
-    uint32 high = target.records;
-    while (high - low > 1) {
-        const uint32 middle = (low + high) / 2;
-        if (target.starts[middle] <= position) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 // Return the candidate of a diagonal with the given core.
 __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 read,
                                                      const Target& target, const Scoring& scoring,
@@ -45,7 +30,7 @@ __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 
     const int core_end = core_begin + core_length;
     const long long at = diagonal + core_begin;
     const long long behind = diagonal + core_end;
-    const uint32 record = record_of(target, at);
+    const uint32 record = last_record_at(target.starts, 0u, target.records - 1, at);
     const Tail left = score_tail<true>(bases, core_begin, core_begin, target.words, at,
                                        at - target.starts[record], scoring);
     const Tail right = score_tail<false>(bases, core_end, bases.length - core_end, target.words,

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_rules import Given, device_options
-from mummergpu.cli.option_types import SECTIONS, complete_files
+from mummergpu.cli.option_types import MAIN_OPTIONS, MESSAGE_OPTIONS, RUN_OPTIONS, complete_files
 from mummergpu.output.genomes.targets import GENOME_FORMATS, genome_target
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 from mummergpu.viterbi.methods import AlignmentMethod
@@ -18,15 +18,6 @@ from mummergpu.viterbi.methods import AlignmentMethod
 if TYPE_CHECKING:
     from mummergpu.matching.options import SearchOptions
     from mummergpu.pipeline.align_options import AlignOptions
-
-_OF_THE_MAIN_JOB: Final = {
-    option.name: option for options in SECTIONS.values() for option in options
-}
-
-_SHARED: Final = (
-    *("backend", "cpu", "device", "gpu_memory", "device_library", "threads", "max_memory"),
-    *("any_letters", "no_empty", "verify", "stats"),
-)
 
 _OF_TILES: Final = frozenset(
     {
@@ -36,12 +27,15 @@ _OF_TILES: Final = frozenset(
 )
 """The options that are about matches and what is between them."""
 
-_MESSAGES: Final = ("verbose", "quiet", "no_progress")
-
 
 def _number(names: str, default: int, least: int, text: str) -> click.Option:
     return click.Option(
-        names.split(), type=click.IntRange(least), default=default, show_default=True, help=text
+        names.split(),
+        type=click.IntRange(least),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=text,
     )
 
 
@@ -50,8 +44,14 @@ def _flag(names: str, text: str) -> click.Option:
 
 
 def _share(names: str, text: str, default: float = 0.0) -> click.Option:
-    kind = click.FloatRange(0)
-    return click.Option(names.split(), type=kind, default=default, show_default=True, help=text)
+    return click.Option(
+        names.split(),
+        type=click.FloatRange(0),
+        metavar="X",
+        default=default,
+        show_default=True,
+        help=text,
+    )
 
 
 ALIGN_OPTIONS: Final[list[click.Parameter]] = [
@@ -137,14 +137,15 @@ ALIGN_OPTIONS: Final[list[click.Parameter]] = [
     click.Option(
         ["--min-identity"],
         type=click.FloatRange(0, 100),
+        metavar="PERCENT",
         default=0.0,
         show_default=True,
         help="Keep only alignments with at least so many percent of equal columns.",
     ),
     _number("--min-length least_length", 0, 0, "Keep only alignments of at least N bases."),
-    *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
-    *(_OF_THE_MAIN_JOB[name] for name in _MESSAGES),
-    click.Option(["--block-size"], callback=_OF_THE_MAIN_JOB["max_memory"].callback, hidden=True),
+    *RUN_OPTIONS,
+    *MESSAGE_OPTIONS,
+    click.Option(["--block-size"], callback=MAIN_OPTIONS["max_memory"].callback, hidden=True),
 ]
 """The arguments and options, in the order of the help."""
 

@@ -10,7 +10,13 @@ import click
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.index_report import checked, described, described_as_json
 from mummergpu.cli.option_rules import index_options, refuse_clashing_files
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, SECTIONS, complete_files
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    MAIN_OPTIONS,
+    MESSAGE_OPTIONS,
+    PROGRAM,
+    complete_files,
+)
 from mummergpu.cli.progress_line import progress_shown
 from mummergpu.index.tree.policy import LETTERS
 
@@ -18,10 +24,6 @@ if TYPE_CHECKING:
     from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import BuildOptions
     from mummergpu.runtime.progress import NullProgress
-
-_OF_THE_MAIN_JOB: Final = {
-    option.name: option for options in SECTIONS.values() for option in options
-}
 
 _MOST_USED_PURPOSE: Final = "reads"
 
@@ -47,7 +49,7 @@ _SHARED: Final = (
         ),
         click.Option(
             ["-l", "--min-length", "min_length"],
-            callback=_OF_THE_MAIN_JOB["min_length"].callback,
+            callback=MAIN_OPTIONS["min_length"].callback,
             metavar="N",
             default="20",
             show_default=True,
@@ -60,7 +62,7 @@ _SHARED: Final = (
             "long as the reference, or one that is small and up to three times as slow.  "
             "[default: reads]",
         ),
-        *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
+        *(MAIN_OPTIONS[name] for name in _SHARED),
         click.Option(["--info"], is_flag=True, help="Show what the index FILE holds."),
         click.Option(
             ["--json", "as_json"],
@@ -73,18 +75,15 @@ _SHARED: Final = (
             help="Read all of the index FILE, and say whether it is as it was written, and "
             "whether it is of REFERENCE if that is given.",
         ),
-        _OF_THE_MAIN_JOB["verbose"],
-        _OF_THE_MAIN_JOB["quiet"],
-        _OF_THE_MAIN_JOB["no_progress"],
+        *MESSAGE_OPTIONS,
     ],
 )
 def index(**given: Any) -> None:
     """Make an index of a reference, or show what an index holds.
 
     FILE is a FASTA file, or with --info and --check an index; --check takes a FASTA file as
-    REFERENCE, too. An index takes the place of its
-    reference, in 'mummergpu INDEX QUERY...': nothing is built again, and processes that use it
-    at the same time share its memory.
+    REFERENCE, too. An index takes the place of its reference, in 'mummergpu INDEX QUERY...':
+    nothing is built again, and processes that use it at the same time share its memory.
 
     An index of k-mers (--search kmer, the default) serves every -l from the one given here on, and
     some shorter ones, which --info shows. An index of suffix trees serves every -l, and is fastest

@@ -32,12 +32,12 @@ from mummergpu.cli.main_group import (
 )
 from mummergpu.cli.map import map_command
 from mummergpu.cli.match import run_match
+from mummergpu.cli.mummer_shim import MUMMER_VERB, mummer_shim
 from mummergpu.cli.nucmer_shim import NUCMER, NUCMER_VERB, nucmer_shim
 from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
 from mummergpu.cli.plot import plot
 from mummergpu.cli.report import report
 from mummergpu.cli.session import Session
-from mummergpu.cli.shim import SHIM_VERB, shim
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.cli.sweep import sweep
 from mummergpu.cli.tune import tune
@@ -45,7 +45,7 @@ from mummergpu.cli.warmup import warmup
 from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
 
-LINKS: Final = {MUMMER: SHIM_VERB, NUCMER: NUCMER_VERB}
+LINKS: Final = {MUMMER: MUMMER_VERB, NUCMER: NUCMER_VERB}
 """The verbs that links to this program stand for, by their names."""
 
 EXIT_USAGE: Final = 2
@@ -85,7 +85,7 @@ commands.add_command(align_command)
 commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)
-commands.add_command(shim)
+commands.add_command(mummer_shim)
 commands.add_command(nucmer_shim)
 commands.add_command(sweep)
 commands.add_command(tune)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import click
 from click_default_group import DefaultGroup
 
 from mummergpu.cli.endings import PROGRAM
-from mummergpu.cli.option_types import HELP_NAMES, SECTIONS, complete_files
+from mummergpu.cli.option_types import HELP_NAMES, HELP_OPTIONS, SECTIONS, complete_files
 from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant, with_words_of_mummer
+from mummergpu.errors import MummergpuError, MummerUsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -36,7 +38,9 @@ Other commands; each has its own --help:
   mummergpu index        make an index file to use in place of a reference
   mummergpu workload     make a reference and reads to try mummergpu on
   mummergpu plot         draw the matches of two genomes
-  mummergpu report       show what sweeps of the policies found, on one page
+  mummergpu sweep        measure every combination of the data policies
+  mummergpu tune         find the best data policies for this machine
+  mummergpu report       show what sweeps or a run found, on one page
   mummergpu doctor       show what this machine has for mummergpu
   mummergpu warmup       compile now what later runs need
   mummergpu mummer-shim  take the place of MUMmer 3.23's 'mummer'
@@ -86,6 +90,71 @@ class VerbatimCommand(click.Command):
             ctx.exit()
         ctx.params["words"] = tuple(args)
         return []
+
+
+def shim_command(
+    verb: str, program: str, words: str, run: Callable[[tuple[str, ...]], None], text: str
+) -> VerbatimCommand:
+    """Return a command that takes the place of another program.
+
+    Parameters
+    ----------
+    verb : str
+        The name of the command.
+    program : str
+        The name of the other program.
+    words : str
+        How the help names its words besides options.
+    run : callable
+        Receives all words of a command line, and does the job.
+    text : str
+        The help, whose first line tells what the command does.
+
+    Returns
+    -------
+    VerbatimCommand
+        The command.
+    """
+    return VerbatimCommand(
+        verb,
+        callback=run,
+        params=[click.Argument(["words"], nargs=-1, metavar=words, shell_complete=complete_files)],
+        help=text,
+        short_help=text.partition("\n")[0],
+        options_metavar=f"[OPTIONS OF {program.upper()}]",
+        context_settings={"max_content_width": HELP_OPTIONS["max_content_width"]},
+        add_help_option=False,
+    )
+
+
+def do_verb_of_shim(verb: str, words: list[str]) -> None:
+    """Do what a command of this program does, in the place of a program of MUMmer.
+
+    Parameters
+    ----------
+    verb : str
+        The name of the command.
+    words : list of str
+        The words after it.
+
+    Raises
+    ------
+    MummergpuError
+        If it fails, with the exit code of MUMmer's programs.
+    """
+    group = click.get_current_context().find_root().command
+    assert isinstance(group, click.Group)
+    try:
+        with group.commands[verb].make_context(
+            verb, words, parent=click.get_current_context().parent
+        ) as context:
+            context.command.invoke(context)
+    except click.UsageError as error:
+        raise MummerUsageError(error.format_message()) from error
+    except MummergpuError as error:
+        # MUMmer's programs know no other code of failure.
+        error.exit_code = 1
+        raise
 
 
 class MainGroup(DefaultGroup):  # type: ignore[misc]

@@ -9,7 +9,13 @@ import click
 
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_rules import Given, device_options
-from mummergpu.cli.option_types import SECTIONS, complete_files, complete_folders
+from mummergpu.cli.option_types import (
+    MAIN_OPTIONS,
+    MESSAGE_OPTIONS,
+    RUN_OPTIONS,
+    complete_files,
+    complete_folders,
+)
 from mummergpu.errors import OptionError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
@@ -22,18 +28,7 @@ if TYPE_CHECKING:
     from mummergpu.pipeline.map_options import MapOptions
     from mummergpu.viterbi.model import Costs
 
-_OF_THE_MAIN_JOB: Final = {
-    option.name: option for options in SECTIONS.values() for option in options
-}
-
-_SHARED: Final = (
-    *("backend", "cpu", "device", "gpu_memory", "device_library", "threads", "max_memory"),
-    *("any_letters", "no_empty", "verify", "stats"),
-)
-
-_MESSAGES: Final = ("verbose", "quiet", "no_progress")
-
-_SIZE: Final = _OF_THE_MAIN_JOB["max_memory"].callback
+_SIZE: Final = MAIN_OPTIONS["max_memory"].callback
 
 
 ALL_PLACEMENTS: Final = 1 << 62
@@ -42,7 +37,12 @@ ALL_PLACEMENTS: Final = 1 << 62
 
 def _number(names: str, default: int, text: str) -> click.Option:
     return click.Option(
-        names.split(), type=click.IntRange(0, 100), default=default, show_default=True, help=text
+        names.split(),
+        type=click.IntRange(0, 100),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=text,
     )
 
 
@@ -125,6 +125,7 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
     click.Option(
         ["-T", "--min-score", "min_score"],
         type=click.IntRange(0),
+        metavar="N",
         default=30,
         show_default=True,
         help="The least score of an alignment that is reported.",
@@ -160,7 +161,7 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
         shell_complete=complete_folders,
         help="Where alignments wait to be sorted if there are too many for memory.",
     ),
-    *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
+    *RUN_OPTIONS,
     click.Option(
         ["--multiqc"],
         metavar="FILE",
@@ -168,7 +169,7 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
         help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and plots of insert sizes "
         "and mapping qualities to files beside it.",
     ),
-    *(_OF_THE_MAIN_JOB[name] for name in _MESSAGES),
+    *MESSAGE_OPTIONS,
     click.Option(["--block-size"], callback=_SIZE, hidden=True),
 ]
 """The arguments and options, in the order of the help."""

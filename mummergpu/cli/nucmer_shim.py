@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mummergpu.cli.endings import PROGRAM
-from mummergpu.cli.main_group import VerbatimCommand
-from mummergpu.cli.option_types import HELP_OPTIONS, complete_files
-from mummergpu.errors import MummergpuError, MummerUsageError
+from mummergpu.cli.main_group import do_verb_of_shim, shim_command
+from mummergpu.errors import MummergpuError
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
@@ -92,19 +91,7 @@ def run_nucmer_shim(words: tuple[str, ...]) -> None:
         click.echo(_INFORMATION[command])
         return
     show_coords = _find_show_coords() if command.coordinates else ""
-    group = click.get_current_context().find_root().command
-    assert isinstance(group, click.Group)
-    try:
-        with group.commands[_ALIGN_VERB].make_context(
-            _ALIGN_VERB, align_words(command), parent=click.get_current_context().parent
-        ) as context:
-            context.command.invoke(context)
-    except click.UsageError as error:
-        raise MummerUsageError(error.format_message()) from error
-    except MummergpuError as error:
-        # nucmer knows no other code of failure.
-        error.exit_code = 1
-        raise
+    do_verb_of_shim(_ALIGN_VERB, align_words(command))
     if command.coordinates:
         _write_coordinates(show_coords, command)
 
@@ -166,17 +153,4 @@ def _write_coordinates(program: str, command: NucmerCommand) -> None:
         file.write(done.stdout)
 
 
-nucmer_shim = VerbatimCommand(
-    NUCMER_VERB,
-    callback=run_nucmer_shim,
-    params=[
-        click.Argument(
-            ["words"], nargs=-1, metavar="REFERENCE QUERY", shell_complete=complete_files
-        )
-    ],
-    help=_HELP,
-    short_help="Do what MUMmer's 'nucmer' does, with its command line.",
-    options_metavar="[OPTIONS OF NUCMER]",
-    context_settings={"max_content_width": HELP_OPTIONS["max_content_width"]},
-    add_help_option=False,
-)
+nucmer_shim = shim_command(NUCMER_VERB, NUCMER, "REFERENCE QUERY", run_nucmer_shim, _HELP)

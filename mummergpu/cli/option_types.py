@@ -369,3 +369,18 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
     ],
 }
+
+MAIN_OPTIONS: Final = {option.name: option for options in SECTIONS.values() for option in options}
+"""The options of the main job by their names, some of which other commands have, too."""
+
+RUN_OPTIONS: Final = [
+    MAIN_OPTIONS[name]
+    for name in (
+        *("backend", "cpu", "device", "gpu_memory", "device_library", "threads", "max_memory"),
+        *("any_letters", "no_empty", "verify", "stats"),
+    )
+]
+"""What every command that searches says of where and how it runs."""
+
+MESSAGE_OPTIONS: Final = [MAIN_OPTIONS[name] for name in ("verbose", "quiet", "no_progress")]
+"""What every command says of its messages."""

@@ -11,19 +11,11 @@ from click.core import ParameterSource
 
 from mummergpu.cli.match import run_match
 from mummergpu.cli.option_rules import refuse_clashing_files
-from mummergpu.cli.option_types import (
-    HELP_OPTIONS,
-    SECTIONS,
-    complete_files,
-)
+from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, complete_files
 from mummergpu.cli.picture_options import PICTURE_OPTIONS, picture_style
 from mummergpu.cli.session import Session
 from mummergpu.index.format import is_index
 from mummergpu.output.targets import target_of
-
-_OF_THE_MAIN_JOB: Final = {
-    option.name: option for options in SECTIONS.values() for option in options
-}
 
 _SHARED: Final = (
     *("any_letters", "threads", "backend", "cpu", "device", "gpu_memory", "max_memory", "stats"),
@@ -46,7 +38,7 @@ def _optional_length(
 ) -> int | None:
     if text is None:
         return None
-    callback = _OF_THE_MAIN_JOB["min_length"].callback
+    callback = MAIN_OPTIONS["min_length"].callback
     assert callback is not None
     length: int = callback(context, parameter, text)
     return length
@@ -83,9 +75,9 @@ def _optional_length(
         click.Option(
             ["-maxmatch", "--maxmatch", "maxmatch"], is_flag=True, help="Draw all matches."
         ),
-        _OF_THE_MAIN_JOB["mumreference"],
+        MAIN_OPTIONS["mumreference"],
         click.Option(["-b", "both"], is_flag=True, help="Search both strands.  [always on]"),
-        *(_OF_THE_MAIN_JOB[name] for name in _SHARED),
+        *(MAIN_OPTIONS[name] for name in _SHARED),
     ],
 )
 @click.pass_context

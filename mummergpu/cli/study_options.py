@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, folder_of_kernels, tell_cache_trouble
-from mummergpu.cli.option_types import AUTO, PROGRAM, SECTIONS, complete_files, one_device
+from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files, one_device
 from mummergpu.cli.workload import complete_workload
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from mummergpu.sequence.codes import Strand
     from mummergpu.studies.data_set import DataSet
     from mummergpu.studies.searcher import StudySearcher
-
-OF_THE_MAIN_JOB: Final = {
-    option.name: option for options in SECTIONS.values() for option in options
-}
 
 INPUT_OPTIONS: Final = [
     click.Argument(["reference"], required=False, shell_complete=complete_files),
@@ -50,14 +46,14 @@ INPUT_OPTIONS: Final = [
         metavar="N",
         help="Search matches of at least N bases.  [default: the workload's own, or 20]",
     ),
-    OF_THE_MAIN_JOB["both"],
-    OF_THE_MAIN_JOB["reverse"],
-    OF_THE_MAIN_JOB["any_letters"],
+    MAIN_OPTIONS["both"],
+    MAIN_OPTIONS["reverse"],
+    MAIN_OPTIONS["any_letters"],
 ]
 """The options that say what a study searches."""
 
 MACHINE_OPTIONS: Final = [
-    OF_THE_MAIN_JOB[name]
+    MAIN_OPTIONS[name]
     for name in ("backend", "cpu", "threads", "page_size", "address_bits", "builder")
 ] + [
     click.Option(
@@ -68,8 +64,8 @@ MACHINE_OPTIONS: Final = [
         show_default=True,
         help="Which GPU to use, as the driver counts them; only one.",
     ),
-    OF_THE_MAIN_JOB["gpu_memory"],
-    OF_THE_MAIN_JOB["device_library"],
+    MAIN_OPTIONS["gpu_memory"],
+    MAIN_OPTIONS["device_library"],
 ]
 """The options that say where and on which trees a study searches."""
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_folders
+from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, PROGRAM, complete_folders
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
-    OF_THE_MAIN_JOB,
     open_study,
     refuse_unclear_input,
     study_data,
@@ -77,8 +76,8 @@ if TYPE_CHECKING:
             help="Run each combination once more and count the nodes that are visited on a GPU.",
         ),
         *MACHINE_OPTIONS,
-        OF_THE_MAIN_JOB["verbose"],
-        OF_THE_MAIN_JOB["quiet"],
+        MAIN_OPTIONS["verbose"],
+        MAIN_OPTIONS["quiet"],
     ],
 )
 def sweep(**given: Any) -> None:

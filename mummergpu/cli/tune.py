@@ -6,11 +6,10 @@ from typing import Any, Final
 
 import click
 
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
+from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, PROGRAM
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
-    OF_THE_MAIN_JOB,
     open_study,
     refuse_unclear_input,
     study_data,
@@ -31,8 +30,8 @@ _PROCESSOR_SCALE: Final = 0.05
         *INPUT_OPTIONS,
         click.Option(["-n", "--dry-run"], is_flag=True, help="Say what is best, but keep nothing."),
         *MACHINE_OPTIONS,
-        OF_THE_MAIN_JOB["verbose"],
-        OF_THE_MAIN_JOB["quiet"],
+        MAIN_OPTIONS["verbose"],
+        MAIN_OPTIONS["quiet"],
     ],
 )
 def tune(**given: Any) -> None:

@@ -307,7 +307,6 @@ class BindingsDevice:
         self.architecture = choose_architecture((major, minor))
         self.block_threads = BLOCK_THREADS
         self.resident_blocks = _attribute(device, "MULTIPROCESSOR_COUNT") * blocks
-        self.texture_texels = _attribute(device, "MAXIMUM_TEXTURE1D_LINEAR_WIDTH")
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device current in the calling thread for a ``with`` statement.

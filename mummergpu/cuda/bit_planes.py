@@ -19,3 +19,11 @@ BIT_PLANES_CONSTANTS: Final = (
     ("PADDING_WORDS", PADDING_WORDS),
 )
 """What a program with bit planes shares with the host (`program.ProgramSource`)."""
+
+PADDING_BYTES: Final = BIT_PLANES_BYTES * PADDING_WORDS
+"""The bytes of the padding on each side of a sequence of bit planes."""
+
+
+def bit_planes_bytes(bases: int) -> int:
+    """Return the bytes of the bit planes of `bases` bases on the device, padding included."""
+    return BIT_PLANES_BYTES * (-(-bases // WORD_BASES) + 2 * PADDING_WORDS)

@@ -180,8 +180,6 @@ class Device(Protocol):
         The number of threads per block, in every launch.
     resident_blocks : int
         About how many blocks can be resident at once.
-    texture_texels : int
-        The most texels of a one-dimensional texture.
     """
 
     library: str
@@ -189,7 +187,6 @@ class Device(Protocol):
     architecture: str
     block_threads: int
     resident_blocks: int
-    texture_texels: int
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device current in the calling thread for a ``with`` statement."""

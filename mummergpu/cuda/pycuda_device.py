@@ -213,7 +213,6 @@ class PycudaDevice:
             get(attribute.MULTIPROCESSOR_COUNT)
             * (get(attribute.MAX_THREADS_PER_MULTIPROCESSOR) // BLOCK_THREADS)
         )
-        self.texture_texels = int(get(attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH))
 
     @contextmanager
     def current(self) -> Iterator[None]:

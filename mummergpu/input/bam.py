@@ -1,6 +1,6 @@
 """Reads the reads of BAM, on the strand that was sequenced, without a Python object for each.
 
-BAM is a header and records, each behind its length in bytes (SAM/BAM format specification, section
+BAM is a header and records, each after its length in bytes (SAM/BAM format specification, section
 4.2). Only primary records count: the others repeat reads that have one.
 """
 
@@ -38,6 +38,52 @@ CHUNK_SIZE: Final = 1 << 20
 """The bytes that are decompressed at once."""
 
 MAGIC: Final = b"BAM\x01"
+
+
+class _BamArrays:
+    """The arrays of a block, which grow while it is read; resized in place, not copied."""
+
+    def __init__(self) -> None:
+        self.padded: CodeArray = np.empty(2 * MARGIN, dtype=np.uint8)
+        self.names: ByteArray = np.empty(0, dtype=np.uint8)
+        self.offsets: Int64Array = np.zeros(1, dtype=np.int64)
+        self.name_offsets: Int64Array = np.zeros(1, dtype=np.int64)
+        self.qualities: ByteArray = np.empty(0, dtype=np.uint8)
+        self.flags: npt.NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
+
+    def make_room(self, numbers: Int64Array, text_bytes: int, keeps_qualities: bool) -> None:
+        """Make room for the records that a text may have, after those that are there."""
+        bases, records = int(numbers[BASE_COUNT]), int(numbers[RECORD_COUNT])
+        records += text_bytes // (FIXED_BYTES + LENGTH_BYTES) + 2
+        # Each byte of a record holds at most two bases.
+        lengthen(self.padded, bases + 2 * text_bytes + 2 * MARGIN)
+        lengthen(self.names, int(numbers[NAME_BYTE_COUNT]) + text_bytes)
+        lengthen(self.offsets, records)
+        lengthen(self.name_offsets, records)
+        if keeps_qualities:
+            lengthen(self.qualities, bases + text_bytes)
+            lengthen(self.flags, records)
+
+    def as_records(self, numbers: Int64Array, keeps_qualities: bool) -> Records:
+        """Return the records, in arrays that have no more room than they need."""
+        count, bases = int(numbers[RECORD_COUNT]), int(numbers[BASE_COUNT])
+        self.padded.resize(bases + 2 * MARGIN, refcheck=False)
+        self.names.resize(int(numbers[NAME_BYTE_COUNT]), refcheck=False)
+        self.offsets.resize(count + 1, refcheck=False)
+        self.name_offsets.resize(count + 1, refcheck=False)
+        self.padded[:MARGIN] = self.padded[MARGIN + bases :] = BREAK
+        if keeps_qualities:
+            self.qualities.resize(bases, refcheck=False)
+            self.flags.resize(count, refcheck=False)
+        return Records(
+            self.padded[MARGIN:-MARGIN],
+            self.offsets,
+            self.names,
+            self.name_offsets,
+            self.padded,
+            self.qualities,
+            self.flags,
+        )
 
 
 class BamReader:
@@ -104,23 +150,9 @@ class BamReader:
             If the file is truncated or corrupt.
         """
         numbers = np.zeros(NUMBERS, dtype=np.int64)
-        padded: CodeArray = np.empty(2 * MARGIN, dtype=np.uint8)
-        names: ByteArray = np.empty(0, dtype=np.uint8)
-        offsets: Int64Array = np.zeros(1, dtype=np.int64)
-        name_offsets: Int64Array = np.zeros(1, dtype=np.int64)
-        qualities: ByteArray = np.empty(0, dtype=np.uint8)
-        flags: npt.NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
+        arrays = _BamArrays()
         while numbers[STATUS] != FULL:
-            left = self._end - self._at
-            # Each byte of a record holds at most two bases.
-            lengthen(padded, int(numbers[BASE_COUNT]) + 2 * left + 2 * MARGIN)
-            lengthen(names, int(numbers[NAME_BYTE_COUNT]) + left)
-            records = int(numbers[RECORD_COUNT]) + left // (FIXED_BYTES + LENGTH_BYTES) + 2
-            lengthen(offsets, records)
-            lengthen(name_offsets, records)
-            if self._keeps_qualities:
-                lengthen(qualities, int(numbers[BASE_COUNT]) + left)
-                lengthen(flags, records)
+            arrays.make_room(numbers, self._end - self._at, self._keeps_qualities)
             numbers[STATUS] = MORE
             self._at = parse_bam(
                 self._text,
@@ -129,12 +161,12 @@ class BamReader:
                 self._reference_count,
                 self._limits,
                 numbers,
-                padded[MARGIN:],
-                offsets,
-                names,
-                name_offsets,
-                qualities,
-                flags,
+                arrays.padded[MARGIN:],
+                arrays.offsets,
+                arrays.names,
+                arrays.name_offsets,
+                arrays.qualities,
+                arrays.flags,
             )
             if numbers[STATUS] == DAMAGED:
                 raise self._damaged()
@@ -142,27 +174,15 @@ class BamReader:
                 if self._at < self._end:
                     raise self._damaged()
                 break
-        count, bases = int(numbers[RECORD_COUNT]), int(numbers[BASE_COUNT])
-        if count == 0:
+        if numbers[RECORD_COUNT] == 0:
             return None
-        for array, size in (
-            (padded, bases + 2 * MARGIN),
-            (names, int(numbers[NAME_BYTE_COUNT])),
-            (offsets, count + 1),
-            (name_offsets, count + 1),
-        ):
-            array.resize(size, refcheck=False)
-        padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
+        records = arrays.as_records(numbers, self._keeps_qualities)
         if self._keeps_qualities:
-            qualities.resize(bases, refcheck=False)
-            flags.resize(count, refcheck=False)
-            check_qualities(qualities, offsets, self._path)
-        return Records(
-            padded[MARGIN:-MARGIN], offsets, names, name_offsets, padded, qualities, flags
-        )
+            check_qualities(records.qualities, records.offsets, self._path)
+        return records
 
     def _refill(self) -> bool:
-        """Decompress more behind what is not parsed yet; return False at the end of the file."""
+        """Decompress more after what is not parsed yet; return False at the end of the file."""
         if self._is_at_end:
             return False
         left = self._end - self._at

@@ -1,6 +1,6 @@
 """Parses the primary records of BAM into arrays.
 
-A record lies behind its length in bytes (SAM/BAM format specification, section 4.2).
+A record comes after its length in bytes (SAM/BAM format specification, section 4.2).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def parse_bam(
     Parameters
     ----------
     text : ndarray, dtype=uint8, shape=(n_bytes,)
-        Decompressed BAM behind its header.
+        Decompressed BAM after its header.
     at, end : int
         Where in `text` the next record begins, and where the data end.
     reference_count : int

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mummergpu.input.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK
 
 STEP: Final = 32
@@ -44,15 +44,12 @@ def _all(value: int) -> Any:
     return ir.Constant(_bytes(), [value] * STEP)
 
 
-def _vector_at(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Return the address of ``array[index]`` as that of a vector."""
-    view = context.make_array(array_type)(context, builder, array)
-    return builder.bitcast(builder.gep(view.data, [index]), _bytes().as_pointer())
-
-
 def _load(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    address = _vector_at(context, builder, array_type, array, index)
-    return builder.load(address, align=1, typ=_bytes())
+    return load_from(context, builder, _bytes(), array_type, array, index)
+
+
+def _store(context: Any, builder: Any, lanes: Any, array_type: Any, array: Any, index: Any) -> None:
+    builder.store(lanes, address_of(context, builder, _bytes(), array_type, array, index), align=1)
 
 
 def _first(builder: Any, outside: Any) -> Any:
@@ -94,9 +91,7 @@ def _generate_copy_run(typing_context: Any, text: Any, at: Any, names: Any, to: 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
-        builder.store(
-            lanes, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
-        )
+        _store(context, builder, lanes, signature.args[2], *arguments[2:])
         return _first(builder, builder.icmp_unsigned("<=", lanes, _all(32)))
 
     return types.int64(text, types.int64, names, types.int64), generate
@@ -107,9 +102,7 @@ def _generate_copy_step(typing_context: Any, source: Any, at: Any, target: Any, 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
-        builder.store(
-            lanes, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
-        )
+        _store(context, builder, lanes, signature.args[2], *arguments[2:])
         return context.get_dummy_value()
 
     return types.void(source, types.int64, target, types.int64), generate
@@ -121,9 +114,7 @@ def _generate_copy_quality(typing_context: Any, text: Any, at: Any, qualities: A
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
         numbers = builder.sub(lanes, _all(LOWEST_CHARACTER))
-        builder.store(
-            numbers, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
-        )
+        _store(context, builder, numbers, signature.args[2], *arguments[2:])
         return _first(builder, builder.icmp_unsigned(">", numbers, _all(MOST_QUALITY)))
 
     return types.int64(text, types.int64, qualities, types.int64), generate
@@ -147,9 +138,7 @@ def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to
         # T and U differ in the lowest bit only.
         same = builder.icmp_unsigned("==", builder.or_(lanes, _all(0x21)), _all(ord("u")))
         encoded = builder.select(same, _all(3), encoded)
-        builder.store(
-            encoded, _vector_at(context, builder, signature.args[2], *arguments[2:]), align=1
-        )
+        _store(context, builder, encoded, signature.args[2], *arguments[2:])
         outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
         ends = builder.bitcast(outside, ir.IntType(STEP))
         # Keep the bits below the lowest set bit, or all bits if none is set.

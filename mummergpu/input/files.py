@@ -23,7 +23,8 @@ from mummergpu.input.formats import (
     format_of_text,
     is_binary,
 )
-from mummergpu.input.inflate import Decompressor, Inflated, InflatedAhead, InflatedBlocks
+from mummergpu.input.inflate import Decompressor, Inflated, InflatedAhead
+from mummergpu.input.inflated_blocks import InflatedBlocks
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.source import Readable, Source
 from mummergpu.runtime.closing import ClosedAtEnd
@@ -332,7 +333,7 @@ def check_compression(file: BinaryIO, path: str) -> None:
     Parameters
     ----------
     file : file
-        The regular file, open at its beginning; it is left behind its first bytes.
+        The regular file, open at its beginning; it is left after its first bytes.
     path : str
         The file as the user named it.
 

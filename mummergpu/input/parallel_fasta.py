@@ -172,42 +172,9 @@ def parse_piece(
     if end == size - first and text[end - 1] != _LINE_FEED:
         end += 1
     end = max(end, at)
-    codes, names = buffers.codes, buffers.names
-    offsets, name_offsets = buffers.offsets, buffers.name_offsets
-    offsets[0] = name_offsets[0] = 0
-    state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
-    state[parser_state.MODE] = mode
-    state[parser_state.ANY_LETTERS] = int(any_letters)
-    state[[parser_state.BASE_LIMIT, parser_state.RECORD_LIMIT]] = UNLIMITED
-    state[parser_state.NAME_BYTE_LIMIT] = UNLIMITED
-    state[parser_state.GAP] = 1
-    if begin > 0:
-        # The record that goes on from the piece before.
-        state[parser_state.STARTED] = state[parser_state.RECORDS] = 1
-    is_at_end = end >= size - first
-    parsed = at
-    while True:
-        # Behind the text that is parsed lies a line feed, which is put back afterwards.
-        kept, text[end] = text[end], _LINE_FEED
-        if parsed < end:
-            parsed = parse_fasta(text, parsed, end, state, codes, offsets, names, name_offsets)
-        text[end] = kept
-        if state[parser_state.STATUS] == parser_state.WAITING and not is_at_end:
-            # A carriage return, whose line feed belongs to this piece, too.
-            state[parser_state.STATUS] = parser_state.GOING
-            end += 1
-            continue
-        if state[parser_state.STATUS] != parser_state.GOING or state[parser_state.BLANK]:
-            raise UnusualTextError
-        if is_at_end or state[parser_state.MODE] in (
-            parser_state.LINE_START,
-            parser_state.SEQUENCE,
-        ):
-            break
-        header = np.flatnonzero(text[end : last - first] == _LINE_FEED)
-        if header.size == 0:
-            raise UnusualTextError
-        end += int(header[0]) + 1
+    state = _state_of_piece(mode, begin > 0, any_letters)
+    end = _parse_to_line_end(buffers, at, end, last - first, end >= size - first, state)
+    codes, offsets, name_offsets = buffers.codes, buffers.offsets, buffers.name_offsets
     _refuse_foreign_letters(state, offsets, any_letters)
     own = 0 if begin == 0 else 1
     records, name_bytes = int(state[parser_state.RECORDS]), int(state[parser_state.NAME_BYTES])
@@ -218,9 +185,71 @@ def parse_piece(
         int(state[parser_state.MODE]),
         codes[: int(state[parser_state.BASES])],
         offsets[own:records],
-        names[:name_bytes],
+        buffers.names[:name_bytes],
         name_offsets[own:records],
     )
+
+
+def _state_of_piece(mode: int, goes_on: bool, any_letters: bool) -> Offsets:
+    """Return the state in which the parser begins; `goes_on` if it is inside a record."""
+    state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
+    state[parser_state.MODE] = mode
+    state[parser_state.ANY_LETTERS] = int(any_letters)
+    state[[parser_state.BASE_LIMIT, parser_state.RECORD_LIMIT]] = UNLIMITED
+    state[parser_state.NAME_BYTE_LIMIT] = UNLIMITED
+    state[parser_state.GAP] = 1
+    if goes_on:
+        state[parser_state.STARTED] = state[parser_state.RECORDS] = 1
+    return state
+
+
+def _parse_to_line_end(
+    buffers: PieceBuffers, at: int, end: int, text_end: int, is_at_end: bool, state: Offsets
+) -> int:
+    """Parse a piece, and the rest of a header in which it ends; return where the text ends.
+
+    Parameters
+    ----------
+    buffers : PieceBuffers
+        Has the text, and receives the arrays.
+    at, end : int
+        Where in the text the piece begins and ends.
+    text_end : int
+        Where what was read of the file ends.
+    is_at_end : bool
+        Whether the file ends with the piece.
+    state : ndarray, dtype=int64
+        The state of the parser; updated.
+
+    Raises
+    ------
+    UnusualTextError
+        If the piece has a fault or a very long header line.
+    """
+    text, offsets, name_offsets = buffers.text, buffers.offsets, buffers.name_offsets
+    offsets[0] = name_offsets[0] = 0
+    while True:
+        # Behind the text that is parsed lies a line feed, which is put back afterwards.
+        kept, text[end] = text[end], _LINE_FEED
+        if at < end:
+            at = parse_fasta(
+                text, at, end, state, buffers.codes, offsets, buffers.names, name_offsets
+            )
+        text[end] = kept
+        if state[parser_state.STATUS] == parser_state.WAITING and not is_at_end:
+            # A carriage return, whose line feed belongs to this piece, too.
+            state[parser_state.STATUS] = parser_state.GOING
+            end += 1
+            continue
+        if state[parser_state.STATUS] != parser_state.GOING or state[parser_state.BLANK]:
+            raise UnusualTextError
+        modes_of_line_end = (parser_state.LINE_START, parser_state.SEQUENCE)
+        if is_at_end or state[parser_state.MODE] in modes_of_line_end:
+            return end
+        header = np.flatnonzero(text[end:text_end] == _LINE_FEED)
+        if header.size == 0:
+            raise UnusualTextError
+        end += int(header[0]) + 1
 
 
 def _begin_of_piece(text: Text, begin: int) -> tuple[int, int]:

@@ -288,24 +288,13 @@ class BlockMapper:
         )
         secondary = self._secondary(block, choices, extra[0])
         count = read_count + int(np.count_nonzero(extra[0] >= 0)) + secondary[2].size
-        reads, candidates = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        rows = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
         primaries = np.empty(read_count, dtype=np.int64)
         most_operations = list_rows(
-            *(offsets, choices.numbers, extra[0], secondary, table.arrays),
-            *((reads, candidates), primaries),
+            *(offsets, choices.numbers, extra[0], secondary, table.arrays, rows, primaries)
         )
-        paths = _Paths.of_rows(count, most_operations)
-        longest = max(1, block.longest)
-        trace_paths(
-            (reads, candidates),
-            (offsets, block.padded_codes, choices.reverse_codes),
-            self._target,
-            self._costs,
-            self._scratch(block),
-            table.arrays,
-            np.empty(2 * longest + 5, dtype=np.uint32),
-            paths.arrays,
-        )
+        paths = self._trace(block, choices, rows, most_operations)
+        reads, candidates = rows
         columns = (
             reads,
             np.empty(count, dtype=np.uint16),
@@ -347,6 +336,27 @@ class BlockMapper:
             seconds,
             paths.edit_distances,
         )
+
+    def _trace(
+        self,
+        block: ReadBlock,
+        choices: _Choices,
+        rows: tuple[Int64Array, Int64Array],
+        most_operations: int,
+    ) -> _Paths:
+        """Return the paths of rows, each a read and its candidate."""
+        paths = _Paths.of_rows(rows[0].size, most_operations)
+        trace_paths(
+            rows,
+            (block.offsets, block.padded_codes, choices.reverse_codes),
+            self._target,
+            self._costs,
+            self._scratch(block),
+            choices.candidates.arrays,
+            np.empty(2 * max(1, block.longest) + 5, dtype=np.uint32),
+            paths.arrays,
+        )
+        return paths
 
 
 @dataclass(frozen=True)

@@ -183,14 +183,14 @@ def _mark_uncontained(
     first = 0
     while first < count:
         # Of all intervals with this start, keep the longest, unless two are equally long.
-        longest, twice, behind = first, False, first + 1
-        while behind < count and starts[behind] == starts[first]:
-            if lengths[rows[behind]] > lengths[rows[longest]]:
-                longest, twice = behind, False
-            elif lengths[rows[behind]] == lengths[rows[longest]]:
+        longest, twice, end = first, False, first + 1
+        while end < count and starts[end] == starts[first]:
+            if lengths[rows[end]] > lengths[rows[longest]]:
+                longest, twice = end, False
+            elif lengths[rows[end]] == lengths[rows[longest]]:
                 twice = True
-            behind += 1
+            end += 1
         if starts[first] + lengths[rows[longest]] > furthest:
             keep[rows[longest]] = not twice
             furthest = starts[first] + lengths[rows[longest]]
-        first = behind
+        first = end

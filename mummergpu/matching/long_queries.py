@@ -57,9 +57,9 @@ class Pieces:
         before = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
         first = 0
         while first < self.queries.size:
-            behind = int(np.searchsorted(before, before[first] + part_bases))
-            behind = min(max(behind, first + 1), self.queries.size)
-            part = slice(first, behind)
+            end = int(np.searchsorted(before, before[first] + part_bases))
+            end = min(max(end, first + 1), self.queries.size)
+            part = slice(first, end)
             yield Pieces(
                 self.queries[part],
                 self.begins[part],
@@ -67,7 +67,7 @@ class Pieces:
                 self.text_begins[part],
                 self.text_ends[part],
             )
-            first = behind
+            first = end
 
     def as_block(self, codes: CodeArray) -> QueryBlock:
         """Return the pieces as a block of queries without names.

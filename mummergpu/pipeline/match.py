@@ -28,7 +28,7 @@ from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.search import BlockSearch
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.matches.sink import MatchSink
 from mummergpu.output.open_sink import RunFacts, check_targets, open_sink
 from mummergpu.pipeline.backend_choice import choose_backend

@@ -56,3 +56,41 @@ def _intrinsic_of(generator: Callable[..., Any]) -> Any:
 
     make: Callable[[Any], Any] = intrinsic
     return make(generator)
+
+
+def address_of(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
+    """Return the address of ``array[at]`` as a pointer to another type, in compiled code.
+
+    Parameters
+    ----------
+    context, builder : object
+        What numba passes to the generator of an intrinsic.
+    kind : object
+        LLVM's type of what is stored there.
+    array_type, array, at : object
+        The array's type for numba, the array, and the number of an element, which is not checked.
+
+    Returns
+    -------
+    object
+        The address.
+    """
+    view = context.make_array(array_type)(context, builder, array)
+    return builder.bitcast(builder.gep(view.data, [at]), kind.as_pointer())
+
+
+def load_from(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
+    """Return what lies from ``array[at]`` on as a value of another type, in compiled code.
+
+    Parameters
+    ----------
+    context, builder, kind, array_type, array, at : object
+        As for `address_of`.
+
+    Returns
+    -------
+    object
+        The value; its address need not be aligned.
+    """
+    address = address_of(context, builder, kind, array_type, array, at)
+    return builder.load(address, align=1, typ=kind)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 
 CodeArray = npt.NDArray[np.uint8]
 
@@ -135,18 +135,15 @@ def _reverse_complement_lanes(
     """Write the reverse complement of `STEP` codes, all of which lie inside both arrays."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def address_of(array_type: Any, array: Any, index: Any) -> Any:
-            view = context.make_array(array_type)(context, builder, array)
-            return builder.bitcast(builder.gep(view.data, [index]), lanes_type.as_pointer())
-
         lanes_type = ir.VectorType(ir.IntType(8), STEP)
         order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
-        lanes = builder.load(address_of(signature.args[0], *arguments[:2]), align=1, typ=lanes_type)
+        lanes = load_from(context, builder, lanes_type, signature.args[0], *arguments[:2])
         lanes = builder.shuffle_vector(lanes, lanes, order)
         is_break = builder.icmp_unsigned(">=", lanes, ir.Constant(lanes_type, [BREAK] * STEP))
         complement = builder.sub(ir.Constant(lanes_type, [3] * STEP), lanes)
         lanes = builder.select(is_break, lanes, complement)
-        builder.store(lanes, address_of(signature.args[2], *arguments[2:]), align=1)
+        target = address_of(context, builder, lanes_type, signature.args[2], *arguments[2:])
+        builder.store(lanes, target, align=1)
         return context.get_dummy_value()
 
     return types.void(codes, types.int64, result, types.int64), generate

@@ -1,6 +1,6 @@
 """The bases beside a k-mer, packed into a number: most chance matches differ in them.
 
-A context has `CONTEXT_BASES` bases before a k-mer and as many behind it, seen along the strand on
+A context has `CONTEXT_BASES` bases before a k-mer and as many after it, seen along the strand on
 which the k-mer is the lower number. So where two k-mers agree, or one agrees with the reverse
 complement of the other, the contexts tell how far the agreement goes beyond them, without the
 sequences. A break counts as some base, and the context tells that it has one.
@@ -63,28 +63,28 @@ def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> 
     Returns
     -------
     uint64
-        The bases before the k-mer in the 16 lowest bits and those behind it in the 16 bits above,
+        The bases before the k-mer in the 16 lowest bits and those after it in the 16 bits above,
         each time the nearest one lowest; and then `BROKEN` or 0.
     """
     before = codes_as_word(codes, at - CONTEXT_BASES)
-    behind = codes_as_word(codes, at + kmer_length)
-    broken = BROKEN if (before | behind) & _BREAKS else np.uint64(0)
+    after = codes_as_word(codes, at + kmer_length)
+    broken = BROKEN if (before | after) & _BREAKS else np.uint64(0)
     before &= _CODES
-    behind &= _CODES
+    after &= _CODES
     before = (before << np.uint64(2) | before >> np.uint64(8)) & _PAIRS
     before = (before << np.uint64(4) | before >> np.uint64(16)) & _FOURS
     before = (before << np.uint64(8) | before >> np.uint64(32)) & _EIGHTS
-    behind = (behind | behind >> np.uint64(6)) & _PAIRS
-    behind = (behind | behind >> np.uint64(12)) & _FOURS
-    behind = (behind | behind >> np.uint64(24)) & _EIGHTS
+    after = (after | after >> np.uint64(6)) & _PAIRS
+    after = (after | after >> np.uint64(12)) & _FOURS
+    after = (after | after >> np.uint64(24)) & _EIGHTS
     if is_turned:
-        return (behind | before << _SIDE_BITS) ^ _ALL | broken
-    return before | behind << _SIDE_BITS | broken
+        return (after | before << _SIDE_BITS) ^ _ALL | broken
+    return before | after << _SIDE_BITS | broken
 
 
 @inline_without_refcounts
 def equal_sides(differing: np.uint64) -> tuple[int, int]:
-    """Return how many bases two contexts share from the k-mer on, before it and behind it.
+    """Return how many bases two contexts share from the k-mer on, before it and after it.
 
     Parameters
     ----------
@@ -93,23 +93,23 @@ def equal_sides(differing: np.uint64) -> tuple[int, int]:
 
     Returns
     -------
-    before, behind : int
+    before, after : int
         0 to `CONTEXT_BASES`.
     """
     stop = np.uint64(1) << _SIDE_BITS
     before = np.int64(_count_trailing_zeros(differing | stop)) >> 1
-    behind = np.int64(_count_trailing_zeros(differing >> _SIDE_BITS | stop)) >> 1
-    return min(before, CONTEXT_BASES), behind  # type: ignore[return-value]
+    after = np.int64(_count_trailing_zeros(differing >> _SIDE_BITS | stop)) >> 1
+    return min(before, CONTEXT_BASES), after  # type: ignore[return-value]
 
 
 @inline_without_refcounts
-def sides_mask(before: int, behind: int) -> np.uint64:
+def sides_mask(before: int, after: int) -> np.uint64:
     """Return the bits of a context that the nearest bases take.
 
     Parameters
     ----------
-    before, behind : int
-        How many bases before the k-mer and behind it, 0 to `CONTEXT_BASES`.
+    before, after : int
+        How many bases before the k-mer and after it, 0 to `CONTEXT_BASES`.
 
     Returns
     -------
@@ -118,4 +118,4 @@ def sides_mask(before: int, behind: int) -> np.uint64:
     """
     one = np.uint64(1)
     mask = (one << np.uint64(2 * before)) - one
-    return mask | ((one << np.uint64(2 * behind)) - one) << _SIDE_BITS
+    return mask | ((one << np.uint64(2 * after)) - one) << _SIDE_BITS

@@ -1,4 +1,4 @@
-"""Compiled primitives of the k-mer search: extending matches and reading k-mers.
+"""Compiled primitives of searches: how far two sequences agree, and k-mers as numbers.
 
 Codes are compared one vector register at a time, and a k-mer is read as two words. These
 reads can touch up to `MARGIN` codes before the first and after the last code of interest.
@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
 WORD_STEP: Final = 8
@@ -38,10 +38,8 @@ def _bytes() -> Any:
 
 def load_lanes(context: Any, builder: Any, kind: Any, array: Any, index: Any, before: int) -> Any:
     """Return `STEP` codes of an array, from some codes before an index on, in compiled code."""
-    view = context.make_array(kind)(context, builder, array)
     first = builder.sub(index, ir.Constant(index.type, before))
-    address = builder.bitcast(builder.gep(view.data, [first]), _bytes().as_pointer())
-    return builder.load(address, align=1, typ=_bytes())
+    return load_from(context, builder, _bytes(), kind, array, first)
 
 
 def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> Compare:
@@ -74,7 +72,7 @@ def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> 
     return cast(Compare, intrinsic(count))
 
 
-def _difference(before: int) -> Callable[[Any, Any, Any, Any], Any]:
+def differences(before: int) -> Callable[[Any, Any, Any, Any], Any]:
     """Return what makes a mask of the bases that differ, or are a break in one sequence."""
 
     def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -93,10 +91,8 @@ def _extend_word_left(typing_context: Any, one: Any, at: Any, other: Any, other_
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def word_before(array_type: Any, array: Any, index: Any) -> Any:
-            view = context.make_array(array_type)(context, builder, array)
             first = builder.sub(index, ir.Constant(index.type, WORD_STEP))
-            address = builder.bitcast(builder.gep(view.data, [first]), ir.IntType(64).as_pointer())
-            return builder.load(address, align=1, typ=ir.IntType(64))
+            return load_from(context, builder, ir.IntType(64), array_type, array, first)
 
         word = word_before(signature.args[0], *arguments[:2])
         other_word = word_before(signature.args[2], *arguments[2:])
@@ -112,17 +108,13 @@ def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
     """Return eight codes as one word, the first in its lowest byte."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(view.data, [arguments[1]])
-        return builder.load(
-            builder.bitcast(address, ir.IntType(64).as_pointer()), align=1, typ=ir.IntType(64)
-        )
+        return load_from(context, builder, ir.IntType(64), signature.args[0], *arguments)
 
     return types.uint64(codes, types.int64), generate
 
 
-_extend_lanes_right = counting(_difference(0), True)
-_extend_lanes_left = counting(_difference(STEP), False)
+_extend_lanes_right = counting(differences(0), True)
+_extend_lanes_left = counting(differences(STEP), False)
 extend_word_left = cast(Compare, intrinsic(_extend_word_left))
 codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
 

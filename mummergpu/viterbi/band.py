@@ -10,7 +10,7 @@ from mummergpu.viterbi.lane_arithmetic import LANES
 from mummergpu.viterbi.lanes import DIRECTION_WORDS, MOST_LANES, RESULTS
 from mummergpu.viterbi.model import PAIRWISE, CostTuple, Tile
 from mummergpu.viterbi.operations import OperationArray, append_operation, reverse_operations
-from mummergpu.viterbi.recurrence import STATE_BITS, source_table
+from mummergpu.viterbi.path_source import source_of
 from mummergpu.viterbi.scratch import PAD, Scratch
 from mummergpu.viterbi.tile_copy import (
     OUTSIDE_READ,
@@ -25,7 +25,6 @@ STEP_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("step")
 END_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("end")
 """Where the results of each kind begin (`lanes.RESULTS`)."""
 
-_SOURCES: Final = tuple(source_table(PAIRWISE, state) for state in PAIRWISE.states)
 _OPERATIONS: Final = sum(state.operation << 4 * n for n, state in enumerate(PAIRWISE.states))
 _READ_BASES: Final = sum(state.read_bases << n for n, state in enumerate(PAIRWISE.states))
 _REFERENCE_BASES: Final = sum(state.reference_bases << n for n, state in enumerate(PAIRWISE.states))
@@ -33,8 +32,6 @@ _REFERENCE_BASES: Final = sum(state.reference_bases << n for n, state in enumera
 
 ALL_PAIRS: Final = 1 << 20
 """More pairs of anti-diagonals than a tile has."""
-
-_STATE_MASK: Final = (1 << STATE_BITS) - 1
 
 
 @jit_without_refcounts
@@ -185,4 +182,4 @@ def _state_before(state: int, i: int, j: int, band: int, directions: DirectionAr
     bits = 0
     for word in range(DIRECTION_WORDS):
         bits |= (widened(directions[at + word]) >> (lane % LANES) & 1) << word
-    return _SOURCES[state] >> STATE_BITS * bits & _STATE_MASK
+    return source_of(state, bits)

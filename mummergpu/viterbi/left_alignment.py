@@ -39,7 +39,7 @@ def align_left(
     A gap moves over a base while the sequence that has the bases of the gap repeats it; so every
     pair of bases stays a match or stays a mismatch, and the score is the same. Two gaps of one
     kind that meet become one, which scores more. A gap moves over matches only (``M``), and leaves
-    at least one base between itself and the begin of the alignment, or a gap of the other kind.
+    at least one base between itself and the start of the alignment, or a gap of the other kind.
 
     Parameters
     ----------

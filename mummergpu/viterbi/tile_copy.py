@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
 REFERENCE_BREAK: Final = BREAK + 1
@@ -30,11 +30,6 @@ def _splat(number: int) -> Any:
     return ir.Constant(_lanes_type(), [number] * STEP)
 
 
-def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
-    view = context.make_array(kind)(context, builder, array)
-    return builder.bitcast(builder.gep(view.data, [index]), _lanes_type().as_pointer())
-
-
 def _copy_lanes(backwards: bool) -> Callable[..., Any]:
     def copy(
         typing_context: Any, codes: Any, at: Any, result: Any, to: Any, break_step: Any
@@ -45,8 +40,7 @@ def _copy_lanes(backwards: bool) -> Callable[..., Any]:
             codes, at, result, to, break_step = arguments
             if backwards:
                 at = builder.sub(at, ir.Constant(at.type, STEP - 1))
-            source = _address(context, builder, signature.args[0], codes, at)
-            lanes = builder.load(source, align=1, typ=_lanes_type())
+            lanes = load_from(context, builder, _lanes_type(), signature.args[0], codes, at)
             if backwards:
                 order = list(range(STEP))[::-1]
                 order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), order)
@@ -60,7 +54,7 @@ def _copy_lanes(backwards: bool) -> Callable[..., Any]:
             zeros = ir.Constant(ir.VectorType(ir.IntType(32), STEP), [0] * STEP)
             step = builder.shuffle_vector(step, step, zeros)
             lanes = builder.select(is_break, builder.add(_splat(BREAK), step), lanes)
-            target = _address(context, builder, signature.args[2], result, to)
+            target = address_of(context, builder, _lanes_type(), signature.args[2], result, to)
             builder.store(lanes, target, align=1)
             return context.get_dummy_value()
 
@@ -82,7 +76,8 @@ def _fill_lanes(typing_context: Any, result: Any, to: Any, code: Any) -> Any:
         )
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), STEP), [0] * STEP)
         lanes = builder.shuffle_vector(lanes, lanes, zeros)
-        builder.store(lanes, _address(context, builder, signature.args[0], result, to), align=1)
+        target = address_of(context, builder, _lanes_type(), signature.args[0], result, to)
+        builder.store(lanes, target, align=1)
         return context.get_dummy_value()
 
     return types.void(result, types.int64, types.int64), generate

@@ -13,10 +13,8 @@ from mummergpu.viterbi.operations import (
     OperationArray,
     append_operation,
 )
-from mummergpu.viterbi.recurrence import STATE_BITS, source_table
+from mummergpu.viterbi.path_source import source_of
 
-_SOURCES: Final = tuple(source_table(PAIRWISE, state) for state in PAIRWISE.states)
-_STATE_MASK: Final = (1 << STATE_BITS) - 1
 _INSERTION_STATE: Final = PAIRWISE.states.index(INSERTION)
 _DELETION_STATE: Final = PAIRWISE.states.index(DELETION)
 
@@ -38,7 +36,7 @@ def state_before(state: int, bits: int, i: int, j: int) -> int:
         return widened(_INSERTION_STATE)
     if i == 0:
         return widened(_DELETION_STATE)
-    return _SOURCES[state] >> STATE_BITS * widened(bits) & _STATE_MASK
+    return source_of(state, bits)
 
 
 @inline_without_refcounts

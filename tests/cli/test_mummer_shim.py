@@ -149,7 +149,7 @@ def handed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
         collected.append([path, *words])
         raise SystemExit
 
-    monkeypatch.setattr("mummergpu.cli.shim.hand_over", record)
+    monkeypatch.setattr("mummergpu.cli.mummer_shim.hand_over", record)
     return collected
 
 

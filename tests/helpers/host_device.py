@@ -231,7 +231,6 @@ class HostDevice:
     library = "host"
     name = "host"
     architecture = "sm_90"
-    texture_texels = 1 << 27
 
     def __init__(self, memory_bytes: int = 1 << 30, resident_blocks: int = 3) -> None:
         self.block_threads = 1

@@ -30,7 +30,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand

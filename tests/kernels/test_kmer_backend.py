@@ -15,13 +15,14 @@ from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenTables, refuse
 from helpers.search_cases import ANY, ONE_PAGE, SearchCase, block_of, find_on, rows_of
 from helpers.watched_device import WatchedCompiler
 
+from mummergpu.cuda.bit_planes import bit_planes_bytes
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
-from mummergpu.matching.kmer.cuda import KERNELS, bit_planes_bytes
+from mummergpu.matching.kmer.cuda import KERNELS
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.runtime.stats import Stats
 

@@ -35,7 +35,7 @@ from helpers.watched_device import WatchedDevice
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer import cuda as kmer_search
+from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
 from mummergpu.runtime.stats import Stats
@@ -208,7 +208,7 @@ def test_references_are_packed_a_stretch_at_a_time(
 ) -> None:
     """Stretches are whole words; what lies behind the last of each is in the next."""
     for stretch in (32, 64, 416, 1 << 26):
-        monkeypatch.setattr(kmer_search, "UPLOAD_BASES", stretch)
+        monkeypatch.setattr(kmer_tables, "UPLOAD_BASES", stretch)
         given = opened_tables()
         given.load_pages(GENOME)
         assert given.find(GENOME.block()) == GENOME.expected(FORWARD)

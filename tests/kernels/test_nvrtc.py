@@ -21,8 +21,9 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
 from mummergpu.matching.backends import stream_searcher as searching
-from mummergpu.matching.kmer import cuda as kmer_search
+from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer import cuda_columns, device_text
+from mummergpu.matching.kmer import cuda_search as kmer_search
 from mummergpu.matching.kmer import cuda_text as text_search
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
@@ -165,7 +166,9 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
     assert set(KERNELS) <= for_trees
-    for_tables = kernels_launched(kmer_search, device_text, cuda_columns, searching, launches)
+    for_tables = kernels_launched(
+        kmer_tables, kmer_search, device_text, cuda_columns, searching, launches
+    )
     assert for_tables == kernels_written(KMER_PROGRAM)
     assert set(text_search.KmerTextBackend.kernels) <= for_tables
     for_candidates = kernels_launched(device_candidates, launches)

@@ -71,7 +71,7 @@ class FoundCandidates:
         Parameters
         ----------
         rescue_rows : int
-            The rows that are kept free behind the candidates of each read.
+            The rows that are kept free after the candidates of each read.
         costs : tuple of int
             The scores (`viterbi.model.Costs`).
         table : Candidates
@@ -103,7 +103,7 @@ def spread_rows(
     words : ndarray, dtype=int32, shape=(n_candidates, 12)
         The same in halves.
     rescue_rows : int
-        The rows that are kept free behind the candidates of each read.
+        The rows that are kept free after the candidates of each read.
     match : int
         The score of a base that matches.
     table : tuple of ndarray

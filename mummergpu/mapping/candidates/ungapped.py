@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
+from mummergpu.sequence.extension import differences
 from mummergpu.viterbi.model import CostTuple
 
 Tail = tuple[int, int, int]
@@ -36,28 +37,11 @@ MOST_GAP: Final = 8
 """The elements of `viterbi.model.CostTuple`."""
 
 
-def _differences(context: Any, builder: Any, signature: Any, arguments: Any, before: int) -> Any:
-    """Return a mask of the bases of a register that differ, or of which one is a break."""
-    lanes_type = ir.VectorType(ir.IntType(8), STEP)
-
-    def lanes_at(array_type: Any, array: Any, index: Any) -> Any:
-        view = context.make_array(array_type)(context, builder, array)
-        first = builder.sub(index, ir.Constant(index.type, before))
-        address = builder.bitcast(builder.gep(view.data, [first]), lanes_type.as_pointer())
-        return builder.load(address, align=1, typ=lanes_type)
-
-    lanes = lanes_at(signature.args[0], *arguments[:2])
-    other = lanes_at(signature.args[2], *arguments[2:])
-    is_break = builder.icmp_unsigned("==", lanes, ir.Constant(lanes_type, [BREAK] * STEP))
-    outside = builder.or_(builder.icmp_unsigned("!=", lanes, other), is_break)
-    return builder.bitcast(outside, ir.IntType(STEP))
-
-
 def _differences_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
     """Return a mask of the next `STEP` bases that differ, the nearest base in the lowest bit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = _differences(context, builder, signature, arguments, 0)
+        mask = differences(0)(context, builder, signature, arguments)
         return builder.zext(mask, ir.IntType(64))
 
     return types.uint64(one, types.int64, other, types.int64), generate
@@ -67,7 +51,7 @@ def _differences_left(typing_context: Any, one: Any, at: Any, other: Any, other_
     """Return a mask of the `STEP` bases before that differ, the nearest in the lowest bit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = _differences(context, builder, signature, arguments, STEP)
+        mask = differences(STEP)(context, builder, signature, arguments)
         return builder.zext(builder.bitreverse(mask), ir.IntType(64))
 
     return types.uint64(one, types.int64, other, types.int64), generate

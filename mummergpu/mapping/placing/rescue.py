@@ -124,7 +124,7 @@ def longest_run(
 
 @inline_without_refcounts
 def move_to_place(table: Table, read: int) -> bool:
-    """Move the candidate behind those of a read to its place among them, unless they have it.
+    """Move the candidate after those of a read to its place among them, unless they have it.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def find_candidates(
     pairing : tuple
         The sizes of templates (`pairing.Pairing`).
     rescue_rows : int
-        The rows that are kept free behind the candidates of each read.
+        The rows that are kept free after the candidates of each read.
     scratch : tuple of ndarray, dtype=int64
         Two arrays to write to, each as long as the most matches of a read.
     tops : tuple of ndarray
@@ -125,7 +125,7 @@ def score_diagonals(
     Returns
     -------
     int
-        The row behind those of the read.
+        The row after those of the read.
     """
     candidate_offsets, counts, diagonals, numbers = table
     keys, values = scratch

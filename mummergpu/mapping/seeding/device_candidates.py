@@ -76,7 +76,7 @@ class DeviceCandidates:
         keys, match_counts = work.list_diagonals()
         candidates, counts = work.score(reads, target, scoring, keys, match_counts)
         marks, kept_counts = work.mark(reads, scoring, sizes, block.paired, candidates, counts)
-        return work.download(reads, candidates, counts, marks, kept_counts)
+        return work.download(candidates, counts, marks, kept_counts)
 
 
 class _CandidateWork:
@@ -190,12 +190,7 @@ class _CandidateWork:
         return marks, kept_counts
 
     def download(
-        self,
-        reads: tuple[Argument, ...],
-        candidates: int,
-        counts: int,
-        marks: int,
-        kept_counts: int,
+        self, candidates: int, counts: int, marks: int, kept_counts: int
     ) -> FoundCandidates:
         """Copy what is kept to the host."""
         tools = self._tools
@@ -208,7 +203,7 @@ class _CandidateWork:
         self._launch_on_warps(
             "write_candidates",
             self._count,
-            (*reads, *self._strands, candidates, counts, marks, place, kept),
+            (*self._strands, self._count, candidates, counts, marks, place, kept),
         )
         # The stage must not count the kernels that are still running.
         tools.stream.synchronize()

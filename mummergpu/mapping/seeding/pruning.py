@@ -81,7 +81,7 @@ def prune_template(
     tops : tuple of ndarray
         Memory to write to, from `joint_scores.new_tops`.
     rescue_rows : int
-        The rows that are kept free behind the candidates of each read.
+        The rows that are kept free after the candidates of each read.
     table : tuple of ndarray
         The candidates (`candidates.Candidates`), scored without gaps; those that are kept move
         together.

@@ -11,8 +11,9 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend, KmerStreamSearcher
+from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
+from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.matching.kmer.device_text import (
     MOST_TEXT_BYTES,
     TEXT_KERNELS,

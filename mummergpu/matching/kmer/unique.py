@@ -78,10 +78,10 @@ class UniqueSearch:
         """Return the unique matches of a block (`interface.UniqueBackend.find_unique`)."""
 
         def search(first: int) -> tuple[Rows, Rows]:
-            behind = min(first + TASK_BASES, block.base_count)
+            end = min(first + TASK_BASES, block.base_count)
             with self._stats.stage("kmer_kernel"):
-                found = self._search_part(block, first, behind)
-            tell(behind - first)
+                found = self._search_part(block, first, end)
+            tell(end - first)
             return found
 
         parts = list(map_function(search, range(0, max(block.base_count, 1), TASK_BASES)))
@@ -96,11 +96,11 @@ class UniqueSearch:
             found[strand] = rows_of_queries(joined, block.offsets, strand)
         return found
 
-    def _search_part(self, block: QueryBlock, first: int, behind: int) -> tuple[Rows, Rows]:
+    def _search_part(self, block: QueryBlock, first: int, end: int) -> tuple[Rows, Rows]:
         """Return the matches whose minimizers lie in a part of a block, on both strands."""
         table, codes, offsets = self._page.table, block.padded_codes, block.offsets
         window = table.window
-        low, high = max(0, first - window), min(behind + window, block.base_count)
+        low, high = max(0, first - window), min(end + window, block.base_count)
         query = max(0, int(np.searchsorted(offsets, low, side="right")) - 1)
         places, ranks = (scratch.of_size(high - low + 1) for scratch in self._scratch)
         # Those of all queries as one sequence, which are more than those of each, and sooner found.
@@ -127,7 +127,7 @@ class UniqueSearch:
             offsets,
             (table.kmer_length, window, self._minimum_length),
             (places, ranks, candidates),
-            (count, MARGIN + first, MARGIN + behind),
+            (count, MARGIN + first, MARGIN + end),
             state,
             forward,
             reverse,
@@ -147,7 +147,7 @@ def longer(rows: Rows, filled: int) -> Rows:
 
 
 def shortened(rows: Rows, filled: int) -> Rows:
-    """Return the filled rows, without the room behind them."""
+    """Return the filled rows, without the room after them."""
     starts, reference_starts, lengths = rows
     return starts[:filled].copy(), reference_starts[:filled].copy(), lengths[:filled].copy()
 

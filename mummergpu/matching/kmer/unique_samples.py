@@ -76,11 +76,11 @@ def find_unique_rows(
     """
     table_offsets, entries = table
     places, ranks, _ = minimizers
-    count, first, behind = part
+    count, first, end = part
     kmer_length = lengths[0]
     mask = table_offsets.size - 2
     number, query = state[NUMBER], state[QUERY]
-    while number < count and places[unsigned(number)] >> 1 < behind:
+    while number < count and places[unsigned(number)] >> 1 < end:
         if number + BUCKETS_AHEAD < count:
             coming = widened(ranks[unsigned(number + BUCKETS_AHEAD)]) & mask
             prefetch(table_offsets, coming)

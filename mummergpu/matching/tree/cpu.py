@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,8 @@ from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.columns import MemColumns, new_columns
-from mummergpu.matching.tree.cpu_frequent import (
-    GATHERED_NODES,
-    GATHERED_NUMBERS,
-    MOST_GATHERED,
-)
-from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES
+from mummergpu.matching.tree.cpu_frequent import GATHERED_NODES, GATHERED_NUMBERS, MOST_GATHERED
+from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES, Int32Array
 from mummergpu.matching.tree.cpu_match import close_ranks, match_kernel
 from mummergpu.matching.tree.cpu_print import RING, print_kernel
 from mummergpu.runtime.stats import Stats
@@ -38,6 +34,25 @@ MOST_VISITS: Final = 256
 """The leaves below a node are kept if a search for them visits more nodes than this."""
 
 
+class _Candidates(NamedTuple):
+    """The candidate matches of a block in a page.
+
+    Attributes
+    ----------
+    positions : ndarray, dtype=int32
+        Where each begins in its query.
+    lowest_nodes, edge_lengths : ndarray, dtype=int32
+        The lowest node that it reaches, and its length along the edge to it.
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where the candidates of each query begin, and where those of the last query end.
+    """
+
+    positions: Int32Array
+    lowest_nodes: Int32Array
+    edge_lengths: Int32Array
+    offsets: OffsetArray
+
+
 class TreeCpuBackend(PageByPageBackend[TreePage]):
     """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`).
 
@@ -54,37 +69,53 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
         self, indexed: TreePage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
     ) -> MemColumns | None:
         codes = padded_codes[MARGIN : padded_codes.size - MARGIN]
-        tree, page = indexed.tree, indexed.page
-        stride = tree.layout.node_stride
+        candidates = self._match(indexed, offsets, codes)
+        return self._print(indexed, offsets, codes, candidates, max_rows)
+
+    def _match(self, indexed: TreePage, offsets: OffsetArray, codes: CodeArray) -> _Candidates:
+        """Return the candidate matches of a block in a page."""
+        tree = indexed.tree
         candidate_offsets = np.zeros(offsets.size, dtype=np.int64)
         lengths = np.diff(offsets)
         np.cumsum(np.maximum(lengths - self.minimum_length + 1, 0), out=candidate_offsets[1:])
         room = int(candidate_offsets[-1])
-        positions = np.empty(room, dtype=np.int32)
-        lowest_nodes = np.empty(room, dtype=np.int32)
-        edge_lengths = np.empty(room, dtype=np.int32)
-        candidate_counts = np.empty(offsets.size - 1, dtype=np.int64)
+        found = _Candidates(
+            np.empty(room, dtype=np.int32),
+            np.empty(room, dtype=np.int32),
+            np.empty(room, dtype=np.int32),
+            candidate_offsets,
+        )
+        counts = np.empty(offsets.size - 1, dtype=np.int64)
         with self.stats.stage("match_kernel"):
             sound = match_kernel(
                 tree.nodes,
                 tree.children,
-                stride,
+                tree.layout.node_stride,
                 tree.reference,
                 tree.layout.reference_strip_bits,
                 codes,
                 offsets,
                 self.minimum_length,
                 np.empty((LANES, LANE_NUMBERS), dtype=np.int64),
-                positions,
-                lowest_nodes,
-                edge_lengths,
-                candidate_offsets,
-                candidate_counts,
+                *found,
+                counts,
             )
             if not sound:
-                raise damage_error(page, indexed.index_path)
-            close_ranks(positions, lowest_nodes, edge_lengths, candidate_offsets, candidate_counts)
-        self.stats.add(candidate_matches=int(candidate_counts.sum()))
+                raise damage_error(indexed.page, indexed.index_path)
+            close_ranks(*found, counts)
+        self.stats.add(candidate_matches=int(counts.sum()))
+        return found
+
+    def _print(
+        self,
+        indexed: TreePage,
+        offsets: OffsetArray,
+        codes: CodeArray,
+        candidates: _Candidates,
+        max_rows: int,
+    ) -> MemColumns | None:
+        """Turn candidate matches into MEMs, or return None if there are too many."""
+        tree, page = indexed.tree, indexed.page
         mem_offsets = np.zeros(offsets.size, dtype=np.int64)
         owned_count = page.owned_end - page.begin
         leaves = np.empty(min(owned_count, MOST_GATHERED), dtype=np.int32)
@@ -98,7 +129,7 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
                     sound = print_kernel(
                         tree.nodes,
                         tree.children,
-                        stride,
+                        tree.layout.node_stride,
                         tree.base_count,
                         page.begin,
                         owned_count,
@@ -110,10 +141,7 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
                         MOST_VISITS,
                         leaves,
                         gathered,
-                        positions,
-                        lowest_nodes,
-                        edge_lengths,
-                        candidate_offsets,
+                        *candidates,
                         mem_offsets,
                         *columns,
                     )

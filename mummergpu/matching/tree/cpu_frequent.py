@@ -136,7 +136,7 @@ def divide_leaves(
     first, end : int
         Where the leaves of the node begin and end.
     gathered : ndarray, dtype=int64, shape=(GATHERED_NODES, GATHERED_NUMBERS)
-        Output: the bounds of the ranges, behind the address of the node.
+        Output: the bounds of the ranges, after the address of the node.
     number : int
         The row of `gathered` that is about the node.
     """

@@ -15,11 +15,7 @@ import numpy as np
 
 from mummergpu.cuda.device import Argument
 from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.stream_searcher import (
-    COUNTER_BYTES,
-    StreamSearcher,
-    UploadedBlock,
-)
+from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher, UploadedBlock
 from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.tree.cuda_arrays import (
     DeviceCandidates,
@@ -160,31 +156,21 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
         counts = buffer("mem counts", COUNT_BYTES * candidates.count)
         counters = buffer("counters", COUNTER_BYTES)
-        length = np.uint32(context.minimum_length)
-        what: tuple[Argument, ...] = (
-            *page.tree_arguments,
-            *queries.arguments,
-            queries.offsets,
-            length,
-        )
-        which = (candidates.records, candidates.offsets, candidates.queries, candidates.count)
-        where: tuple[Argument, ...] = (
-            page.page.begin,
-            np.uint32(page.base_count),
+        searched: tuple[Argument, ...] = (
+            *(*page.tree_arguments, *queries.arguments, queries.offsets),
+            np.uint32(context.minimum_length),
+            *(candidates.records, candidates.offsets, candidates.queries, candidates.count),
+            *(page.page.begin, np.uint32(page.base_count)),
             np.uint32(page.page.owned_end - page.page.begin),
-            context.joined_count,
-            context.joined_reference,
+            *(context.joined_count, context.joined_reference, kept),
         )
         if candidates.count > 0:
-            arguments: tuple[Argument, ...] = (
-                *what,
-                *which,
-                *where,
-                kept,
-                counts,
-                counters + NODE_VISITS["count_mems"],
+            self._launcher.launch_on(
+                context.program,
+                "count_mems",
+                candidates.count,
+                (*searched, counts, counters + NODE_VISITS["count_mems"]),
             )
-            self._launcher.launch_on(context.program, "count_mems", candidates.count, arguments)
         offsets = buffer("mem offsets", 8 * (candidates.count + 1))
         self._launcher.scan(context.program, counts, candidates.count, offsets)
         query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
@@ -199,12 +185,11 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             return None
         columns = self._columns(set_number, count)
         if count > 0:
-            arguments = (*what, *which, *where, kept, offsets, *columns)
             self._launcher.launch_on(
                 context.program,
                 "write_mems",
                 candidates.count,
-                (*arguments, counters + NODE_VISITS["write_mems"]),
+                (*searched, offsets, *columns, counters + NODE_VISITS["write_mems"]),
             )
             self._sort(context, candidates, offsets, columns, count)
         if context.profile:

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from mummergpu.output.alignments.arrays import REVERSE, OtherArrays
-from mummergpu.output.bytes.number_fields import copy_padded, put_number, put_small
-from mummergpu.output.bytes.number_text import TextArray, digit_words, store
+from mummergpu.output.bytes.number_fields import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.bytes.text_stores import TextArray, copy_padded, store
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 
@@ -69,23 +69,46 @@ def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
 
 
 @inline_without_refcounts
+def put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
+    """Write the name of a record without the tab after it; return where the name ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    names : tuple of ndarray
+        The name of each record and a tab (`text_arrays.RecordTexts`).
+    record : int
+        The number of the record.
+
+    Returns
+    -------
+    int
+        Where the name ends.
+    """
+    texts, offsets = names
+    begin, end = offsets[unsigned(record)], offsets[unsigned(record + 1)]
+    return copy_padded(text, at, texts, begin, end - 1)
+
+
+@inline_without_refcounts
 def put_alternatives(
-    text: TextArray, at: int, others: OtherArrays, names: RecordTexts, name_end: int, row: int
+    text: TextArray, at: int, others: OtherArrays, names: RecordTexts, row: int
 ) -> int:
     """Write the value of XA; return where it ends.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     others : tuple of ndarray
         The alternatives of all rows (`arrays.OtherArrays`).
     names : tuple of ndarray
-        The names of the records (`text_arrays.RecordTexts`).
-    name_end : int
-        The bytes after the name in each text of `names`.
+        The name of each record and a tab (`text_arrays.RecordTexts`).
     row : int
         The row.
 
@@ -95,14 +118,10 @@ def put_alternatives(
         Where the value ends.
     """
     offsets, flags, records, positions, cigar_offsets, cigars, distances = others
-    texts, text_offsets = names
     for other in range(offsets[unsigned(row)], offsets[unsigned(row + 1)]):
-        record = widened(records[unsigned(other)])
-        name, next_name = text_offsets[unsigned(record)], text_offsets[unsigned(record + 1)]
-        at = copy_padded(text, at, texts, name, next_name - name_end)
+        at = put_record(text, at, names, widened(records[unsigned(other)]))
         store(text, at, _BACKWARD if flags[unsigned(other)] & REVERSE else _FORWARD)
-        position = positions[unsigned(other)] + 1
-        at = put_number(text, at + 2, position, digit_words(position, 0, 0, 0)[0])
+        at = put_one_number(text, at + 2, positions[unsigned(other)] + 1)
         store(text, at, _COMMA)
         cigar, cigar_end = cigar_offsets[unsigned(other)], cigar_offsets[unsigned(other + 1)]
         at = put_cigar(text, at + 1, cigars, cigar, cigar_end, False)

@@ -13,8 +13,8 @@ from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.folded_columns import FoldedColumns
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
 from mummergpu.sequence.codes import MARGIN, CodeArray

@@ -19,10 +19,9 @@ from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.alignments.bam_rows import MOST_OPERATIONS, fill_alignments
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.bam_header import binary_header
-from mummergpu.output.records.sam_header import check_queries, sam_header
-from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.records.sam_header import check_queries
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.offsets import longest_of
 
@@ -76,13 +75,9 @@ class AlignmentBamFormat(PiecewiseFormat):
         read_path: str,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        options = SamOptions(head.read_group)
-        header = sam_header(reference, options, head.command, head.order, head.checksums)
-        self._head = binary_header(header, reference)
-        self._record_ids = writable(header.record_ids)
-        group = head.read_group
-        tag = b"" if group is None else b"RGZ%b\0" % group.name.encode()
-        super().__init__(reference, tag, read_path, piece_bytes)
+        super().__init__(reference, head, b"RGZ%b\0", read_path, piece_bytes)
+        self._head = binary_header(self._header, reference)
+        self._record_ids = writable(self._header.record_ids)
 
     def head(self) -> bytes:
         """Return the header, in text and in binary form."""

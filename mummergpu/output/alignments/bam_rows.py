@@ -21,8 +21,8 @@ from mummergpu.output.alignments.arrays import (
 from mummergpu.output.alignments.row_tags import put_tags
 from mummergpu.output.alignments.sam_rows import NEEDED_BYTES, NEXT_ROW
 from mummergpu.output.alignments.tags import measure_row, orient
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
 from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.records.bam_bases import pack_bases
 from mummergpu.output.records.bam_fields import NAME_AT, Place, write_fixed_fields, write_name
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened

@@ -19,10 +19,10 @@ from mummergpu.output.alignments.arrays import (
 )
 from mummergpu.output.alignments.sam_rows import NEEDED_BYTES, NEXT_ROW, STATE_SIZE
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_text import TextArray
 from mummergpu.output.bytes.piece_pool import PiecePool
-from mummergpu.output.records.sam_header import UNSORTED
-from mummergpu.output.records.sam_options import ReadGroup
+from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.records.sam_header import UNSORTED, sam_header
+from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 
 
 @dataclass(frozen=True)
@@ -85,20 +85,37 @@ class PiecewiseFormat(AlignmentFormat):
     ----------
     reference : Reference
         The reference.
+    head : AlignmentHead
+        What the header tells.
     group_tag : bytes
-        The tag of the read group as the format has it; empty if there is none.
+        The tag of a read group as the format has it, with ``%b`` for the name of the group.
     read_path : str
         The files of the reads, for errors.
     piece_bytes : int
         The most bytes of a piece, unless one row is longer.
+
+    Raises
+    ------
+    InputError
+        If SAM allows no record of such a name or length in a reference.
     """
 
     def __init__(
-        self, reference: Reference, group_tag: bytes, read_path: str, piece_bytes: int
+        self,
+        reference: Reference,
+        head: AlignmentHead,
+        group_tag: bytes,
+        read_path: str,
+        piece_bytes: int,
     ) -> None:
+        group = head.read_group
+        tag = b"" if group is None else group_tag % group.name.encode()
+        self._header = sam_header(
+            reference, SamOptions(group), head.command, head.order, head.checksums
+        )
         self._read_path = read_path
         self._reference = reference_arrays(reference)
-        self._texts = record_texts(reference.names, b"\t"), padded_text(group_tag)
+        self._texts = record_texts(reference.names, b"\t"), padded_text(tag)
         self._name_bytes = max(map(len, reference.names))
         self._pool = PiecePool(piece_bytes)
 

@@ -18,9 +18,8 @@ from mummergpu.output.alignments.arrays import (
     RowArrays,
     Texts,
 )
-from mummergpu.output.alignments.tags import NAME_END, has_other_parts, put_other_parts, put_signed
-from mummergpu.output.bytes.number_fields import copy_padded
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
+from mummergpu.output.alignments.tags import has_other_parts, put_other_parts, put_signed
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.records.bam_fields import write_tag
 from mummergpu.output.records.cigars import put_cigar, put_mismatches
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
@@ -225,10 +224,10 @@ def put_tags(
     at = copy_padded(text, at, texts[1], 0, texts[1].size - OVERSHOOT)
     if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
         at = _begin_text_tag(text, at, _SA, is_binary)
-        at = put_other_parts(text, at, rows, texts[0], NAME_END, row, parts[0], parts[1])
+        at = put_other_parts(text, at, rows, texts[0], row, parts[0], parts[1])
         at = _end_text_tag(text, at, is_binary)
     if has_alternatives(others, row):
         at = _begin_text_tag(text, at, _XA, is_binary)
-        at = put_alternatives(text, at, others, texts[0], NAME_END, row)
+        at = put_alternatives(text, at, others, texts[0], row)
         at = _end_text_tag(text, at, is_binary)
     return at

@@ -13,16 +13,12 @@ from collections.abc import Iterator
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.arrays import (
-    ReadsWithQualities,
-    block_arrays,
-)
+from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.alignments.sam_rows import fill_lines
-from mummergpu.output.bytes.number_text import TextArray
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
-from mummergpu.output.records.sam_header import check_queries, sam_header
-from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.records.sam_header import check_queries
 
 
 class AlignmentSamFormat(PiecewiseFormat):
@@ -52,15 +48,11 @@ class AlignmentSamFormat(PiecewiseFormat):
         read_path: str,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        options = SamOptions(head.read_group)
-        self._header = sam_header(reference, options, head.command, head.order, head.checksums).text
-        group = head.read_group
-        tag = b"" if group is None else b"\tRG:Z:%b" % group.name.encode()
-        super().__init__(reference, tag, read_path, piece_bytes)
+        super().__init__(reference, head, b"\tRG:Z:%b", read_path, piece_bytes)
 
     def head(self) -> bytes:
         """Return the header."""
-        return self._header
+        return self._header.text
 
     def format_block(
         self, reads: ReadsWithQualities, columns: AlignmentColumns

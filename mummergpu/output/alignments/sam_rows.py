@@ -20,11 +20,11 @@ from mummergpu.output.alignments.arrays import (
 )
 from mummergpu.output.alignments.row_tags import put_tags
 from mummergpu.output.alignments.tags import measure_row, orient, put_signed
-from mummergpu.output.bytes.number_fields import copy_padded, put_number, put_small, put_tab
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, copy_text, digit_words, store
+from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
 from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
 from mummergpu.output.bytes.sequence_text import write_bases
 from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import CodeArray
@@ -69,8 +69,7 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
         return at + 4
     texts, offsets = records
     at = copy_padded(text, at, texts, offsets[unsigned(record)], offsets[unsigned(record + 1)])
-    position += 1
-    return put_tab(text, put_number(text, at, position, digit_words(position, 0, 0, 0)[0]))
+    return put_tab(text, put_one_number(text, at, position + 1))
 
 
 @inline_without_refcounts
@@ -102,9 +101,7 @@ def _put_mate(text: TextArray, at: int, rows: RowArrays, records: RecordTexts, r
         record, position = widened(row_records[unsigned(mate)]), positions[unsigned(mate)]
     if record >= 0 and record == widened(row_records[unsigned(row)]):
         store(text, at, _SAME_RECORD)
-        position += 1
-        at = put_number(text, at + 2, position, digit_words(position, 0, 0, 0)[0])
-        at = put_tab(text, at)
+        at = put_tab(text, put_one_number(text, at + 2, position + 1))
     else:
         at = _put_place(text, at, records, record, position)
     return put_tab(text, put_signed(text, at, widened(template_lengths[unsigned(row)])))

@@ -11,7 +11,7 @@ from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.format import AlignmentFormat
 from mummergpu.output.bytes.compressed_stream import CompressedStream
 from mummergpu.output.bytes.compression import Compressor, Piece
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 

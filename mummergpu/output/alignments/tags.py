@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import NO_ROW
-from mummergpu.output.alignments.alternatives import alternative_bytes
+from mummergpu.output.alignments.alternatives import alternative_bytes, put_record
 from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,
@@ -18,9 +18,9 @@ from mummergpu.output.alignments.arrays import (
     rows_of_read,
     spans_of,
 )
-from mummergpu.output.bytes.number_fields import copy_padded, put_number, put_small
-from mummergpu.output.bytes.number_text import TextArray, digit_words, store
+from mummergpu.output.bytes.number_fields import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.bytes.text_stores import TextArray, copy_padded, store
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
@@ -32,12 +32,11 @@ SA_BYTES: Final = 40
 FIXED_BYTES: Final = 512
 """More than the bytes of a row besides names, CIGARs, bases, qualities, MD, SA and read group."""
 
-NAME_END: Final = 1
-"""The bytes after the name of a record in its text: a tab."""
-
 _COMMA: Final = np.uint8(ord(","))
 _SEMICOLON: Final = np.uint8(ord(";"))
-_STRANDS: Final = np.frombuffer(b",+,,-,", dtype=np.uint8)
+_FORWARD_STRAND: Final = np.frombuffer(b",+, ", dtype="<u4")[0]
+_REVERSE_STRAND: Final = np.frombuffer(b",-, ", dtype="<u4")[0]
+"""The first three bytes count; what follows overwrites the fourth."""
 
 
 @inline_without_refcounts
@@ -69,7 +68,7 @@ def put_signed(text: TextArray, at: int, number: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     number : int
@@ -118,7 +117,6 @@ def put_other_parts(
     at: int,
     rows: RowArrays,
     names: RecordTexts,
-    name_end: int,
     row: int,
     first: int,
     end: int,
@@ -130,15 +128,13 @@ def put_other_parts(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     rows : tuple of ndarray
         The alignments (`arrays.RowArrays`).
     names : tuple of ndarray
-        The names of the records (`text_arrays.RecordTexts`).
-    name_end : int
-        The bytes after the name in each text of `names`.
+        The name of each record and a tab (`text_arrays.RecordTexts`).
     row : int
         The row.
     first, end : int
@@ -150,20 +146,14 @@ def put_other_parts(
         Where the value ends.
     """
     _, flags, records, positions, qualities, offsets, cigars, _, _, _, _, distances = rows
-    texts, text_offsets = names
     for other in range(first, end):
         flag = widened(flags[unsigned(other)])
         if other == row or flag & SECONDARY:
             continue
-        record = widened(records[unsigned(other)])
-        name, next_name = text_offsets[unsigned(record)], text_offsets[unsigned(record + 1)]
-        at = copy_padded(text, at, texts, name, next_name - name_end)
+        at = put_record(text, at, names, widened(records[unsigned(other)]))
         store(text, at, _COMMA)
-        position = positions[unsigned(other)] + 1
-        at = put_number(text, at + 1, position, digit_words(position, 0, 0, 0)[0])
-        is_reverse = flag & REVERSE != 0
-        for letter in range(3):
-            text[unsigned(at + letter)] = _STRANDS[unsigned(3 * is_reverse + letter)]
+        at = put_one_number(text, at + 1, positions[unsigned(other)] + 1)
+        store(text, at, _REVERSE_STRAND if flag & REVERSE else _FORWARD_STRAND)
         at = put_cigar(
             text, at + 3, cigars, offsets[unsigned(other)], offsets[unsigned(other + 1)], True
         )

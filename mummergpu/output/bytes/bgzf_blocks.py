@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.output.bytes.number_text import TextArray, store
+from mummergpu.output.bytes.text_stores import TextArray, store
 from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,

@@ -1,6 +1,6 @@
 """Functions that write numbers as fields between other text, with wide stores.
 
-No function checks for the end of the text. The caller makes sure that `number_text.OVERSHOOT` bytes
+No function checks for the end of the text. The caller makes sure that `text_stores.OVERSHOOT` bytes
 after the end of what is written may be overwritten.
 """
 
@@ -11,20 +11,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.output.bytes.number_text import (
-    COLUMN,
-    EIGHT_DIGITS,
-    OVERSHOOT,
-    TextArray,
-    address_of,
-    copy_of_bytes,
-    digit_words,
-    store,
-)
+from mummergpu.output.bytes.number_text import COLUMN, EIGHT_DIGITS, digit_words
+from mummergpu.output.bytes.text_stores import TAB, TextArray, store
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.runtime.llvm import intrinsic, ir, types
-
-TAB: Final = np.uint8(ord("\t"))
 
 MOST_DIGITS: Final = 2 * COLUMN
 """The most digits of a number: no computer holds so many bases."""
@@ -32,7 +22,6 @@ MOST_DIGITS: Final = 2 * COLUMN
 SMALL: Final = 1000
 """The smallest number whose text is not in the table of small numbers."""
 
-_STEP: Final = 32
 _SIZE_SHIFT: Final = np.uint64(56)
 _LETTERS: Final = np.uint64(0x3030_3030_3030_3030)
 """Bits that turn eight digits into their letters."""
@@ -70,86 +59,7 @@ def _generate_zero_bits(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-def _generate_long_copy(
-    typing_context: Any, text: Any, at: Any, source: Any, begin: Any, size: Any
-) -> Any:
-    """Copy any number of bytes with a call of ``memcpy``."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte = ir.IntType(8)
-        target = address_of(context, builder, byte, signature.args[0], *arguments[:2])
-        origin = address_of(context, builder, byte, signature.args[2], *arguments[2:4])
-        kinds = [byte.as_pointer(), byte.as_pointer(), ir.IntType(64)]
-        copy = builder.module.declare_intrinsic("llvm.memcpy", kinds)
-        builder.call(copy, [target, origin, arguments[4], ir.Constant(ir.IntType(1), 0)])
-        return context.get_dummy_value()
-
-    return types.void(text, types.int64, source, types.int64, types.int64), generate
-
-
 _zero_bits = cast("Callable[[np.uint64], Any]", intrinsic(_generate_zero_bits))
-_copy_step = copy_of_bytes(_STEP)
-
-_copy_exactly = cast(
-    "Callable[[TextArray, int, TextArray, int, int], None]", intrinsic(_generate_long_copy)
-)
-
-
-@inline_without_refcounts
-def copy_padded(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
-    """Copy a range of a source with `number_text.OVERSHOOT` bytes after it; return its end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    source : ndarray, dtype=uint8
-        The array to copy from.
-    begin, end : int
-        The half-open range of the source to copy.
-
-    Returns
-    -------
-    int
-        Where the copy ends.
-    """
-    size = end - begin
-    _copy_step(text, at, source, begin)
-    if size > _STEP:
-        _copy_step(text, at + _STEP, source, begin + _STEP)
-        # Few texts need more. A call is shorter than a loop, of which the compiler would prepare
-        # much for each query that never runs it.
-        if size > 2 * _STEP:
-            _copy_exactly(text, at, source, begin, size)
-    return at + size
-
-
-@inline_without_refcounts
-def copy_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -> int:
-    """Copy one of many texts that lie one after the other; return its end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    names : ndarray, dtype=uint8
-        The texts.
-    begin, end : int
-        The half-open range of the text to copy.
-
-    Returns
-    -------
-    int
-        Where the copy ends.
-    """
-    if end + OVERSHOOT <= names.size:
-        return copy_padded(text, at, names, begin, end)
-    _copy_exactly(text, at, names, begin, end - begin)
-    return at + end - begin
 
 
 @inline_without_refcounts

@@ -1,7 +1,7 @@
-"""Functions that write numbers and names into a text with wide stores.
+"""Functions that write the digits of numbers, and numbers in the columns of MUMmer's rows.
 
-No function checks for the end of the text. The caller makes sure that `OVERSHOOT` bytes after
-the end of what is written may be overwritten.
+No function checks for the end of the text. The caller makes sure that
+`text_stores.OVERSHOOT` bytes after the end of what is written may be overwritten.
 """
 
 from __future__ import annotations
@@ -10,18 +10,12 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.output.bytes.text_stores import LINE_END, TextArray, store
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
-TextArray = npt.NDArray[np.uint8]
-Word = np.unsignedinteger[Any]
-CopyStep = Callable[[TextArray, int, TextArray, int], None]
 DigitWords = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
-
-OVERSHOOT: Final = 32
-"""The most bytes that a function overwrites after the end of its text."""
 
 COLUMN: Final = 8
 """The columns in which a number is right-aligned."""
@@ -29,14 +23,9 @@ COLUMN: Final = 8
 EIGHT_DIGITS: Final = 10**COLUMN
 """The smallest number that needs more columns."""
 
-GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
-LINE_END: Final = np.uint8(ord("\n"))
 _ZEROS: Final = np.uint64(0x1010_1010_1010_1010)
 """Bits that turn eight blanks into eight zero digits."""
 _NO_ZEROS: Final = np.uint64(0)
-
-_BLANKS: Final = np.frombuffer(b" " * 8, dtype="<u8")[0]
-_STEP: Final = 16
 _REGISTER: Final = 256
 
 
@@ -47,12 +36,6 @@ def _lanes(bits: int) -> Any:
 
 def _all(bits: int, value: int) -> Any:
     return ir.Constant(_lanes(bits), [value] * (_REGISTER // bits))
-
-
-def address_of(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
-    """Return the address of ``array[at]`` as a pointer to another type."""
-    view = context.make_array(array_type)(context, builder, array)
-    return builder.bitcast(builder.gep(view.data, [at]), kind.as_pointer())
 
 
 def _digits(builder: Any, numbers: Any) -> Any:
@@ -139,43 +122,10 @@ def _generate_digits(typing_context: Any, one: Any, two: Any, three: Any, four: 
     return types.UniTuple(types.uint64, 4)(*kinds), generate
 
 
-def _generate_store(typing_context: Any, text: Any, at: Any, word: Any) -> Any:
-    """Store an unsigned number of any width, lowest byte first, anywhere in a text."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value = arguments[2]
-        address = address_of(context, builder, value.type, signature.args[0], *arguments[:2])
-        builder.store(value, address, align=1)
-        return context.get_dummy_value()
-
-    return types.void(text, types.int64, word), generate
-
-
-def copy_of_bytes(count: int) -> CopyStep:
-    """Return a function for compiled code that copies `count` bytes with one load and one store.
-
-    It takes the text, where in it to write, the source, and where in that to read.
-    """
-
-    def copy(typing_context: Any, text: Any, at: Any, source: Any, begin: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kind = ir.VectorType(ir.IntType(8), count)
-            target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
-            origin = address_of(context, builder, kind, signature.args[2], *arguments[2:])
-            builder.store(builder.load(origin, align=1, typ=kind), target, align=1)
-            return context.get_dummy_value()
-
-        return types.void(text, types.int64, source, types.int64), generate
-
-    return cast("CopyStep", intrinsic(copy))
-
-
 _write_columns = cast(
     "Callable[[TextArray, int, int, int, int, np.uint64], None]", intrinsic(_generate_columns)
 )
-store = cast("Callable[[TextArray, int, Word], None]", intrinsic(_generate_store))
 digit_words = cast("Callable[[int, int, int, int], DigitWords]", intrinsic(_generate_digits))
-_copy_step = copy_of_bytes(_STEP)
 
 
 @inline_without_refcounts
@@ -269,48 +219,3 @@ def write_numbers(text: TextArray, at: int, first: int, second: int, third: int)
         at += COLUMN + 2
     store(text, at - 2, LINE_END)
     return at - 1
-
-
-@inline_without_refcounts
-def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
-    """Copy a range of the source; return where the copy ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    source : ndarray, dtype=uint8
-        The array to copy from.
-    begin, end : int
-        The half-open range of the source to copy.
-
-    Returns
-    -------
-    int
-        Where the copy ends.
-    """
-    size = end - begin
-    if end + _STEP <= source.size:
-        for offset in range(0, size, _STEP):
-            _copy_step(text, at + offset, source, begin + offset)
-    else:
-        for offset in range(size):
-            text[at + offset] = source[begin + offset]
-    return at + size
-
-
-@inline_without_refcounts
-def fill_blanks(text: TextArray, at: int, end: int) -> None:
-    """Fill a range of the text with blanks.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at, end : int
-        The half-open range of the text.
-    """
-    for place in range(at, end, 8):
-        store(text, place, _BLANKS)

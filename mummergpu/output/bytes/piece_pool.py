@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 
 PIECE_BYTES: Final = 4 << 20
 """The text of a block is made in pieces of at most about this size."""

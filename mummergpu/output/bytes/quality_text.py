@@ -8,9 +8,9 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.output.bytes.number_text import TextArray, address_of
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import STEP
 
 QualityArray = npt.NDArray[np.uint8]
@@ -28,8 +28,7 @@ def _step(is_reverse: bool, text: Any, qualities: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.VectorType(ir.IntType(8), STEP)
         target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
-        origin = address_of(context, builder, kind, signature.args[2], *arguments[2:4])
-        lanes = builder.load(origin, align=1, typ=kind)
+        lanes = load_from(context, builder, kind, signature.args[2], *arguments[2:4])
         index = ir.VectorType(ir.IntType(32), STEP)
         if is_reverse:
             order = ir.Constant(index, list(range(STEP))[::-1])
@@ -79,7 +78,7 @@ def write_qualities(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        The text; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     qualities : ndarray, dtype=uint8

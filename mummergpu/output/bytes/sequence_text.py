@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from mummergpu.output.bytes.number_text import TextArray, address_of
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.jit import inline_without_refcounts, widened
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BASES, MARGIN, STEP, CodeArray
 
 _COMPLEMENT: Final = 3
@@ -38,8 +38,7 @@ def _generate_letters(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target = address_of(context, builder, _lanes(), signature.args[0], *arguments[:2])
-        origin = address_of(context, builder, _lanes(), signature.args[2], *arguments[2:4])
-        lanes = builder.load(origin, align=1, typ=_lanes())
+        lanes = load_from(context, builder, _lanes(), signature.args[2], *arguments[2:4])
         order = ir.Constant(_lanes(32), list(range(STEP))[::-1])
         complements = builder.xor(lanes, _all(_COMPLEMENT))
         turned = builder.shuffle_vector(complements, complements, order)
@@ -72,7 +71,7 @@ def write_bases(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        The text; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     padded_codes : ndarray, dtype=uint8

@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.runtime.jit import writable
 
 QueryColumns = tuple[Int64Array, TextArray, Int64Array]

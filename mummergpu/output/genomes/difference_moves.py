@@ -232,7 +232,7 @@ def _leave(
     query_end: int,
     record_start: int,
 ) -> tuple[int, int]:
-    """Return where a gap at the begin of its alignment begins and ends, farther to the left.
+    """Return where a gap at the start of its alignment begins and ends, farther to the left.
 
     There the query has no bases to show, and the last base of an insertion becomes its first.
     """

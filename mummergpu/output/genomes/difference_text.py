@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_small
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.genomes.format import AlignedBases
 from mummergpu.output.genomes.operation_text import Texts
 from mummergpu.output.records.cigars import put_mismatches
@@ -49,21 +50,7 @@ def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
     tuple of ndarray
         The texts, and where each begins.
     """
-    size = _PAIR_BYTES * int(columns.mismatches.sum()) + int(columns.gap_bases.sum())
-    text = np.empty(size + _OPERATION_BYTES * columns.cigars.size + OVERSHOOT, dtype=np.uint8)
-    text_offsets = np.zeros(columns.count + 1, dtype=np.int64)
-    _write_changes(
-        columns.cigars,
-        columns.cigar_offsets,
-        bases.queries,
-        bases.reference,
-        bases.strands,
-        bases.query_begins,
-        bases.reference_begins,
-        text,
-        text_offsets,
-    )
-    return text, text_offsets
+    return _texts_of(columns, bases, _write_changes)
 
 
 def mismatch_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
@@ -81,11 +68,17 @@ def mismatch_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
     tuple of ndarray
         The texts, and where each begins.
     """
+    return _texts_of(columns, bases, _write_mismatches)
+
+
+def _texts_of(columns: GenomeAlignments, bases: AlignedBases, write: Callable[..., None]) -> Texts:
+    """Return what a compiled loop writes of each alignment, and where each text begins."""
     size = _PAIR_BYTES * int(columns.mismatches.sum()) + int(columns.gap_bases.sum())
+    # MD ends with a number even where the last operation is a gap.
     size += _OPERATION_BYTES * (columns.cigars.size + columns.count)
     text = np.empty(size + OVERSHOOT, dtype=np.uint8)
     text_offsets = np.zeros(columns.count + 1, dtype=np.int64)
-    _write_mismatches(
+    write(
         columns.cigars,
         columns.cigar_offsets,
         bases.queries,

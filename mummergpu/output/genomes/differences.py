@@ -27,7 +27,7 @@ class Differences:
         The first base of the reference, as an index of all its codes.
     reference_lengths : ndarray, dtype=int64, shape=(n_differences,)
         How many bases of the reference differ, at least 1: before an insertion or deletion stands
-        the base before it, or at the begin of a record after it the one behind it.
+        the base before it, or at the start of a record the one after it.
     alternatives : ndarray, dtype=uint8, shape=(n_bases,)
         The codes that are in their place, on the strand of the reference; at least 1 for each.
     offsets : ndarray, dtype=int64, shape=(n_differences + 1,)
@@ -90,7 +90,7 @@ def find_differences(queries: AlignedQueries, reference: Reference) -> Differenc
     )
     first_bases = columns.query_starts[rows] + query_begins - bases.query_begins[rows]
     sizes = queries.lengths[columns.queries[rows]]
-    # A gap that leaves its alignment may pass the begin of the query too.
+    # A gap that leaves its alignment may pass the start of the query too.
     first_bases = np.clip(first_bases - has_base_before, 0, sizes - 1)
     is_reverse = bases.strands[rows] != 0
     return Differences(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number
-from mummergpu.output.bytes.number_text import LINE_END, OVERSHOOT, TextArray, store
+from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, store
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 from mummergpu.viterbi.operations import INSERTION_OPERATION, MATCH_OPERATION

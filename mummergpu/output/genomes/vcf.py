@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.genomes.differences import Differences, find_differences
 from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.genomes.vcf_rows import ROW_BYTES, order_rows, write_rows

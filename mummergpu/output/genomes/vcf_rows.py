@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_tab
-from mummergpu.output.bytes.number_text import TextArray, copy_text, store
+from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BASES, MARGIN, CodeArray
 

@@ -15,9 +15,9 @@ from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Piece
-from mummergpu.output.bytes.number_text import TextArray
 from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_arrays import QueryColumns, query_columns
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.matches.bam_rows import FIXED_BYTES, NEXT_ROW, fill_records
 from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.match_table import MOST_ROWS

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, copy_text, store
 from mummergpu.output.bytes.text_arrays import QueryColumns
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
 from mummergpu.output.matches.sam_choice import REVERSE, SECONDARY, UNMAPPED
 from mummergpu.output.records.bam_bases import pack_bases
 from mummergpu.output.records.bam_fields import NAME_AT, write_fixed_fields, write_name, write_tag
@@ -45,7 +45,7 @@ def _write_operation(text: TextArray, at: int, length: int, operation: int) -> i
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     length : int
@@ -73,7 +73,7 @@ def _write_bases(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     codes : ndarray, dtype=uint8
@@ -118,7 +118,7 @@ def fill_records(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     state : ndarray, dtype=int64, shape=(1,)
         The row to go on with; updated.
     codes : ndarray, dtype=uint8

@@ -7,22 +7,17 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.record_lookup import Int64Array, record_at
-from mummergpu.output.bytes.number_fields import (
-    MOST_DIGITS,
-    SMALL,
-    copy_name,
-    copy_padded,
-    put_number,
-    put_small,
-)
-from mummergpu.output.bytes.number_text import (
+from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_number, put_small
+from mummergpu.output.bytes.number_text import digit_words
+from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
+from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
     TextArray,
-    digit_words,
+    copy_padded,
+    copy_text,
     store,
 )
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
 from mummergpu.output.matches.line_rows import Lookup
 from mummergpu.output.matches.match_table import StrandRows
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
@@ -207,7 +202,7 @@ def _write_header(
     begin, middle = text_offsets[unsigned(entry)], text_offsets[unsigned(entry + 1)]
     at = copy_padded(text, at, texts, begin, middle)
     begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
-    at = copy_name(text, at, names, begin, end)
+    at = copy_text(text, at, names, begin, end)
     at = copy_padded(text, at, texts, middle, text_offsets[unsigned(entry + 2)])
     at = put_small(text, at, query_length)
     store(text, at, LINE_END)

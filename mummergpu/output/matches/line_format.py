@@ -11,9 +11,9 @@ from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_text import TextArray
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.text_arrays import query_columns, texts_of
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.line_rows import (
     OTHER_BYTES,

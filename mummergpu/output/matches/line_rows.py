@@ -7,22 +7,17 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.record_lookup import BucketArray, Int64Array, record_at
-from mummergpu.output.bytes.number_fields import (
-    MOST_DIGITS,
-    copy_padded,
-    put_number,
-    put_small,
-    put_tab,
-)
-from mummergpu.output.bytes.number_text import (
+from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_number, put_small, put_tab
+from mummergpu.output.bytes.number_text import digit_words
+from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
+from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
     TextArray,
+    copy_padded,
     copy_text,
-    digit_words,
     store,
 )
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
 from mummergpu.output.matches.match_table import (
     NEXT_QUERY,
     NEXT_ROW,

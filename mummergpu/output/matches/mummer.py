@@ -28,12 +28,9 @@ from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import RowFormat
 from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_text import (
-    COLUMN,
-    OVERSHOOT,
-    TextArray,
-)
+from mummergpu.output.bytes.number_text import COLUMN
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.mummer_rows import (
     HEADER_BYTES,

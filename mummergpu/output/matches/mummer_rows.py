@@ -8,16 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.record_lookup import BucketArray, Int64Array, record_at
-from mummergpu.output.bytes.number_text import (
-    GAP,
+from mummergpu.output.bytes.number_text import write_digits, write_numbers
+from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
     TextArray,
     copy_text,
     fill_blanks,
     store,
-    write_digits,
-    write_numbers,
 )
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
 from mummergpu.sequence.codes import BASES, CodeArray
@@ -26,6 +24,7 @@ QueryColumns = tuple[Int64Array, TextArray, Int64Array]
 RecordColumns = tuple[Int64Array, BucketArray, int, TextArray, Int64Array, CodeArray]
 RowColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 
+_GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
 _LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)
 _REVERSE: Final = np.frombuffer(b" Reverse", dtype="<u8")[0]
 _LENGTH: Final = np.frombuffer(b"  Len = ", dtype="<u8")[0]
@@ -126,7 +125,7 @@ def _write_row(
     record = unsigned(record_at(starts, buckets, bucket_shift, reference_start))
     if name_width >= 0:
         numbers = at + name_width + 4
-        store(text, at, GAP)
+        store(text, at, _GAP)
         at = copy_text(text, at + 2, names, name_offsets[record], name_offsets[record + 1])
         fill_blanks(text, at, numbers)
         at = numbers

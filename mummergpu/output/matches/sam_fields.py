@@ -7,17 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.input.record_lookup import record_at
-from mummergpu.output.bytes.number_fields import (
-    MOST_DIGITS,
-    SMALL,
-    copy_name,
-    copy_padded,
-    put_one_number,
-    put_small,
-)
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray, store
+from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_one_number, put_small
 from mummergpu.output.bytes.sequence_text import write_bases
 from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.matches.line_rows import Lookup
 from mummergpu.output.matches.sam_choice import REVERSE, SECONDARY, UNMAPPED
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
@@ -94,7 +87,7 @@ def put_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -
     if begin == end:
         store(text, at, _STAR)
         return at + 1
-    return copy_name(text, at, names, begin, end)
+    return copy_text(text, at, names, begin, end)
 
 
 @inline_without_refcounts
@@ -239,7 +232,7 @@ def write_record(
 
 
 @inline_without_refcounts
-def write_cigar(text: TextArray, at: int, before: int, length: int, behind: int) -> int:
+def write_cigar(text: TextArray, at: int, before: int, length: int, after: int) -> int:
     """Write the CIGAR of a match; return where it ends.
 
     Parameters
@@ -248,7 +241,7 @@ def write_cigar(text: TextArray, at: int, before: int, length: int, behind: int)
         Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
-    before, behind : int
+    before, after : int
         The bases of the query before and after the match.
     length : int
         The bases of the match.
@@ -260,10 +253,10 @@ def write_cigar(text: TextArray, at: int, before: int, length: int, behind: int)
     """
     at = _put_clip(text, at, before)
     if length < SMALL:
-        return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[unsigned(length)]), behind)
+        return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[unsigned(length)]), after)
     at = put_small(text, at, length)
     store(text, at, _EQUAL)
-    return _put_clip(text, at + 1, behind)
+    return _put_clip(text, at + 1, after)
 
 
 @inline_without_refcounts

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.bytes.number_fields import copy_padded
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded
 from mummergpu.output.matches.line_rows import Lookup
 from mummergpu.output.matches.match_table import StrandRows
 from mummergpu.output.matches.sam_choice import (

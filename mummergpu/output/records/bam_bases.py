@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
 _ANY_BASE: Final = 15
@@ -36,12 +36,7 @@ def _packing(is_reverse: bool, codes: Any, text: Any) -> Any:
     """Return the signature and the generator of a function that packs `STEP` codes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def address_of(kind: Any, array_type: Any, array: Any, index: Any) -> Any:
-            view = context.make_array(array_type)(context, builder, array)
-            return builder.bitcast(builder.gep(view.data, [index]), kind.as_pointer())
-
-        source = address_of(_lanes(STEP), signature.args[0], *arguments[:2])
-        lanes = builder.load(source, align=1, typ=_lanes(STEP))
+        lanes = load_from(context, builder, _lanes(STEP), signature.args[0], *arguments[:2])
         is_break = builder.icmp_unsigned(">=", lanes, _all(BREAK))
         if is_reverse:
             lanes = builder.sub(_all(3), lanes)
@@ -54,7 +49,8 @@ def _packing(is_reverse: bool, codes: Any, text: Any) -> Any:
             bases = _chosen(builder, bases, range(STEP - 1, -1, -1))
         first, second = (_chosen(builder, bases, range(half, STEP, 2)) for half in (0, 1))
         pairs = builder.or_(builder.shl(first, _all(4, STEP // 2)), second)
-        target = address_of(_lanes(STEP // 2), signature.args[2], *arguments[2:])
+        packed = _lanes(STEP // 2)
+        target = address_of(context, builder, packed, signature.args[2], *arguments[2:])
         builder.store(pairs, target, align=1)
         return context.get_dummy_value()
 
@@ -85,7 +81,7 @@ def pack_bases(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in `text` to write.
     codes : ndarray, dtype=uint8

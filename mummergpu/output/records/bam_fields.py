@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.bytes.number_text import TextArray, copy_text, store
+from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
 
 Place = tuple[int, int]
@@ -50,7 +50,7 @@ def write_tag(text: TextArray, at: int, tag: int, number: int) -> int:
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     tag : int
@@ -82,7 +82,7 @@ def write_name(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     names : ndarray, dtype=uint8

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.output.bytes.number_fields import put_small
-from mummergpu.output.bytes.number_text import TextArray, store
+from mummergpu.output.bytes.text_stores import TextArray, store
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BASES, CodeArray
 from mummergpu.sequence.extension import extend_right
@@ -47,7 +47,7 @@ def put_cigar(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     cigars : ndarray, dtype=uint32
@@ -91,7 +91,7 @@ def put_mismatches(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after the end may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
     oriented : ndarray, dtype=uint8

@@ -52,7 +52,7 @@ class IndexedRows:
     depth : int
         The levels of bins below the first one.
     runs : ndarray, dtype=int64, shape=(n_runs, RUN_FIELDS)
-        The record, the bin, and the begin and the end in the content, of each run of rows in a bin.
+        The record, the bin, and the start and the end in the content, of each run of rows in a bin.
     windows : ndarray, dtype=int64, shape=(n_windows,)
         The first byte of the rows that overlap each window, of all records one after the other.
     window_starts : ndarray, dtype=int64, shape=(n_records + 1,)
@@ -191,7 +191,7 @@ def _depth_of(axis: Axis) -> int:
 
 
 def _filled(found: IndexedRows) -> Int64Array:
-    """Return the windows; one without a row has the begin of the first row after it."""
+    """Return the windows; one without a row has the start of the first row after it."""
     windows = found.windows.copy()
     for first, last in zip(found.window_starts[:-1], found.window_starts[1:], strict=True):
         own = windows[first:last]

@@ -15,7 +15,7 @@ NEXT_ROW, NEXT_RECORD = 0, 1
 STATE_SIZE: Final = 2
 
 RUN_FIELDS: Final = 4
-"""The record, the bin, and the begin and the end of a run."""
+"""The record, the bin, and the start and the end of a run."""
 
 COUNTS: Final = 4
 """The begin and the end of the rows of a record, the mapped ones, and the others."""

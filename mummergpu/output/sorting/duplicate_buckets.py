@@ -1,7 +1,7 @@
 """Spreads templates over buckets, so that threads can look for duplicates in each of them alone.
 
 Templates with the same first end are in one bucket, in the order of the input; within a bucket, the
-pairs come behind the templates with one mapped read. The second ends of pairs are in the buckets in
+pairs come after the templates with one mapped read. The second ends of pairs are in the buckets in
 which they would be as first ends: there a template with one mapped read looks for them.
 """
 

@@ -39,10 +39,6 @@ from mummergpu.output.sorting.template_ends import (
 )
 from mummergpu.runtime.jit import writable
 
-BYTES_PER_TEMPLATE: Final = 36
-"""The memory of a template until all have come: two ends, two rows, and a score; half of it is that
-of a read of a pair."""
-
 LEAST_QUALITY: Final = 15
 """The least quality that counts in the score of a template."""
 

@@ -71,6 +71,7 @@ class RowRanges:
     """
 
     def __init__(self, tables: Sequence[RowTable], begin: int, spread: Spread) -> None:
+        # Their memory must stay where the addresses are.
         self._tables = tables
         keys, owners = _bounds_of(tables)
         cuts = np.empty((len(tables), keys.size + 1), dtype=np.int64)

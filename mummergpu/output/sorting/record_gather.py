@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.bytes.number_text import TextArray, address_of
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
 STEP: Final = 32
 """The bytes that `copy_step` copies."""
@@ -80,7 +80,7 @@ def gather_records(
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        Output; up to `number_text.OVERSHOOT` bytes after `size` may be overwritten.
+        Output; up to `text_stores.OVERSHOOT` bytes after `size` may be overwritten.
     size : int
         The bytes to write; the last record may be cut.
     skipped : int

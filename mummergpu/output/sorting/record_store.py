@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import OutputError
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.sorting.merging import MergedRows, RowRanges, Spread
 from mummergpu.output.sorting.radix_order import MOST_KEYS
 from mummergpu.output.sorting.record_gather import gather_records

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.record_lookup import Int64Array
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.sorting.places import SpanArray
 from mummergpu.output.sorting.radix_order import KeyArray, OrderArray, radix_order
 from mummergpu.output.sorting.record_gather import copy_step

@@ -16,7 +16,7 @@ from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.sink import AlignmentSink, Emit
 from mummergpu.output.bytes.compression import BgzfCompressor, Compressor
-from mummergpu.output.bytes.number_text import OVERSHOOT, TextArray
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes, index_kind
 from mummergpu.output.sorting.duplicates import DuplicateFinder
 from mummergpu.output.sorting.options import SortOptions

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.sorting.bam_index import RowIndexer
 from mummergpu.output.sorting.merging import MergedRows, RowRanges
 from mummergpu.output.sorting.record_store import RecordStore

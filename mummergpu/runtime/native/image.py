@@ -55,7 +55,7 @@ class MachineImage:
     entry : int
         Where in `content` the function begins.
     addresses : list of tuple of int
-        Where an address of `content` has to be written, and which: its distance from the begin.
+        Where an address of `content` has to be written, and which: its distance from the start.
     symbols : list of tuple of int and str
         Where the address of a function of the C library has to be written, and of which.
     """

@@ -55,7 +55,7 @@ def test_a_device_says_what_it_is(played: PlayedDriver, open_device: OpenDevice)
     device = open_device(1)
     assert (device.name, device.architecture) == ("Played 71", "sm_90")
     assert (device.block_threads, device.resident_blocks) == (256, 132 * 8)
-    assert (device.texture_texels, device.library) == (1 << 28, "cuda-bindings")
+    assert device.library == "cuda-bindings"
     with device.current():
         assert device.memory() == (3 << 30, 4 << 30)
     device.close()

@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input import files, inflate
+from mummergpu.input import files, inflated_blocks
 from mummergpu.input.containers import BGZF_END
 from mummergpu.input.files import Input, reading
-from mummergpu.input.inflate import Inflated, InflatedAhead, InflatedBlocks
+from mummergpu.input.inflate import Inflated, InflatedAhead
+from mummergpu.input.inflated_blocks import InflatedBlocks
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.source import Source
 
@@ -147,7 +148,7 @@ def test_plain_gzip_ahead_is_the_same_text(threads: ReadingThreads) -> None:
 def test_failures_in_threads_cost_only_time(
     threads: ReadingThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = inflate._inflate
+    whole = inflated_blocks._inflate
     for failing in range(8):
         calls = iter(range(1000))
 
@@ -156,7 +157,7 @@ def test_failures_in_threads_cost_only_time(
                 raise MemoryError
             return whole(*arguments)
 
-        monkeypatch.setattr(inflate, "_inflate", fail)
+        monkeypatch.setattr(inflated_blocks, "_inflate", fail)
         for ahead_from in (0, 3000):
             found = outcome(lambda source: in_blocks(source, threads, 900, ahead_from), PACKED)  # noqa: B023
             assert found == (TEXT, "")

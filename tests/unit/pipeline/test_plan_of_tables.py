@@ -8,6 +8,7 @@ import pytest
 from helpers.host_device import HostDevice
 from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
 
+from mummergpu.cuda.bit_planes import bit_planes_bytes
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index import kmer_index
 from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS
@@ -21,7 +22,7 @@ from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, MOST_SCRATCH_BYTES, most_scratch_bytes
 from mummergpu.index.options import KmerOptions
-from mummergpu.matching.kmer.cuda import KmerCudaBackend, bit_planes_bytes
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.pipeline.plan import describe_plan
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats

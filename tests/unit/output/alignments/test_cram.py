@@ -17,7 +17,7 @@ from mummergpu.output.alignments.cram import AlignmentCramSink
 from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.bytes.number_text import TextArray
+from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink

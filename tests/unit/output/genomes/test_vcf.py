@@ -145,7 +145,7 @@ def case_of(reference: bytes, query: bytes, operations: list[tuple[int, int]]) -
 @pytest.mark.parametrize(
     ("reference", "query", "operations", "expected"),
     [
-        # A gap leaves its alignment, up to the begin of the record.
+        # A gap leaves its alignment, up to the start of the record.
         (b"CACACAGT", b"CACAGT", [(MATCH, 1), (INSERTION, 2), (MATCH, 3)], "1 C CAC"),
         (b"TCACACGT", b"ACGT", [(MATCH, 1), (DELETION, 2), (MATCH, 3)], "1 TCA T"),
         # A pair that differed is equal after the gap has moved over it.

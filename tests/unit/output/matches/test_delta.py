@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.output.bytes.number_text import OVERSHOOT
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
+from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import delta
 from mummergpu.output.matches.delta import DeltaFormat
 from mummergpu.sequence.codes import Strand

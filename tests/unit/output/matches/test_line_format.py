@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
-from mummergpu.output.bytes.number_text import OVERSHOOT
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
+from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import line_format
 from mummergpu.output.matches.bed import BedFormat
 from mummergpu.output.matches.line_format import LineFormat

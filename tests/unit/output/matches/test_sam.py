@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.output.bytes.number_text import OVERSHOOT
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
+from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import sam
 from mummergpu.output.matches.sam import SamFormat
 from mummergpu.output.records.sam_header import sam_header

@@ -11,14 +11,13 @@ import click
 
 from mummergpu.cli.endings import PROGRAM
 from mummergpu.cli.installed_mummer import CHOSEN, find_mummer, hand_over
-from mummergpu.cli.main_group import MAIN_VERB, VerbatimCommand
-from mummergpu.cli.option_types import HELP_OPTIONS, complete_files
-from mummergpu.errors import MummergpuError, MummerUsageError
+from mummergpu.cli.main_group import MAIN_VERB, do_verb_of_shim, shim_command
+from mummergpu.errors import MummergpuError
 
 if TYPE_CHECKING:
     from mummergpu.cli.mummer_words import MummerCommand
 
-SHIM_VERB: Final = "mummer-shim"
+MUMMER_VERB: Final = "mummer-shim"
 
 _RNA: Final = "U"
 _INSIDE_LINE: Final = ">"
@@ -66,7 +65,7 @@ Options:
 This is mummergpu in the place of mummer; 'mummergpu mummer-shim --help' tells more."""
 
 
-def run_shim(words: tuple[str, ...]) -> None:
+def run_mummer_shim(words: tuple[str, ...]) -> None:
     """Do the job of a command line of ``mummer``."""
     from mummergpu.cli.mummer_words import parse_mummer_words
 
@@ -76,19 +75,7 @@ def run_shim(words: tuple[str, ...]) -> None:
         return
     if reason := _why_not_ours(command):
         _let_mummer_do_it(words, reason)
-    group = click.get_current_context().find_root().command
-    assert isinstance(group, click.Group)
-    try:
-        with group.commands[MAIN_VERB].make_context(
-            MAIN_VERB, main_job_words(command), parent=click.get_current_context().parent
-        ) as context:
-            context.command.invoke(context)
-    except click.UsageError as error:
-        raise MummerUsageError(error.format_message()) from error
-    except MummergpuError as error:
-        # mummer knows no other code of failure.
-        error.exit_code = 1
-        raise
+    do_verb_of_shim(MAIN_VERB, main_job_words(command))
 
 
 def main_job_words(command: MummerCommand) -> list[str]:
@@ -149,17 +136,4 @@ def _let_mummer_do_it(words: Sequence[str], reason: str) -> NoReturn:
     hand_over(path, words)
 
 
-shim = VerbatimCommand(
-    SHIM_VERB,
-    callback=run_shim,
-    params=[
-        click.Argument(
-            ["words"], nargs=-1, metavar="REFERENCE QUERY...", shell_complete=complete_files
-        )
-    ],
-    help=_HELP,
-    short_help="Do what MUMmer 3.23's 'mummer' does, with its command line.",
-    options_metavar="[OPTIONS OF MUMMER]",
-    context_settings={"max_content_width": HELP_OPTIONS["max_content_width"]},
-    add_help_option=False,
-)
+mummer_shim = shim_command(MUMMER_VERB, "mummer", "REFERENCE QUERY...", run_mummer_shim, _HELP)
