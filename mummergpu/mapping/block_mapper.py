@@ -27,6 +27,7 @@ from mummergpu.mapping.placing.evidence import (
 )
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.mapping.placing.joint_scores import new_tops
+from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.placing.second_pass import list_badly_placed, part_of_reads
 from mummergpu.mapping.placing.secondary import Secondary, list_secondary
@@ -246,6 +247,7 @@ class BlockMapper:
             self._odds,
             self._scratch(block),
             new_tops(),
+            new_marks(block.longest),
             table.arrays,
             choices,
         )

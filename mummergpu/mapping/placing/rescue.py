@@ -1,4 +1,4 @@
-"""Looks for a read beside its mate, on every diagonal of a window."""
+"""Looks for a read beside its mate, on the diagonals of a window on which it has a match."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ from mummergpu.mapping.candidates.ungapped import (
     differences_right,
 )
 from mummergpu.mapping.placing.evidence import UNIT
+from mummergpu.mapping.placing.marked_diagonals import (
+    DIAGONALS_AT_ONCE,
+    WORD_BASES,
+    DiagonalMarks,
+    forget_words,
+    list_words,
+    mark_diagonals,
+)
 from mummergpu.mapping.placing.pairing import (
     LEAST_SIZE,
     MOST_SIZE,
@@ -42,7 +50,7 @@ from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcount
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
 from mummergpu.viterbi.model import CostTuple
 
-LEAST_RUN: Final = 8
+LEAST_RUN: Final = WORD_BASES
 """The least bases of a match on a diagonal that is looked at; a power of 2."""
 
 LEAST_RESCUED: Final = 20
@@ -160,6 +168,53 @@ def move_to_place(table: Table, read: int) -> bool:
     return True
 
 
+@inline_without_refcounts
+def add_diagonal(
+    read: int,
+    reads: Reads,
+    target: Target,
+    costs: CostTuple,
+    qualities: Qualities,
+    table: Table,
+    strand: int,
+    record: int,
+    diagonal: int,
+) -> int:
+    """Add a diagonal to the candidates of a read, if it has a match and a good score.
+
+    Parameters
+    ----------
+    read, reads, target, costs, qualities, table, strand, record
+        As for `rescue_mate`.
+    diagonal : int
+        The diagonal.
+
+    Returns
+    -------
+    int
+        1 if it was added, else 0; nothing is added to a read that has as many as there is room for.
+    """
+    reference, record_starts, record_ends = target
+    begin, length = reads[0][read], read_length(reads, read)
+    codes = reads[2] if strand == 1 else reads[1]
+    shift = max(0, record_starts[record] - diagonal)
+    behind = min(length, record_ends[record] - diagonal)
+    core_begin, core_length = longest_run(
+        codes, MARGIN + begin + shift, behind - shift, reference, MARGIN + diagonal + shift
+    )
+    row = table[0][read] + table[1][read]
+    if core_length < LEAST_RUN or row == table[0][read + 1]:
+        return 0
+    # The row after the last is free.
+    table[2][row] = diagonal
+    table[3][row, STRAND] = strand
+    table[3][row, RECORD] = record
+    table[3][row, CORE_BEGIN] = shift + core_begin
+    table[3][row, CORE_LENGTH] = core_length
+    score_candidate(reads, read, target, costs, qualities, NOTHING_KNOWN, table, row)
+    return 1 if table[3][row, SCORE] >= LEAST_RESCUED and move_to_place(table, read) else 0
+
+
 @jit_without_refcounts
 def rescue_mate(
     read: int,
@@ -167,6 +222,7 @@ def rescue_mate(
     target: Target,
     costs: CostTuple,
     qualities: Qualities,
+    marks: DiagonalMarks,
     table: Table,
     strand: int,
     record: int,
@@ -185,6 +241,8 @@ def rescue_mate(
         The scores (`viterbi.model.Costs`).
     qualities : tuple of ndarray
         The qualities of the reads, and the credits (`ungapped.Qualities`).
+    marks : tuple of ndarray
+        Memory to work in, with nothing marked (`marked_diagonals.DiagonalMarks`).
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
     strand, record : int
@@ -203,26 +261,20 @@ def rescue_mate(
     low = max(low, record_starts[record] - length + LEAST_RUN)
     high = min(high, record_ends[record] - LEAST_RUN)
     added = 0
-    for diagonal in range(low, high):
-        shift = max(0, record_starts[record] - diagonal)
-        behind = min(length, record_ends[record] - diagonal)
-        core_begin, core_length = longest_run(
-            codes, MARGIN + begin + shift, behind - shift, reference, MARGIN + diagonal + shift
-        )
-        if core_length < LEAST_RUN:
-            continue
-        row = table[0][read] + table[1][read]
-        if row == table[0][read + 1]:
-            break
-        # The row after the last is free.
-        table[2][row] = diagonal
-        table[3][row, STRAND] = strand
-        table[3][row, RECORD] = record
-        table[3][row, CORE_BEGIN] = shift + core_begin
-        table[3][row, CORE_LENGTH] = core_length
-        score_candidate(reads, read, target, costs, qualities, NOTHING_KNOWN, table, row)
-        if table[3][row, SCORE] >= LEAST_RESCUED and move_to_place(table, read):
-            added += 1
+    list_words(codes, MARGIN + begin, length, marks)
+    for first in range(low, high, DIAGONALS_AT_ONCE):
+        end = min(first + DIAGONALS_AT_ONCE, high)
+        mark_diagonals(
+            reference, max(first, record_starts[record]),
+            min(end - 1 + length, record_ends[record]), first, end, marks,
+        )  # fmt: skip
+        for diagonal in range(first, end):
+            if marks[2][diagonal - first] != 0:
+                marks[2][diagonal - first] = 0
+                added += add_diagonal(
+                    read, reads, target, costs, qualities, table, strand, record, diagonal
+                )
+    forget_words(codes, MARGIN + begin, length, marks)
     return added
 
 
@@ -285,6 +337,7 @@ def rescue_template(
     qualities: Qualities,
     limits: tuple[int, int],
     pairing: Pairing,
+    marks: DiagonalMarks,
     table: Table,
     joint: int,
 ) -> int:
@@ -294,7 +347,7 @@ def rescue_template(
     ----------
     template : int
         The first read of the pair.
-    reads, target, costs, qualities, table
+    reads, target, costs, qualities, marks, table
         As for `rescue_mate`.
     limits : tuple of int
         The seed length, and by how many points a placement may be worse than the best to matter.
@@ -331,7 +384,7 @@ def rescue_template(
                 table, row, length, other_length, pairing[LEAST_SIZE], pairing[MOST_SIZE]
             )
             added += rescue_mate(
-                other, reads, target, costs, qualities, table,
+                other, reads, target, costs, qualities, marks, table,
                 1 - numbers[row, STRAND], numbers[row, RECORD], low, high + 1,
             )  # fmt: skip
     return added

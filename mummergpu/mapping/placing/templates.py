@@ -7,6 +7,7 @@ from mummergpu.mapping.candidates.ungapped import Qualities
 from mummergpu.mapping.placing.choice import choose_template
 from mummergpu.mapping.placing.joint_scores import Tops, refine_template, score_template
 from mummergpu.mapping.placing.mapping_quality import Odds
+from mummergpu.mapping.placing.marked_diagonals import DiagonalMarks
 from mummergpu.mapping.placing.pairing import LAST_SIZE, Pairing
 from mummergpu.mapping.placing.rescue import rescue_template
 from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name
@@ -31,6 +32,7 @@ def map_templates(
     odds: Odds,
     scratch: Scratch,
     tops: Tops,
+    marks: DiagonalMarks,
     table: Table,
     choices: Int32Array,
 ) -> None:
@@ -60,6 +62,8 @@ def map_templates(
         As for `viterbi.extension.extend_score`.
     tops : tuple of ndarray
         More memory to write to, from `joint_scores.new_tops`.
+    marks : tuple of ndarray
+        And more, from `marked_diagonals.new_marks`.
     table : tuple of ndarray
         The candidates (`candidates.Candidates`) that `candidate_search.find_candidates` wrote;
         their scores with gaps are set, and the candidates of rescued mates are added.
@@ -76,7 +80,7 @@ def map_templates(
         if mates == 2 and pairing[LAST_SIZE] > 0:
             added = rescue_template(
                 template[0], reads, target, costs, qualities, (seed_length, margin), pairing,
-                table, joint,
+                marks, table, joint,
             )  # fmt: skip
             if added > 0:
                 joint = score_template(template, reads, costs, pairing, table, tops)

@@ -40,6 +40,7 @@ from mummergpu.mapping.placing.mapping_quality import (
     MOST_PAIRED_DOUBT,
     UNSUPPORTED_DOUBT,
 )
+from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.placing.templates import map_templates
 from mummergpu.viterbi.scratch import new_scratch
@@ -187,6 +188,7 @@ def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, np.ndarray]:
         (weights_of_units(), quality_thresholds()),
         new_scratch(LENGTH, mapped.costs.most_gap),
         new_tops(),
+        new_marks(LENGTH),
         table.arrays,
         choices,
     )

@@ -12,6 +12,7 @@ from helpers.mapped_reads import (
 )
 
 from mummergpu.mapping.candidates.candidates import RECORD, SCORE, STRAND
+from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.rescue import LEAST_RESCUED, LEAST_RUN, rescue_mate
 
 NO_MATCH = 1000
@@ -51,7 +52,10 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
     low, high = bounds.start - 20, bounds.stop + 20
     if seed % 3:
         low, high = low + random.integers(0, 40), high - random.integers(0, 40)
-    arguments = (mapped.reads, mapped.target, mapped.costs.as_tuple(), mapped.qualities)
+    arguments = (
+        *(mapped.reads, mapped.target, mapped.costs.as_tuple(), mapped.qualities),
+        new_marks(mapped.block.longest),
+    )
     added = rescue_mate(0, *arguments, table.arrays, strand, record, low, high)
     codes = mapped.reference.codes.tolist()
     bases = mapped.read(0, strand)

@@ -1,0 +1,145 @@
+"""Marks the diagonals of a window on which a read has a short match.
+
+The words of the read, eight bases each, are listed by a hash. Each word of the window is looked up,
+so that a diagonal takes no time unless there is something on it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+
+WORD_BASES: Final = 8
+"""The bases of a match that is found."""
+
+HASH_BITS: Final = 12
+"""The bits of a hash: the table of so many words stays in the first cache."""
+
+DIAGONALS_AT_ONCE: Final = 2048
+"""How many diagonals are marked at once."""
+
+_WORD_MASK: Final = (1 << 2 * WORD_BASES) - 1
+_HASH_FACTOR: Final = 0x9E35
+_NONE: Final = -1
+
+Int16Array = npt.NDArray[np.int16]
+
+DiagonalMarks = tuple[Int16Array, Int16Array, npt.NDArray[np.uint8]]
+"""Memory for the marks: the last place of each hash in the read, or -1; for each place the one
+before it with the same hash; and 1 for each diagonal with a match, else 0."""
+
+
+def new_marks(longest: int) -> DiagonalMarks:
+    """Return memory for the marks of reads of up to `longest` bases, in which nothing is marked."""
+    return (
+        np.full(1 << HASH_BITS, _NONE, dtype=np.int16),
+        np.empty(max(1, longest), dtype=np.int16),
+        np.zeros(DIAGONALS_AT_ONCE, dtype=np.uint8),
+    )
+
+
+@inline_without_refcounts
+def hash_of(word: int) -> int:
+    """Return the hash of a word.
+
+    Parameters
+    ----------
+    word : int
+        The word, two bits a base.
+
+    Returns
+    -------
+    int
+        A number of `HASH_BITS` bits.
+    """
+    return (word * _HASH_FACTOR & _WORD_MASK) >> 2 * WORD_BASES - HASH_BITS
+
+
+@jit_without_refcounts
+def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
+    """List the words of a read by their hashes.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        The codes of the reads, with margins.
+    at, length : int
+        Where the read begins in `codes`, and its bases.
+    marks : tuple of ndarray
+        Output (`DiagonalMarks`), in which no word is listed.
+    """
+    last, before, _ = marks
+    word, known = widened(0), 0
+    for place in range(length):
+        code = widened(codes[at + place])
+        known = 0 if code == BREAK else known + 1
+        word = (word << 2 | code & 3) & _WORD_MASK
+        if known >= WORD_BASES:
+            here = hash_of(word)
+            first = place + 1 - WORD_BASES
+            before[first] = last[unsigned(here)]
+            last[unsigned(here)] = first
+
+
+@jit_without_refcounts
+def forget_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
+    """Undo `list_words` for the same read.
+
+    Parameters
+    ----------
+    codes, at, length, marks
+        As for `list_words`.
+    """
+    last = marks[0]
+    word, known = widened(0), 0
+    for place in range(length):
+        code = widened(codes[at + place])
+        known = 0 if code == BREAK else known + 1
+        word = (word << 2 | code & 3) & _WORD_MASK
+        if known >= WORD_BASES:
+            last[unsigned(hash_of(word))] = _NONE
+
+
+@jit_without_refcounts
+def mark_diagonals(
+    reference: CodeArray,
+    begin: int,
+    end: int,
+    low: int,
+    high: int,
+    marks: DiagonalMarks,
+) -> None:
+    """Mark the diagonals on which the listed read has a match of a word.
+
+    Some are marked that have none, since words with the same hash are not told apart.
+
+    Parameters
+    ----------
+    reference : ndarray, dtype=uint8
+        The codes of the reference, with margins.
+    begin, end : int
+        The half-open range of the joined reference in which the match must lie.
+    low, high : int
+        The half-open range of diagonals, at most `DIAGONALS_AT_ONCE`.
+    marks : tuple of ndarray
+        The words (`list_words`); output: the marks of the diagonals from `low` on, all 0 before.
+    """
+    last, before, marked = marks
+    word, known = widened(0), 0
+    for position in range(begin, end):
+        code = widened(reference[MARGIN + position])
+        known = 0 if code == BREAK else known + 1
+        word = (word << 2 | code & 3) & _WORD_MASK
+        if known < WORD_BASES:
+            continue
+        place = widened(last[unsigned(hash_of(word))])
+        while place != _NONE:
+            diagonal = position + 1 - WORD_BASES - place
+            if low <= diagonal < high:
+                marked[diagonal - low] = 1
+            place = widened(before[unsigned(place)])

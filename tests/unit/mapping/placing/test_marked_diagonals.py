@@ -1,0 +1,80 @@
+"""The diagonals that are marked: all on which a read has a match of a word, and few others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mummergpu.mapping.placing.marked_diagonals import (
+    DIAGONALS_AT_ONCE,
+    WORD_BASES,
+    DiagonalMarks,
+    forget_words,
+    list_words,
+    mark_diagonals,
+    new_marks,
+)
+from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
+
+
+def is_blank(marks: DiagonalMarks) -> bool:
+    return bool((marks[0] == -1).all() and not marks[2].any())
+
+
+def diagonals_with_words(read: list[int], reference: list[int], begin: int, end: int) -> set[int]:
+    """The diagonals of equal words without breaks, of which that of the reference is inside."""
+    return {
+        position - place
+        for place in range(len(read) - WORD_BASES + 1)
+        for position in range(begin, end - WORD_BASES + 1)
+        if read[place : place + WORD_BASES] == reference[position : position + WORD_BASES]
+        and BREAK not in read[place : place + WORD_BASES]
+    }
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 1 << 30), letters=st.integers(2, 4), low=st.integers(-40, 120))
+def test_no_diagonal_is_missed(seed: int, letters: int, low: int) -> None:
+    random = np.random.default_rng(seed)
+    reference = random.integers(0, letters, 150).astype(np.uint8)
+    read = reference[40:90].copy()
+    for codes in (reference, read):
+        codes[random.random(codes.size) < 0.05] = BREAK
+        changed = random.random(codes.size) < 0.05
+        codes[changed] = random.integers(0, 4, int(changed.sum()))
+    begin, end = sorted(random.integers(0, 151, 2).tolist())
+    high = low + 100
+    marks = new_marks(read.size)
+    codes = with_margins(read)
+    list_words(codes, MARGIN, read.size, marks)
+    mark_diagonals(with_margins(reference), begin, end, low, high, marks)
+    found = set((np.flatnonzero(marks[2]) + low).tolist())
+    expected = diagonals_with_words(read.tolist(), reference.tolist(), begin, end)
+    assert {one for one in expected if low <= one < high} <= found
+    assert found <= set(range(low, high))
+    marks[2].fill(0)
+    forget_words(codes, MARGIN, read.size, marks)
+    assert is_blank(marks)
+
+
+def test_few_others_are_marked() -> None:
+    random = np.random.default_rng(1)
+    read, reference = (random.integers(0, 4, size).astype(np.uint8) for size in (150, 2200))
+    marks = new_marks(read.size)
+    list_words(with_margins(read), MARGIN, read.size, marks)
+    mark_diagonals(with_margins(reference), 0, reference.size, 0, DIAGONALS_AT_ONCE, marks)
+    expected = diagonals_with_words(read.tolist(), reference.tolist(), 0, reference.size)
+    found = set(np.flatnonzero(marks[2]).tolist())
+    assert expected & set(range(DIAGONALS_AT_ONCE)) <= found
+    assert len(found) < 150
+
+
+@pytest.mark.parametrize("length", [0, 1, WORD_BASES - 1, WORD_BASES])
+def test_short_reads_have_few_words(length: int) -> None:
+    marks = new_marks(length)
+    codes = with_margins(np.zeros(length, dtype=np.uint8))
+    list_words(codes, MARGIN, length, marks)
+    mark_diagonals(with_margins(np.zeros(20, dtype=np.uint8)), 0, 20, 0, 20, marks)
+    assert marks[2].sum() == (13 if length == WORD_BASES else 0)
