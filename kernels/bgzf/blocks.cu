@@ -10,7 +10,7 @@
 struct Deflated {
     const uint8* text;
     uint64 text_bytes;
-    const uint8* pieces;   // each deflated form begins PIECE_STRIDE after the one before
+    const uint8* pieces;   // each deflated form begins `stride` bytes after the one before
     const uint64* sizes;   // the bytes of each deflated form
     uint64 stride;
 };

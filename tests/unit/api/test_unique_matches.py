@@ -155,7 +155,7 @@ def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(
 
 def test_the_model_takes_minimizers_for_genomes_and_not_for_a_few_reads() -> None:
     """With the costs as they are: a table of minimizers has to pay."""
-    bases = 50_000_000
+    bases = 100_000_000
     codes = np.random.default_rng(1).integers(0, 4, bases, dtype=np.uint8)
     one = np.array([bases], dtype=np.int64)
     reference = Reference("r.fa", codes, one - bases, one, (b"one",))
