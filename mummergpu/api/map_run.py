@@ -37,6 +37,7 @@ def map(
     interleaved: bool = False,
     sort: bool = False,
     mark_duplicates: bool = False,
+    gpu_compression: bool = False,
     read_group: str | None = None,
     insert_size: Sequence[float] | None = None,
     seed_length: int | None = None,
@@ -67,6 +68,9 @@ def map(
         Sort BAM or CRAM by coordinate; BAM gets an index beside it.
     mark_duplicates : bool, default False
         Flag duplicates in BAM or CRAM.
+    gpu_compression : bool, default False
+        Compress BAM on the GPU that searches, with NVIDIA's nvCOMP: the same records, in other
+        bytes.
     read_group : str, optional
         The read group of all reads: a line of the header that begins with ``@RG``. By default one
         with the name of the first file of reads; an empty text for none.
@@ -119,6 +123,7 @@ def map(
         device=device_options(backend, count),
         read_group=read_group_asked(read_group, sources[0].paths),
         sort=sort_options(sort, mark_duplicates, count),
+        gpu_compression=gpu_compression,
         any_letters=any_letters,
         no_empty=no_empty,
     )

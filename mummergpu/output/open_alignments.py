@@ -59,7 +59,9 @@ class AlignmentFacts:
     compressor: Compressor | None = None
 
 
-def check_alignment_target(target: OutputTarget, sort: SortOptions | None) -> None:
+def check_alignment_target(
+    target: OutputTarget, sort: SortOptions | None, gpu_compression: bool = False
+) -> None:
     """Refuse a target that cannot be had, before anything is read.
 
     Parameters
@@ -68,12 +70,14 @@ def check_alignment_target(target: OutputTarget, sort: SortOptions | None) -> No
         The target.
     sort : SortOptions or None
         What is done with all alignments before they are written.
+    gpu_compression : bool
+        Whether a device compresses the file.
 
     Raises
     ------
     OptionError
-        If the format is none of alignments, or cannot be sorted; or there is no such folder for
-        temporary files.
+        If the format is none of alignments, cannot be sorted, or is not compressed in blocks of
+        bgzf; or there is no such folder for temporary files.
     LibraryError
         If the compression needs a library that is not installed.
     """
@@ -84,6 +88,8 @@ def check_alignment_target(target: OutputTarget, sort: SortOptions | None) -> No
         raise OptionError(option, "needs BAM or CRAM, such as -o out.bam")
     if sort is not None and sort.folder is not None and not os.path.isdir(sort.folder):
         raise OptionError("--temporary-folder", f"there is no folder '{sort.folder}'")
+    if gpu_compression and not target.has_bgzf:
+        raise OptionError("--gpu-compression", "needs BAM, such as -o out.bam, or .sam.gz")
     compressor_of(target.compression)
 
 

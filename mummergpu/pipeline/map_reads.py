@@ -94,7 +94,7 @@ def run(
     MummergpuError
         If the input, the options or the machine are at fault.
     """
-    check_alignment_target(options.output, options.sort)
+    check_alignment_target(options.output, options.sort, options.gpu_compression)
     with stats.stage("end_to_end"), ExitStack() as stack:
         output = stack.enter_context(OutputFile(options.output.path))
         workers = worker_count(options.device, options.threads)

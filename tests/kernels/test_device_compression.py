@@ -19,9 +19,10 @@ from helpers.played_machine import Machine, Output
 from helpers.read_pairs import write_pairs
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
+import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.cuda.sources import read_sources
-from mummergpu.errors import BackendError, LibraryError
+from mummergpu.errors import BackendError, LibraryError, OptionError
 from mummergpu.output.bytes import device_compression
 from mummergpu.output.bytes.bgzf_program import BGZF_PROGRAM
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor
@@ -116,6 +117,7 @@ def test_fewer_slots_where_memory_is_short(opened: Open) -> None:
     with ThreadPoolExecutor(2 * SLOTS) as pool:
         assert [gzip.decompress(packed) for packed in pool.map(compressor.compress, texts)] == texts
     assert len(compressor._slots) <= 2
+    assert compressor._device.refusals <= 1  # type: ignore[attr-defined]
 
 
 def test_too_little_memory_is_an_error(opened: Open) -> None:
@@ -181,6 +183,20 @@ def without_command(path: Path) -> bytes:
     """The content of a BAM but for the header's text, which names the command."""
     content = gzip.decompress(path.read_bytes())
     return content[8 + int.from_bytes(content[4:8], "little") :]
+
+
+def test_python_compresses_on_the_device_too(
+    machine: Machine, deflater: PlayedDeflater, tmp_path: Path
+) -> None:
+    files = write_pairs(Path(), 50)
+    path = tmp_path / "x.bam"
+    given = {"output": path, "backend": "cuda", "gpu_compression": True}
+    mummergpu.map(files.reference, files.first, **given)
+    assert deflater.counts and gzip.decompress(path.read_bytes())[:3] == b"BAM"
+    with pytest.raises(OptionError, match="needs a GPU, and the backend is 'cpu'"):
+        mummergpu.map(files.reference, files.first, **given | {"backend": "cpu"})
+    with pytest.raises(OptionError, match="needs BAM"):
+        mummergpu.map(files.reference, files.first, **given | {"output": tmp_path / "x.sam"})
 
 
 def test_map_compresses_sam(

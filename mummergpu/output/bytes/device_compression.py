@@ -67,6 +67,7 @@ class DeviceBgzfCompressor(Compressor):
         self._stats = stats
         self._idle: queue.SimpleQueue[DeflateSlot] = queue.SimpleQueue()
         self._slots: list[DeflateSlot] = []
+        self._most_slots = SLOTS
         self._opening = threading.Lock()
         try:
             self._check()
@@ -132,13 +133,14 @@ class DeviceBgzfCompressor(Compressor):
         except queue.Empty:
             pass
         with self._opening:
-            if len(self._slots) < SLOTS:
+            if len(self._slots) < self._most_slots:
                 try:
                     slot = self._new_slot()
                 except DeviceMemoryError as error:
                     if not self._slots:
                         message = f"too little memory is left for --gpu-compression: {error}"
                         raise BackendError("cuda", message) from error
+                    self._most_slots = len(self._slots)
                 else:
                     self._slots.append(slot)
                     return slot
