@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
@@ -45,6 +46,17 @@ REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
 
 MOST_WORKERS = 8
 """Processes beyond so many wait for each other's memory and files."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def polars_at_first() -> None:
+    """Loads polars before all tests, if it is installed.
+
+    It tells nobody if its library cannot be loaded, and goes on without: then each use fails in
+    that process. That happened once, to a worker that had run thousands of tests.
+    """
+    with suppress(ImportError):
+        import polars  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
 
 
 @pytest.fixture(autouse=True, scope="session")
