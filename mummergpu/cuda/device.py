@@ -115,7 +115,6 @@ class Stream(Protocol):
 
     Only `synchronize` and `sleep_until_done` wait for the device. Host arrays must not change until
     then, or until the device has passed a mark after their copy.
-
     """
 
     @property

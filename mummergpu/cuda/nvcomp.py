@@ -14,10 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from mummergpu.cuda.driver import driver_facts
 from mummergpu.errors import BackendError, LibraryError
 
-LIBRARY: Final = "nvidia-libnvcomp-cu13"
+LIBRARY: Final = "nvidia-libnvcomp-cu"
 EXTRA: Final = "nvcomp"
+"""The library for pip without the version of CUDA, and the extra that installs it."""
+
+_CUDA_13: Final = (13, 0)
 
 LEVEL: Final = 2
 """Makes less of a BAM than zlib's first level, and takes a quarter longer than level 1."""
@@ -122,9 +126,7 @@ class Nvcomp:
     def most_bytes(self, piece_bytes: int) -> int:
         """Return the most bytes that so many bytes of text may become."""
         found = ctypes.c_size_t()
-        _check(
-            self._most_bytes(ctypes.c_size_t(piece_bytes), self._options, ctypes.byref(found)),
-        )
+        _check(self._most_bytes(ctypes.c_size_t(piece_bytes), self._options, ctypes.byref(found)))
         return found.value
 
     def workspace_bytes(self, count: int, piece_bytes: int) -> int:
@@ -180,8 +182,14 @@ def load_nvcomp() -> Nvcomp:
 
 
 def nvcomp_error(problem: str) -> LibraryError:
-    """Return the error to raise if the library does not do what it should."""
-    return LibraryError("--gpu-compression", LIBRARY, EXTRA, problem)
+    """Return the error to raise if the library does not do what it should.
+
+    It names the version that the driver can use.
+    """
+    version = driver_facts().cuda_version
+    is_older = version is not None and version < _CUDA_13
+    library, extra = (LIBRARY + "12", EXTRA + "12") if is_older else (LIBRARY + "13", EXTRA)
+    return LibraryError("compression on a GPU", library, extra, problem)
 
 
 def _paths() -> Iterator[str]:

@@ -152,9 +152,9 @@ class KmerIndex(StorableIndex[KmerPage]):
             KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases),
             looks_up_all=options.most_occurrences is not None,
         )
-        if job.query_bases >= BASES_WORTH_A_SAMPLE:
-            job = replace(job, likeness=kmer_likeness(reference.padded_codes))
         if options.most_occurrences is None:
+            if options.sampling is None and job.query_bases >= BASES_WORTH_A_SAMPLE:
+                job = replace(job, likeness=kmer_likeness(reference.padded_codes))
             page_size, sampling = _choose_tables(options, job, costs, page_size, most_bytes)
         else:
             # How often a k-mer occurs in a page must not depend on the memory.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import Any
 
 from mummergpu.errors import OptionError
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.runtime.stats import Stats
-
-OPTION: Final = "--gpu-compression"
 
 
 def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) -> Compressor:
@@ -40,7 +38,7 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
         If the device has too little memory.
     """
     if backend.name != "cuda":
-        raise OptionError(OPTION, f"needs a GPU, and the backend is '{backend.name}'")
+        raise OptionError("--gpu-compression", f"needs a GPU, and the backend is '{backend.name}'")
     from mummergpu.cuda.nvcomp import load_nvcomp
     from mummergpu.matching.backends.several_devices import SeveralDevices
     from mummergpu.matching.backends.streaming import StreamingBackend
@@ -49,8 +47,7 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
 
     deflater = load_nvcomp()
     one = backend.first if isinstance(backend, SeveralDevices) else backend
-    if not isinstance(one, StreamingBackend):
-        raise OptionError(OPTION, "needs a device that searches")
+    assert isinstance(one, StreamingBackend)
     with one.device.current():
         program = one.program(BGZF_PROGRAM)
     compressor = DeviceBgzfCompressor(one.device, program, deflater, stats)

@@ -121,7 +121,7 @@ def test_fewer_slots_where_memory_is_short(opened: Open) -> None:
 
 
 def test_too_little_memory_is_an_error(opened: Open) -> None:
-    with pytest.raises(BackendError, match="too little memory is left for --gpu-compression"):
+    with pytest.raises(BackendError, match="too little memory is left for compression"):
         opened(device=WatchedDevice(100_000))
 
 

@@ -35,9 +35,9 @@ before it with the same hash; and 1 for each diagonal with a match, else 0."""
 
 
 def new_marks(longest: int) -> DiagonalMarks:
-    """Return memory for the marks of reads of up to `longest` bases, in which nothing is marked."""
+    """Return memory for the marks of reads of up to `longest` bases; no diagonal is marked."""
     return (
-        np.full(1 << HASH_BITS, _NONE, dtype=np.int16),
+        np.empty(1 << HASH_BITS, dtype=np.int16),
         np.empty(max(1, longest), dtype=np.int16),
         np.zeros(DIAGONALS_AT_ONCE, dtype=np.uint8),
     )
@@ -60,9 +60,30 @@ def hash_of(word: int) -> int:
     return (word * _HASH_FACTOR & _WORD_MASK) >> 2 * WORD_BASES - HASH_BITS
 
 
+@inline_without_refcounts
+def lengthened(word: int, known: int, code: int) -> tuple[int, int]:
+    """Return a word with one more base at its end, and one less at its beginning.
+
+    Parameters
+    ----------
+    word : int
+        The word, two bits a base.
+    known : int
+        How many of the bases up to its last one are no breaks, counted back to the nearest break.
+    code : int
+        The code of the next base.
+
+    Returns
+    -------
+    tuple of int
+        The word, which has a break unless `WORD_BASES` bases are known; and how many are.
+    """
+    return (word << 2 | code & 3) & _WORD_MASK, 0 if code == BREAK else known + 1
+
+
 @jit_without_refcounts
 def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
-    """List the words of a read by their hashes.
+    """List the words of a read by their hashes, in place of those of another.
 
     Parameters
     ----------
@@ -71,38 +92,18 @@ def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> 
     at, length : int
         Where the read begins in `codes`, and its bases.
     marks : tuple of ndarray
-        Output (`DiagonalMarks`), in which no word is listed.
+        Output (`DiagonalMarks`); no diagonal is marked.
     """
     last, before, _ = marks
-    word, known = widened(0), 0
+    last[:] = _NONE
+    word, known = widened(0), widened(0)
     for place in range(length):
-        code = widened(codes[at + place])
-        known = 0 if code == BREAK else known + 1
-        word = (word << 2 | code & 3) & _WORD_MASK
+        word, known = lengthened(word, known, widened(codes[at + place]))
         if known >= WORD_BASES:
-            here = hash_of(word)
+            here = unsigned(hash_of(word))
             first = place + 1 - WORD_BASES
-            before[first] = last[unsigned(here)]
-            last[unsigned(here)] = first
-
-
-@jit_without_refcounts
-def forget_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
-    """Undo `list_words` for the same read.
-
-    Parameters
-    ----------
-    codes, at, length, marks
-        As for `list_words`.
-    """
-    last = marks[0]
-    word, known = widened(0), 0
-    for place in range(length):
-        code = widened(codes[at + place])
-        known = 0 if code == BREAK else known + 1
-        word = (word << 2 | code & 3) & _WORD_MASK
-        if known >= WORD_BASES:
-            last[unsigned(hash_of(word))] = _NONE
+            before[first] = last[here]
+            last[here] = first
 
 
 @jit_without_refcounts
@@ -130,11 +131,9 @@ def mark_diagonals(
         The words (`list_words`); output: the marks of the diagonals from `low` on, all 0 before.
     """
     last, before, marked = marks
-    word, known = widened(0), 0
+    word, known = widened(0), widened(0)
     for position in range(begin, end):
-        code = widened(reference[MARGIN + position])
-        known = 0 if code == BREAK else known + 1
-        word = (word << 2 | code & 3) & _WORD_MASK
+        word, known = lengthened(word, known, widened(reference[MARGIN + position]))
         if known < WORD_BASES:
             continue
         place = widened(last[unsigned(hash_of(word))])

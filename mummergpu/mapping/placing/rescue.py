@@ -35,7 +35,6 @@ from mummergpu.mapping.placing.marked_diagonals import (
     DIAGONALS_AT_ONCE,
     WORD_BASES,
     DiagonalMarks,
-    forget_words,
     list_words,
     mark_diagonals,
 )
@@ -242,7 +241,7 @@ def rescue_mate(
     qualities : tuple of ndarray
         The qualities of the reads, and the credits (`ungapped.Qualities`).
     marks : tuple of ndarray
-        Memory to work in, with nothing marked (`marked_diagonals.DiagonalMarks`).
+        Memory to work in, with no diagonal marked (`marked_diagonals.DiagonalMarks`).
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
     strand, record : int
@@ -274,7 +273,6 @@ def rescue_mate(
                 added += add_diagonal(
                     read, reads, target, costs, qualities, table, strand, record, diagonal
                 )
-    forget_words(codes, MARGIN + begin, length, marks)
     return added
 
 

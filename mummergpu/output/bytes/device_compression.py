@@ -138,7 +138,7 @@ class DeviceBgzfCompressor(Compressor):
                     slot = self._new_slot()
                 except DeviceMemoryError as error:
                     if not self._slots:
-                        message = f"too little memory is left for --gpu-compression: {error}"
+                        message = f"too little memory is left for compression: {error}"
                         raise BackendError("cuda", message) from error
                     self._most_slots = len(self._slots)
                 else:
