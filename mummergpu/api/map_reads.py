@@ -22,12 +22,12 @@ from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.first_reads import (
-    PAIRS_OF_ESTIMATE,
+    TEMPLATES_OF_ESTIMATE,
     choose_seed_length,
     describe_sizes,
-    median_length,
     parts_to_measure,
     sizes_of,
+    usual_length,
 )
 from mummergpu.pipeline.mapping_passes import length_of_second_pass
 from mummergpu.pipeline.read_stream import ReadStream
@@ -146,11 +146,11 @@ def map_reads(
         ReadingThreads(threads) as reading,
         ReadStream(sources, size, Stats(), _ignore, rules, reading) as reads,
     ):
-        first = reads.first_pairs(PAIRS_OF_ESTIMATE)
+        first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
         length = choose_seed_length(seed_length, first, shortest, name, LOG.warning, "seed_length")
         options = MappingOptions(
             length,
-            by_windows=has_enough_windows(median_length(first), length),
+            by_windows=has_enough_windows(usual_length(first), length),
             most_secondary=places.most_alternatives or places.most_secondary,
             has_alternatives=places.most_alternatives > 0,
         )

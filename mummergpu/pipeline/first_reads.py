@@ -20,8 +20,15 @@ from mummergpu.mapping.placing.insert_sizes import InsertSizes, estimate_insert_
 from mummergpu.mapping.seeding.seeds import seed_length
 from mummergpu.runtime.stats import Stats
 
-PAIRS_OF_ESTIMATE: Final = 1 << 14
-"""The pairs from which the sizes of templates are estimated: the first ones of the input."""
+TEMPLATES_OF_ESTIMATE: Final = 1 << 14
+"""The templates, pairs or single reads, that are looked at: the first ones of the input, however it
+is cut into blocks."""
+
+SHORT_READS: Final = 0.1
+"""The share of the first reads that may be shorter than the length that seeds are chosen for."""
+
+LEAST_MAPPED: Final = 30
+"""Shorter reads have no alignment with the usual scores, and say nothing about the others."""
 
 READS_OF_TASK: Final = 1 << 11
 """The reads that a thread looks at together for the estimate."""
@@ -55,10 +62,14 @@ def shortest_seed(file: IndexFile) -> int:
     return KmerSampling(header.kmer_length, header.reference_step).shortest_match
 
 
-def median_length(first: Iterable[ReadBlock]) -> int:
-    """Return the median of the lengths of reads in bases; 0 if there are none."""
+def usual_length(first: Iterable[ReadBlock]) -> int:
+    """Return the bases that all but a few of some reads have at least; 0 if there are none.
+
+    Seeds for the median would lose the shorter half of reads whose lengths differ much.
+    """
     lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(one.offsets) for one in first)])
-    return int(np.median(lengths)) if lengths.size else 0
+    lengths = lengths[lengths >= LEAST_MAPPED]
+    return int(np.quantile(lengths, SHORT_READS, method="lower")) if lengths.size else 0
 
 
 def choose_seed_length(
@@ -104,7 +115,7 @@ def choose_seed_length(
                 f"with 'mummergpu index -l {asked}'",
             )
         return asked
-    length = seed_length(median_length(first))
+    length = seed_length(usual_length(first))
     if length < shortest:
         warn(
             f"the index '{name}' finds matches of {shortest} bases and more, and these reads are "

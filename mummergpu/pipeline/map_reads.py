@@ -34,13 +34,13 @@ from mummergpu.output.open_alignments import (
 from mummergpu.pipeline.backend_opening import start_to_open, worker_count
 from mummergpu.pipeline.compression_on_device import compressor_on_device
 from mummergpu.pipeline.first_reads import (
-    PAIRS_OF_ESTIMATE,
+    TEMPLATES_OF_ESTIMATE,
     choose_seed_length,
     describe_sizes,
-    median_length,
     parts_to_measure,
     shortest_seed,
     sizes_of,
+    usual_length,
 )
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.mapped_reads import MappedReads
@@ -109,7 +109,7 @@ def run(
         source, checksums = job.open_source(reading)
         backend = opening.result()
         compressor = job.open_compressor(backend, stack)
-        first = reads.first_pairs(PAIRS_OF_ESTIMATE)
+        first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
         search = job.open_search(source, first, backend)
         mapping = open_mapping(
             MappingWork(search, executor, workers, stats, progress.tell, job.done)
@@ -204,7 +204,7 @@ class _MapJob:
         return MappingSearch(
             index,
             backend,
-            options.mapping(length, has_enough_windows(median_length(first), length)),
+            options.mapping(length, has_enough_windows(usual_length(first), length)),
             second_length,
             self._executor,
             options.threads,

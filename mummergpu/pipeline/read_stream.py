@@ -17,7 +17,7 @@ from mummergpu.runtime.stats import Stats
 class ReadStream(BlockStream[ReadBlock]):
     """Reads reads while the index is prepared, and lets the first ones be looked at.
 
-    `blocks` asks for the blocks; the thread that asks for the first pairs of a pipe reads them
+    `blocks` asks for the blocks; the thread that asks for the first templates of a pipe reads them
     itself.
 
     Parameters
@@ -41,7 +41,7 @@ class ReadStream(BlockStream[ReadBlock]):
     LibraryError
         If the library for the compression of a file is missing.
     InputError
-        If a file cannot be opened. `first_pairs` and `blocks` raise it if a file is invalid.
+        If a file cannot be opened. `first_templates` and `blocks` raise it if a file is invalid.
     """
 
     def __init__(
@@ -56,34 +56,29 @@ class ReadStream(BlockStream[ReadBlock]):
         super().__init__(ReadReader(sources, block_size, rules=rules, threads=threads), stats, tell)
         self._first: list[ReadBlock] = []
 
-    def first_pairs(self, count: int) -> list[ReadBlock]:
-        """Return the first pairs of the input; the first reads if it begins with single ones.
+    def first_templates(self, count: int) -> list[ReadBlock]:
+        """Return the first templates of the input: pairs, or single reads.
 
         Parameters
         ----------
         count : int
-            The most pairs.
+            The most templates.
 
         Returns
         -------
         list of ReadBlock
-            Blocks with `count` pairs together, or all that there are; if the input begins with
-            single reads, its first block. `blocks` yields them all the same.
+            Blocks with `count` templates together, or all that there are. `blocks` yields them all
+            the same.
         """
-        pairs = 0
         found: list[ReadBlock] = []
-        while pairs < count:
+        while count > 0:
             block = next(self._waiting, None)
             if block is None:
                 break
             self._first.append(block)
-            if not block.paired:
-                if not found:
-                    found.append(block)
-                break
-            part = block.part(0, min(block.query_count, 2 * (count - pairs)))
-            found.append(part)
-            pairs += part.pair_count
+            reads = 2 if block.paired else 1
+            found.append(block.part(0, min(block.query_count, reads * count)))
+            count -= found[-1].query_count // reads
         return found
 
     def blocks(self) -> Iterator[ReadBlock]:

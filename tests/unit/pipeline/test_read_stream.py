@@ -13,7 +13,12 @@ from helpers.read_pairs import write_pairs
 from mummergpu.errors import OptionError
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.pipeline.first_reads import choose_seed_length, parts_to_measure, sizes_of
+from mummergpu.pipeline.first_reads import (
+    choose_seed_length,
+    parts_to_measure,
+    sizes_of,
+    usual_length,
+)
 from mummergpu.pipeline.read_stream import ReadStream
 from mummergpu.runtime.stats import Stats
 
@@ -35,10 +40,10 @@ def mates_of(folder: Path) -> MateFiles:
 
 
 @pytest.mark.parametrize("count", [1, 7, 15, 16, PAIRS, 10 * PAIRS])
-def test_the_first_pairs_come_again(folder: Path, count: int) -> None:
+def test_the_first_templates_come_again(folder: Path, count: int) -> None:
     stats = Stats()
     with stream_of(mates_of(folder), stats=stats) as stream:
-        first = stream.first_pairs(count)
+        first = stream.first_templates(count)
         blocks = list(stream.blocks())
     assert sum(block.pair_count for block in first) == min(count, PAIRS)
     assert [block.index for block in blocks] == list(range(len(blocks)))
@@ -47,14 +52,52 @@ def test_the_first_pairs_come_again(folder: Path, count: int) -> None:
     assert bytes(first[0].codes) == bytes(blocks[0].codes[: first[0].base_count])
 
 
-def test_single_reads_end_the_first_pairs(folder: Path) -> None:
+def test_pairs_and_single_reads_are_templates(folder: Path) -> None:
     single, both = ReadFile(str(folder / "1.fq")), ReadFile(str(folder / "both.fq"), True)
     with stream_of(single, both) as stream:
-        (first,) = stream.first_pairs(50)
-        assert not first.paired
+        first = stream.first_templates(PAIRS + 10)
+        assert sum(block.pair_count for block in first) == 10
+        assert sum(block.query_count for block in first) == PAIRS + 20
         assert sum(block.query_count for block in stream.blocks()) == 3 * PAIRS
     with stream_of(both, single) as stream:
-        assert sum(block.pair_count for block in stream.first_pairs(10 * PAIRS)) == PAIRS
+        first = stream.first_templates(10 * PAIRS)
+        assert [
+            sum(one.query_count for one in first if one.paired == p) for p in (True, False)
+        ] == [
+            2 * PAIRS,
+            PAIRS,
+        ]
+
+
+@pytest.mark.parametrize("size", [100, 3000, 1 << 20])
+def test_the_first_reads_do_not_depend_on_the_blocks(folder: Path, size: int) -> None:
+    """Whatever the threads and the size of a file make of blocks."""
+    source = ReadFile(str(folder / "1.fq"))
+    with ReadStream((source,), size, Stats(), lambda bases, share: None) as stream:
+        first = stream.first_templates(37)
+        assert sum(block.query_count for block in first) == 37
+        names = b"".join(bytes(block.names) for block in first)
+    with stream_of(source) as stream:
+        assert b"".join(bytes(block.names) for block in stream.first_templates(37)) == names
+
+
+def test_the_usual_length_is_that_of_nearly_all_reads(tmp_path: Path) -> None:
+    """Most of the reads are long, and too few are short for the median."""
+
+    def usual(lengths: list[int]) -> int:
+        (tmp_path / "q.fa").write_text(
+            "".join(
+                f">{n}\n{'ACGT' * 100}"[: len(str(n)) + 2 + bases] + "\n"
+                for n, bases in enumerate(lengths)
+            )
+        )
+        with stream_of(ReadFile(str(tmp_path / "q.fa"))) as stream:
+            return usual_length(stream.first_templates(1000))
+
+    assert usual([250] * 60 + [60] * 40) == 60
+    assert usual([60] * 9 + [250] * 100) == 250
+    assert usual([0] * 30 + [150] * 20 + [7] * 10) == 150
+    assert usual([0, 10]) == usual([]) == 0
 
 
 def test_no_thread_reads_a_pipe_before_the_blocks_are_asked_for(folder: Path) -> None:
@@ -66,7 +109,7 @@ def test_no_thread_reads_a_pipe_before_the_blocks_are_asked_for(folder: Path) ->
     with stream_of(ReadFile(str(pipe), interleaved=True)) as stream:
         assert threading.active_count() == before
         writer.start()
-        assert sum(block.pair_count for block in stream.first_pairs(20)) == 20
+        assert sum(block.pair_count for block in stream.first_templates(20)) == 20
         assert not any(thread.name == "read" for thread in threading.enumerate())
         assert sum(block.pair_count for block in stream.blocks()) == PAIRS
     writer.join()
@@ -81,7 +124,7 @@ def test_a_pipe_without_data_does_not_keep_the_stream_from_ending(folder: Path) 
 
 def block_of(folder: Path) -> ReadBlock:
     with stream_of(mates_of(folder)) as stream:
-        return stream.first_pairs(PAIRS)[0]
+        return stream.first_templates(PAIRS)[0]
 
 
 def test_the_length_of_seeds_is_that_of_the_user_or_of_the_reads(folder: Path) -> None:
