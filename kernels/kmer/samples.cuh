@@ -13,10 +13,12 @@ struct Table {
     uint32 longest_whole;        // longer lists are sorted by the bases before each occurrence
 };
 
-// The samples: the k-mers at every `step`-th position of a block of queries.
+// The samples: the k-mers at every `step`-th position of a block of queries, or of each query.
 struct Samples {
     const BitPlanes* queries;  // the block
     uint64 count;              // the number of samples
+    const uint32* places;      // uint32[count], where each begins in the block; null if the steps
+                               // are those of the block
     uint32 step;               // the bases from one sample to the next
     uint32 period;             // the bases from one pair of a MEM to the next
     uint32 minimum_length;     // the fewest bases of a MEM
@@ -25,7 +27,7 @@ struct Samples {
 
 // A k-mer of the queries and its occurrences.
 struct Sample {
-    uint64 position;    // where the k-mer begins in the block
+    uint32 position;    // where the k-mer begins in the block
     Flanks flanks;      // the bases around the position
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
@@ -44,7 +46,8 @@ struct Extension {
 __device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
                                               uint64 number) {
     Sample sample;
-    sample.position = number * samples.step;
+    sample.position = samples.places == nullptr ? static_cast<uint32>(number) * samples.step
+                                                : __ldg(samples.places + number);
     sample.flanks =
         load_query_flanks(samples.queries, static_cast<long long>(sample.position));
     sample.list_begin = sample.list_end = 0;

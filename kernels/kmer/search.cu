@@ -1,8 +1,9 @@
 // The k-mer search: looks up a k-mer of the queries every few bases, and extends its occurrences.
 //
-// Each k-mer of the queries that begins at a multiple of the step is a sample. The table lists k-mers
-// of the reference in such a way that every MEM contains a sample and its occurrence, and contains
-// such a pair again after every period. The kernels look up each sample in the table, and extend it
+// Each k-mer that begins at a multiple of the step in the block of queries is a sample; or in its
+// query, where only MEMs that contain a sample so placed are wanted. The table lists k-mers of the
+// reference in such a way that every MEM contains a sample and its occurrence, and contains such a
+// pair again after every period. The kernels look up each sample in the table, and extend it
 // to the left and to the right at each occurrence. If a sample extends to the left by a period or
 // more, an earlier sample finds the same MEM; therefore each MEM is reported once.
 //
@@ -18,6 +19,47 @@
 #include "common/grid.cuh"
 #include "kmer/mem_rows.cuh"
 #include "kmer/warp_tiles.cuh"
+
+// Count the samples of each query, which begin at multiples of the step in the query.
+//
+// offsets      uint64[query_count + 1], where each query begins in the block, then the end
+// query_count  the number of queries
+// step         the bases from one sample to the next
+// kmer_length  the bases of a sample
+// counts       uint64[query_count], receives the number of samples of each query
+//
+// Grid: one thread for each query, or fewer threads that take several queries in turn.
+// Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    count_query_samples(const uint64* offsets, uint64 query_count, uint32 step,
+                        uint32 kmer_length, uint64* counts) {
+    for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
+        const uint64 length = offsets[query + 1] - offsets[query];
+        counts[query] = length < kmer_length ? 0 : (length - kmer_length) / step + 1;
+    }
+}
+
+// Write where each sample of each query begins in the block.
+//
+// offsets        uint64[query_count + 1], where each query begins in the block, then the end
+// query_count    the number of queries
+// step           the bases from one sample to the next
+// first_samples  uint64[query_count + 1], the number of samples of all queries before each
+// places         uint32[first_samples[query_count]], receives the places
+//
+// Grid: one thread for each query, or fewer threads that take several queries in turn.
+// Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+    place_query_samples(const uint64* offsets, uint64 query_count, uint32 step,
+                        const uint64* first_samples, uint32* places) {
+    for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
+        uint64 place = offsets[query];
+        for (uint64 sample = first_samples[query]; sample < first_samples[query + 1]; ++sample) {
+            places[sample] = static_cast<uint32>(place);
+            place += step;
+        }
+    }
+}
 
 // Count the MEMs of each sample and of each tile, and keep the MEMs of tiles that have few. List
 // the samples whose k-mers occur more than MOST_OCCURRENCES times.
@@ -48,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
         }
         bool all_kept = true;
         const uint32 count = search_occurrences(
-            samples, table, tile, sample,
+            samples, table, sample,
             [&](uint32 owner, uint32 before, const Extension& found) {
                 if (found.length == 0) {
                     return;
@@ -84,6 +126,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 // counts         uint32[sample_count], the number of MEMs of each sample
 // sample_count   the number of samples
 // step           the bases from one sample to the next
+// first_samples  uint64[query_count + 1], the number of samples of all queries before each; null if
+//                the steps are those of the block
 // offsets        uint64[query_count + 1], where each query begins in the block, then the end
 // query_count    the number of queries
 // query_offsets  uint64[query_count + 1], receives the first row of each query, then the row count
@@ -92,10 +136,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 // queries in turn. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     offset_query_mems(const uint64* tile_offsets, const uint32* counts, uint64 sample_count,
-                      uint32 step, const uint64* offsets, uint64 query_count,
-                      uint64* query_offsets) {
+                      uint32 step, const uint64* first_samples, const uint64* offsets,
+                      uint64 query_count, uint64* query_offsets) {
     for (uint64 query = grid_thread(); query <= query_count; query += grid_threads()) {
-        const uint64 sample = (offsets[query] + step - 1) / step;
+        const uint64 sample = first_samples == nullptr ? (offsets[query] + step - 1) / step
+                                                       : first_samples[query];
         query_offsets[query] = mems_before(tile_offsets, counts, min(sample, sample_count));
     }
 }
@@ -129,7 +174,8 @@ __device__ __forceinline__ Destination destination_of_lane(const Samples& sample
     uint32 searched;
     destination.before = warp_exclusive_sum(destination.count, searched);
     if (destination.count > 0) {
-        const uint64 position = number * samples.step;
+        const uint64 position =
+            samples.places == nullptr ? number * samples.step : samples.places[number];
         destination.start = static_cast<uint32>(position - query_begin_at(rows, position));
     }
     return destination;
@@ -164,7 +210,7 @@ __device__ __forceinline__ void write_again(const Samples& samples, const Table&
                                             const Destination& destination) {
     const bool is_frequent = known.frequent >> lane_number() & 1;
     const Sample sample = sample_of_lane(samples, table, tile, is_frequent);
-    search_occurrences(samples, table, tile, sample,
+    search_occurrences(samples, table, sample,
                        [&](uint32 owner, uint32 before, const Extension& found) {
                            const Destination to = from_lane(destination, owner);
                            if (found.length > 0) {

@@ -80,7 +80,7 @@ __device__ __forceinline__ BitPlanes from_lane(const BitPlanes& bases, uint32 la
 // Return the number of MEMs of this lane's own sample.
 template <typename Take>
 __device__ __forceinline__ uint32 search_occurrences(const Samples& samples, const Table& table,
-                                                     uint64 tile, const Sample& sample,
+                                                     const Sample& sample,
                                                      const Take& take) {
     uint32 occurrences;
     const uint32 begin = warp_exclusive_sum(occurrence_count(sample), occurrences);
@@ -92,7 +92,7 @@ __device__ __forceinline__ uint32 search_occurrences(const Samples& samples, con
         const uint32 owner = last_lane_at_most(begin, number);
         const uint32 index = from_lane(sample.list_begin - begin, owner) + number;
         Sample owned;
-        owned.position = (tile * TILE_SAMPLES + owner) * samples.step;
+        owned.position = from_lane(sample.position, owner);
         owned.flanks.left = from_lane(sample.flanks.left, owner);
         owned.flanks.right = from_lane(sample.flanks.right, owner);
         Extension found = {};

@@ -60,7 +60,8 @@ def write_repeats(folder: Path, copies: int, seed: int = 5) -> None:
             if number % 13 == 0:
                 mates[1] = mates[1][:45] + "N" + mates[1][46:]
             for mate, file in zip(mates, (first, second), strict=True):
-                bases = mutated(mate, 0.01)
+                # The windows of a read begin at its first base, wherever it lies in its block.
+                bases = mutated(mate, 0.01)[: made.randrange(88, 101)]
                 quality = "".join(made.choices("FFFF:,#", k=len(bases)))
                 file.write(f"@p{number}\n{bases}\n+\n{quality}\n")
 

@@ -203,6 +203,42 @@ def test_frequent_kmers_are_skipped_as_on_the_processor(
         assert 0 <= skipped - stats.counts.get("skipped_lookups", 0) <= short * len(pages)
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("step", [1, 11, 23, 64])
+def test_samples_lie_at_steps_of_their_query_as_on_the_processor(
+    opened_tables: OpenTables, seed: int, step: int
+) -> None:
+    """Mapping looks up one k-mer of each window of a read, wherever the read lies in its block."""
+    random = np.random.default_rng(seed)
+    record = made_bases(random, 6000, "ACGT"[: 3 + seed % 2], 0.001)
+    queries = (*made_queries(random, record, 200, 300, "ACGT", 0.02), "", "ACG", record[:700])
+    case = SearchCase("windows", (record,), queries, 12, (ONE_PAGE, 2500)[seed % 2])
+    pages = ordered_tables_of(case, KmerSampling(6))
+    given, cpu, complete = opened_tables(), KmerCpuBackend(Stats()), KmerCpuBackend(Stats())
+    complete.load_pages(pages, case.minimum_length)
+    for backend in (cpu, given.backend):
+        sampled = [replace(page, sample_step=step) for page in pages]
+        backend.load_pages(sampled, case.minimum_length)
+    for strand in STRANDS:
+        expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
+        assert expected is not None and found is not None
+        assert difference(found, expected) is None
+        # A match that contains a window contains its k-mer, so it is among them.
+        every = find_on(complete, case.block(), strand)
+        assert every is not None
+        longer = 0
+        for rows, rows_of_query in zip(rows_of(every), rows_of(found), strict=True):
+            windows = {row for row in rows if has_window(row[0], row[2], step)}
+            assert windows.issubset(rows_of_query)
+            longer += len(windows)
+        assert longer > (50 if step < 64 else 0)
+
+
+def has_window(start: int, length: int, step: int) -> bool:
+    """Whether a match has all bases of a window of its query."""
+    return -(-start // step) * step + step <= start + length
+
+
 def test_references_are_packed_a_stretch_at_a_time(
     opened_tables: OpenTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:

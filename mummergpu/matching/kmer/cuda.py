@@ -92,6 +92,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
             reference,
             tables,
             pages[0].most_occurrences,
+            pages[0].sample_step is not None,
         )
 
     def _let_go(self) -> None:

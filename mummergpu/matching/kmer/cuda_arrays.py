@@ -48,6 +48,8 @@ class KmerSearchContext:
         The tables of the parts to search, in the order of the reference.
     most_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
+    steps_in_queries : bool
+        Whether samples begin at multiples of the step in their query, and not in the block.
     """
 
     program: Program
@@ -57,6 +59,7 @@ class KmerSearchContext:
     reference: int
     tables: Sequence[ResidentTable]
     most_occurrences: int | None
+    steps_in_queries: bool
 
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
         """Return the kernel arguments for a table and the reference."""
@@ -68,6 +71,25 @@ class KmerSearchContext:
             np.uint32(table.kmer_length),
             np.uint32(table.longest_whole),
         )
+
+
+@dataclass(frozen=True)
+class QuerySamples:
+    """The samples of a block that begin at multiples of the step in their query, on the device.
+
+    Attributes
+    ----------
+    count : int
+        The number of samples.
+    places : int
+        The address of the array that says where each begins in the block.
+    firsts : int
+        The address of the array that says how many samples all queries before each one have.
+    """
+
+    count: int
+    places: int
+    firsts: int
 
 
 @dataclass(frozen=True)
@@ -84,6 +106,8 @@ class PackedQueries:
         The address of their bases, as bit planes.
     queries_of_words : int
         The address of the array that names, for each word, the query of its first base.
+    samples : QuerySamples or None
+        The samples of each query; None if their steps are those of the block.
     """
 
     count: int
@@ -91,3 +115,4 @@ class PackedQueries:
     offsets: int
     bit_planes: int
     queries_of_words: int
+    samples: QuerySamples | None

@@ -20,7 +20,12 @@ from mummergpu.matching.backends.stream_searcher import (
     UploadedBlock,
 )
 from mummergpu.matching.columns import MemColumns
-from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries, ResidentTable
+from mummergpu.matching.kmer.cuda_arrays import (
+    KmerSearchContext,
+    PackedQueries,
+    QuerySamples,
+    ResidentTable,
+)
 from mummergpu.matching.kmer.cuda_program import (
     COUNT_BYTES,
     KEPT_MEM_BYTES,
@@ -124,6 +129,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             block.offsets,
             buffer("bit planes", bit_planes_bytes(block.base_count)) + PADDING_BYTES,
             buffer("queries of words", 4 * (words + 1)),
+            self._list_samples(context, block) if context.steps_in_queries else None,
         )
         self._launcher.launch_on(
             context.program,
@@ -143,6 +149,32 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             ),
         )
         return packed
+
+    def _list_samples(self, context: KmerSearchContext, block: UploadedBlock) -> QuerySamples:
+        """Return the samples of each query; those of its reverse complement are at the same places.
+
+        All tables of an index have k-mers of one length.
+        """
+        buffer, step = self._workspace.buffer, np.uint32(context.step)
+        counts = buffer("sample counts", COUNT_BYTES * block.query_count)
+        firsts = buffer("first samples", 8 * (block.query_count + 1))
+        kmer_length = np.uint32(context.tables[0].kmer_length)
+        self._launcher.launch_on(
+            context.program,
+            "count_query_samples",
+            block.query_count,
+            (block.offsets, block.query_count, step, kmer_length, counts),
+        )
+        self._launcher.scan(context.program, counts, block.query_count, firsts)
+        count = self._read_total(firsts, block.query_count)
+        places = buffer("sample places", 4 * count)
+        self._launcher.launch_on(
+            context.program,
+            "place_query_samples",
+            block.query_count,
+            (block.offsets, block.query_count, step, firsts, places),
+        )
+        return QuerySamples(count, places, firsts)
 
     def _reverse(self, context: KmerSearchContext, queries: PackedQueries) -> PackedQueries:
         """Return the reverse complements of packed queries."""
@@ -186,6 +218,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             queries.count + 1,
             (
                 *(counted.offsets, counted.counts, counted.samples, np.uint32(context.step)),
+                0 if queries.samples is None else queries.samples.firsts,
                 *(queries.offsets, queries.count, query_offsets),
             ),
         )
@@ -223,11 +256,16 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     ) -> _CountedMems:
         """Count the MEMs that each sample of a block finds in one part of the reference."""
         buffer = self._workspace.buffer
-        # A block shorter than a k-mer has no samples: the division rounds down.
-        count = max(0, (queries.base_count - table.kmer_length) // context.step + 1)
+        if queries.samples is not None:
+            count, places = queries.samples.count, queries.samples.places
+        else:
+            # A block shorter than a k-mer has no samples: the division rounds down.
+            count = max(0, (queries.base_count - table.kmer_length) // context.step + 1)
+            places = 0
         searched: tuple[Argument, ...] = (
             queries.bit_planes,
             count,
+            places,
             np.uint32(context.step),
             np.uint32(context.period),
             np.uint32(context.minimum_length),
