@@ -20,7 +20,7 @@ from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.matching.search import BlockMems
 from mummergpu.pipeline.mapping_groups import MappingWork, Prepare, ReadMapping, open_mapping
-from mummergpu.pipeline.mapping_passes import open_second_pass
+from mummergpu.pipeline.mapping_passes import SecondSearch
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.runtime.progress import NullProgress, Work
@@ -90,8 +90,12 @@ class _MappingToKeptPages:
         engine.prepare(device.threads)
         kept = engine.kept_index(engine.options.minimum_length)
         assert kept.pages is not None
-        second = open_second_pass(kept.pages, engine.reference, options, second_length, Stats())
-        self._mapper = BlockMapper(engine.reference, options, second)
+        find_more = None
+        if second_length < options.seed_length:
+            second = SecondSearch(engine.reference, second_length, Stats())
+            second.load_pages(kept.pages)
+            find_more = second.find_mems
+        self._mapper = BlockMapper(engine.reference, options, find_more)
         self._engine = engine
         self._device = device
         self._search = SearchOptions(options.seed_length, _STRANDS)

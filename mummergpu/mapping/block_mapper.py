@@ -14,7 +14,13 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.paths import PathArrays, trace_paths
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.alignments.row_layout import fill_rows, list_rows
-from mummergpu.mapping.candidates.candidates import Candidates, Int32Array, Int64Array, Reads
+from mummergpu.mapping.candidates.candidates import (
+    Candidates,
+    Int32Array,
+    Int64Array,
+    Reads,
+    no_candidates,
+)
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.matches import BlockMems
 from mummergpu.mapping.options import MappingOptions
@@ -29,7 +35,12 @@ from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.pair_sizes import PairSizes
-from mummergpu.mapping.placing.second_pass import list_badly_placed, part_of_reads
+from mummergpu.mapping.placing.second_pass import (
+    DoubtfulReads,
+    doubtful_reads,
+    list_badly_placed,
+    part_of_reads,
+)
 from mummergpu.mapping.placing.secondary import Secondary, list_secondary
 from mummergpu.mapping.placing.split_reads import split_reads
 from mummergpu.mapping.placing.template_sizes import measure_templates
@@ -92,14 +103,17 @@ class BlockMapper:
         The reference.
     options : MappingOptions
         How to map.
-    second : SecondPass or None
-        What reads that are placed badly are mapped with once more.
+    find_more : callable or None
+        Returns the shorter matches that a second pass begins with; None for no second pass.
     """
 
     def __init__(
-        self, reference: Reference, options: MappingOptions, second: SecondPass | None = None
+        self,
+        reference: Reference,
+        options: MappingOptions,
+        find_more: Callable[[ReadBlock], BlockMems] | None = None,
     ) -> None:
-        self._second = second
+        self._find_more = find_more
         self._starts = reference.record_starts
         ends = reference.record_starts + reference.record_lengths
         self._target = (reference.padded_codes, self._starts, ends)
@@ -129,7 +143,8 @@ class BlockMapper:
             The sizes in bases, in the order of the pairs.
         """
         unknown = self.pair_sizes(None)
-        choices = self._choose(block, self._search(block, mems, unknown), unknown)
+        found = self._search(block, self._finder.seeds_of(mems), unknown)
+        choices = self._choose(block, found, unknown)
         sizes = np.empty(block.query_count // 2, dtype=np.int64)
         table = choices.candidates.arrays
         return sizes[: measure_templates(block.offsets, choices.numbers, table, sizes)]
@@ -149,7 +164,7 @@ class BlockMapper:
         Returns
         -------
         AlignmentColumns
-            One row for each read.
+            The rows of all reads, in their order.
         """
         return self._with_second_pass(block, *self.map_once(block, mems, sizes), sizes)
 
@@ -171,22 +186,21 @@ class BlockMapper:
             Those of `map_block`.
         """
         choices = self._choose(block, lambda reads: self._finder.spread(block, found), sizes)
-        columns, bad = self._columns(block, choices, sizes), self._badly_placed(block, choices)
-        return self._with_second_pass(block, columns, bad, sizes)
+        return self._with_second_pass(block, *self._both(block, choices, sizes), sizes)
 
     def _with_second_pass(
-        self, block: ReadBlock, columns: AlignmentColumns, reads: Int64Array, sizes: PairSizes
+        self, block: ReadBlock, columns: AlignmentColumns, doubtful: DoubtfulReads, sizes: PairSizes
     ) -> AlignmentColumns:
-        """Return the alignments of a block after those of some reads are made once more."""
-        if self._second is None or reads.size == 0:
+        """Return the alignments of a block after those of doubtful reads are made once more."""
+        if self._find_more is None or doubtful.numbers.size == 0:
             return columns
-        part = part_of_reads(block, reads)
-        other, _ = self._second.mapper.map_once(part, self._second.find_mems(part), sizes)
-        return replace_reads(columns, reads, other)
+        part = part_of_reads(block, doubtful.numbers)
+        other = self.map_again(part, doubtful.candidates, self._find_more(part), sizes)
+        return replace_reads(columns, doubtful.numbers, other)
 
     def map_once(
         self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
-    ) -> tuple[AlignmentColumns, Int64Array]:
+    ) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments of a block of reads without a second pass.
 
         Parameters
@@ -197,14 +211,46 @@ class BlockMapper:
         Returns
         -------
         columns : AlignmentColumns
-            One row for each read.
-        reads : ndarray, dtype=int64
-            The reads that matches shorter than the seed length may place better, with their mates.
+            The rows of all reads, in their order.
+        doubtful : DoubtfulReads
+            The reads that matches shorter than the seed length may place better.
         """
-        choices = self._choose(block, self._search(block, mems, sizes), sizes)
-        return self._columns(block, choices, sizes), self._badly_placed(block, choices)
+        found = self._search(block, self._finder.seeds_of(mems), sizes)
+        return self._both(block, self._choose(block, found, sizes), sizes)
 
-    def _badly_placed(self, block: ReadBlock, choices: _Choices) -> Int64Array:
+    def _both(
+        self, block: ReadBlock, choices: _Choices, sizes: PairSizes
+    ) -> tuple[AlignmentColumns, DoubtfulReads]:
+        """Return the alignments that are chosen, and the reads that may have better ones."""
+        # The search for other places scores candidates again, which choices must not depend on.
+        doubtful = self._doubtful(block, choices)
+        return self._columns(block, choices, sizes), doubtful
+
+    def map_again(
+        self, part: ReadBlock, earlier: Candidates, mems: BlockMems, sizes: PairSizes
+    ) -> AlignmentColumns:
+        """Return the alignments of doubtful reads in the second pass.
+
+        Parameters
+        ----------
+        part : ReadBlock
+            The reads (`second_pass.part_of_reads`).
+        earlier : Candidates
+            What the first pass found of them (`DoubtfulReads`).
+        mems : dict of Strand to MemColumns
+            Their matches of the second pass.
+        sizes : PairSizes
+            The sizes of the templates of pairs.
+
+        Returns
+        -------
+        AlignmentColumns
+            The rows of these reads, which are numbered from 0.
+        """
+        choices = self._choose(part, self._search(part, mems, sizes, earlier), sizes)
+        return self._columns(part, choices, sizes)
+
+    def _doubtful(self, block: ReadBlock, choices: _Choices) -> DoubtfulReads:
         """Return the reads that may have a better place, with their mates."""
         options = self._options
         reads = np.empty(block.query_count, dtype=np.int64)
@@ -217,14 +263,19 @@ class BlockMapper:
             self._costs,
             reads,
         )
-        return reads[:count]
+        return doubtful_reads(reads[:count], choices.candidates)
 
     def _search(
-        self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
+        self,
+        block: ReadBlock,
+        mems: BlockMems,
+        sizes: PairSizes,
+        earlier: Candidates | None = None,
     ) -> Callable[[Reads], Candidates]:
-        """Return what finds the candidates of a block's reads from its matches."""
+        """Return what finds the candidates of a block's reads from their seeds."""
         qualities = (block.base_qualities, self._credits)
-        return lambda reads: self._finder.find(block, reads, qualities, mems, sizes)
+        known = no_candidates(block.query_count) if earlier is None else earlier
+        return lambda reads: self._finder.find(block, reads, qualities, mems, known, sizes)
 
     def _choose(
         self, block: ReadBlock, candidates: Callable[[Reads], Candidates], sizes: PairSizes
@@ -286,7 +337,8 @@ class BlockMapper:
         read_count = block.query_count
         extra = np.empty(read_count, dtype=np.int64), np.empty(read_count, dtype=np.uint8)
         split_reads(
-            offsets, table.arrays, choices.numbers, self._options.least_score, self._odds, extra
+            *(offsets, table.arrays, choices.numbers, self._costs),
+            *(self._options.least_score, self._odds, extra),
         )
         secondary = self._secondary(block, choices, extra[0])
         count = read_count + int(np.count_nonzero(extra[0] >= 0)) + secondary[2].size
@@ -359,19 +411,3 @@ class BlockMapper:
             paths.arrays,
         )
         return paths
-
-
-@dataclass(frozen=True)
-class SecondPass:
-    """What the second pass works with.
-
-    Attributes
-    ----------
-    mapper : BlockMapper
-        Maps reads by shorter matches.
-    find_mems : callable
-        Returns the matches of a block of at least the seed length of that mapper.
-    """
-
-    mapper: BlockMapper
-    find_mems: Callable[[ReadBlock], BlockMems]

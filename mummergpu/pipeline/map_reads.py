@@ -115,7 +115,7 @@ def run(
             MappingWork(search, executor, workers, stats, progress.tell, job.done)
         )
         reference = source.reference if isinstance(source, IndexFile) else source
-        sizes = search.first_mapper().pair_sizes(job.template_sizes(first, mapping))
+        sizes = search.single_mapper().pair_sizes(job.template_sizes(first, mapping))
         sink = job.open_sink(reference, checksums.result(), output, compressor, stack)
         mapped = MappedReads(sink, stats, options.most_alternatives > 0)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)

@@ -22,7 +22,8 @@ from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.placing.pair_sizes import PairSizes
-from mummergpu.mapping.placing.second_pass import part_of_reads
+from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
+from mummergpu.matching.merge import join_all
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import TASKS_AHEAD, GroupPasses
@@ -148,13 +149,11 @@ class _MappingToAll:
         )
 
 
-FirstPass = tuple[ReadBlock, AlignmentColumns, Int64Array, ReadBlock | None]
-"""A block, its alignments after the first pass, and the reads to be mapped again: their numbers,
-and the reads themselves if there are any."""
+FirstPass = tuple[ReadBlock, AlignmentColumns, DoubtfulReads]
+"""A block, its alignments after the first pass, and the reads to be mapped again."""
 
-SecondAlignments = tuple[ReadBlock, AlignmentColumns, list[tuple[Int64Array, AlignmentColumns]]]
-"""A block, its alignments after the first pass, and those of the second pass with the numbers of
-their reads."""
+FoundAgain = tuple[ReadBlock, BlockMems]
+"""Some reads that are mapped again, and their matches of the second pass."""
 
 
 class _MappingToGroups:
@@ -162,7 +161,7 @@ class _MappingToGroups:
 
     def __init__(self, work: MappingWork) -> None:
         self._work = work
-        self._mapper = work.search.first_mapper()
+        self._mapper = work.search.single_mapper()
         self._begins_at_last = False
 
     def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
@@ -192,9 +191,9 @@ class _MappingToGroups:
         work.progress.expect_groups(0, work.search.group_count)
         with SpilledAlignments() as first, SpilledQueries() as again:
             bases = self._map_first(blocks, sizes, first, again)
-            second = self._map_second(again, bases, sizes)
+            second = self._search_again(again, bases)
             with closing(second):
-                yield from self._replaced(first, second, prepare)
+                yield from self._map_again(first, second, sizes, prepare)
 
     def _map_first(
         self,
@@ -223,24 +222,21 @@ class _MappingToGroups:
         def map_once(block: QueryBlock, mems: BlockMems) -> FirstPass:
             reads = cast(ReadBlock, block)
             with self._work.stats.stage("mapping"):
-                columns, bad = self._mapper.map_once(reads, mems, sizes)
-                part = part_of_reads(reads, bad) if bad.size else None
-            return reads, columns, bad, part
+                return reads, *self._mapper.map_once(reads, mems, sizes)
 
         bases = 0
         search, progress = self._work.search.first, self._work.progress
         with closing(self._searched(search, blocks, map_once, progress)) as results:
-            for block, columns, bad, part in results:
-                first.write_alignments(block, columns, bad)
-                if part is not None:
+            for block, columns, doubtful in results:
+                first.write_alignments(block, columns, doubtful)
+                if doubtful.numbers.size:
+                    part = part_of_reads(block, doubtful.numbers)
                     again.write_block(part)
                     bases += part.base_count
         return bases
 
-    def _map_second(
-        self, again: SpilledQueries, bases: int, sizes: PairSizes
-    ) -> Generator[AlignmentColumns]:
-        """Yield the alignments of the reads that are mapped again.
+    def _search_again(self, again: SpilledQueries, bases: int) -> Generator[FoundAgain]:
+        """Yield the reads that are mapped again with their matches, in the order of the reads.
 
         Parameters
         ----------
@@ -248,47 +244,41 @@ class _MappingToGroups:
             The reads.
         bases : int
             Their bases.
-        sizes : PairSizes
-            The sizes of the templates of pairs.
-
-        Yields
-        ------
-        AlignmentColumns
-            Those of some reads, all of one block; in the order of the reads.
         """
         second = self._work.search.second
         assert second is not None
-        mapper = self._work.search.second_mapper()
 
-        def map_again(block: QueryBlock, mems: BlockMems) -> AlignmentColumns:
-            with self._work.stats.stage("mapping"):
-                columns, _ = mapper.map_once(cast(ReadBlock, block), mems, sizes)
-            return columns
+        def keep(block: QueryBlock, mems: BlockMems) -> FoundAgain:
+            return cast(ReadBlock, block), mems
 
         if again.block_count:
             progress = QueryProgress(self._work.tell, _STRANDS)
             progress.expect_groups(self._work.search.group_count, 0)
             progress.read(bases, 1.0)
-            yield from self._searched(second.search, again.read_blocks(), map_again, progress)
+            yield from self._searched(second.search, again.read_blocks(), keep, progress)
 
-    def _replaced(
+    def _map_again(
         self,
         first: SpilledAlignments,
-        second: Iterator[AlignmentColumns],
+        second: Iterator[FoundAgain],
+        sizes: PairSizes,
         prepare: Prepare[Result],
     ) -> Generator[Result]:
         """Yield what is prepared of all blocks, with the alignments of the second pass."""
 
-        def replace_and_prepare(found: SecondAlignments) -> Result:
-            block, columns, others = found
+        def map_and_prepare(task: tuple[FirstPass, list[FoundAgain]]) -> Result:
+            (block, columns, doubtful), found = task
             with self._work.stats.stage("mapping"):
-                for reads, other in others:
-                    columns = replace_reads(columns, reads, other)
+                if found:
+                    mems = {s: join_all([mems[s] for _, mems in found]) for s in found[0][1]}
+                    part = part_of_reads(block, doubtful.numbers)
+                    other = self._mapper.map_again(part, doubtful.candidates, mems, sizes)
+                    columns = replace_reads(columns, doubtful.numbers, other)
             return prepare(block, columns)
 
         window = self._work.threads + TASKS_AHEAD
-        found = _with_second(first, second)
-        yield from ordered_results(self._work.executor, window, found, replace_and_prepare)
+        tasks = _with_second(first, second)
+        yield from ordered_results(self._work.executor, window, tasks, map_and_prepare)
 
     def _searched(
         self,
@@ -313,19 +303,16 @@ class _MappingToGroups:
 
 
 def _with_second(
-    first: SpilledAlignments, second: Iterator[AlignmentColumns]
-) -> Iterator[SecondAlignments]:
-    """Yield all blocks with the alignments of both passes."""
-    for block, columns, reads in first.read_alignments():
-        others = []
-        begin = 0
-        while begin < reads.size:
-            other = next(second)
-            # Every read has a row, so the last row tells how many reads have come.
-            end = begin + int(other.reads[-1]) + 1
-            others.append((reads[begin:end], other))
-            begin = end
-        yield block, columns, others
+    first: SpilledAlignments, second: Iterator[FoundAgain]
+) -> Iterator[tuple[FirstPass, list[FoundAgain]]]:
+    """Yield all blocks with what both passes found; the reads of a block may come in parts."""
+    for block, columns, doubtful in first.read_alignments():
+        found: list[FoundAgain] = []
+        left = doubtful.numbers.size
+        while left > 0:
+            found.append(next(second))
+            left -= found[-1][0].query_count
+        yield (block, columns, doubtful), found
     # Only when it is asked for more does the search record that the last reads are done.
     assert next(second, None) is None
 

@@ -9,7 +9,6 @@ from typing import Final
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.block_mapper import BlockMapper, SecondPass
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -102,51 +101,3 @@ class SecondSearch:
         found = self.search.find_mems(block)
         assert found is not None
         return found
-
-
-def options_of_second_pass(options: MappingOptions, length: int) -> MappingOptions:
-    """Return how the second pass maps.
-
-    Parameters
-    ----------
-    options : MappingOptions
-        How the first pass maps.
-    length : int
-        The length of the shortest matches of the second pass.
-    """
-    return replace(options, seed_length=length, by_windows=False)
-
-
-def open_second_pass(
-    pages: Sequence[KmerPage],
-    reference: Reference,
-    options: MappingOptions,
-    length: int,
-    stats: Stats,
-) -> SecondPass | None:
-    """Return what badly placed reads are mapped with once more, by the processor.
-
-    Parameters
-    ----------
-    pages : sequence of KmerPage
-        All pages of the index.
-    reference : Reference
-        The reference.
-    options : MappingOptions
-        How the first pass maps.
-    length : int
-        The length of the shortest matches of the second pass (`length_of_second_pass`).
-    stats : Stats
-        Collects the time of the search.
-
-    Returns
-    -------
-    SecondPass or None
-        None if the matches of the first pass are as short.
-    """
-    if length >= options.seed_length:
-        return None
-    search = SecondSearch(reference, length, stats)
-    search.load_pages(pages)
-    mapper = BlockMapper(reference, options_of_second_pass(options, length))
-    return SecondPass(mapper, search.find_mems)

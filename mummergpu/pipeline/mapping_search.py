@@ -10,16 +10,12 @@ from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.block_mapper import BlockMapper, SecondPass
+from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.search import BlockSearch
-from mummergpu.pipeline.mapping_passes import (
-    SecondSearch,
-    options_of_second_pass,
-    pages_of_first_pass,
-)
+from mummergpu.pipeline.mapping_passes import SecondSearch, pages_of_first_pass
 from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.runtime.progress import NullProgress
@@ -81,7 +77,6 @@ class MappingSearch:
         self.second: SecondSearch | None = None
         if second_length < length:
             self.second = SecondSearch(reference, second_length, stats)
-        self._second_length = second_length
         self._index = index
         self._backend = backend
         self._options = options
@@ -117,21 +112,14 @@ class MappingSearch:
             self.second.load_pages(pages)
         self._loaded = number
 
-    def first_mapper(self) -> BlockMapper:
-        """Return what maps the reads of the first pass."""
+    def single_mapper(self) -> BlockMapper:
+        """Return what maps reads in each pass by itself."""
         return BlockMapper(self._index.reference, self._options)
-
-    def second_mapper(self) -> BlockMapper:
-        """Return what maps the reads of the second pass."""
-        options = options_of_second_pass(self._options, self._second_length)
-        return BlockMapper(self._index.reference, options)
 
     def whole_mapper(self) -> BlockMapper:
         """Return what maps reads in both passes, while all pages are loaded."""
-        if self.second is None:
-            return self.first_mapper()
-        second = SecondPass(self.second_mapper(), self.second.find_mems)
-        return BlockMapper(self._index.reference, self._options, second)
+        find_more = None if self.second is None else self.second.find_mems
+        return BlockMapper(self._index.reference, self._options, find_more)
 
     def shortcut(
         self,

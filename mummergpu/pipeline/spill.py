@@ -21,6 +21,8 @@ from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.candidates.candidates import Candidates
+from mummergpu.mapping.placing.second_pass import DoubtfulReads
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.closing import ClosedAtEnd
 
@@ -52,7 +54,7 @@ class ArrayFile(ClosedAtEnd):
         Parameters
         ----------
         *arrays : ndarray
-            One-dimensional arrays of any plain dtype.
+            Arrays of any plain dtype.
 
         Raises
         ------
@@ -150,22 +152,23 @@ class SpilledAlignments(SpilledQueries):
     """A temporary file with blocks of reads, their alignments, and which reads are mapped again."""
 
     def write_alignments(
-        self, block: ReadBlock, columns: AlignmentColumns, reads: npt.NDArray[np.int64]
+        self, block: ReadBlock, columns: AlignmentColumns, doubtful: DoubtfulReads
     ) -> None:
-        """Append a block with its alignments, and the numbers of the reads to be mapped again."""
+        """Append a block with its alignments, and the reads to be mapped again."""
         self.write_block(block)
-        self.write(*(getattr(columns, field.name) for field in fields(columns)), reads)
+        self.write(*(getattr(columns, field.name) for field in fields(columns)), doubtful.numbers)
+        self.write(*doubtful.candidates.arrays)
 
-    def read_alignments(
-        self,
-    ) -> Iterator[tuple[ReadBlock, AlignmentColumns, npt.NDArray[np.int64]]]:
+    def read_alignments(self) -> Iterator[tuple[ReadBlock, AlignmentColumns, DoubtfulReads]]:
         """Yield what has been written, starting with the first block."""
         self.rewind()
         for index in range(self.block_count):
             block = self._read_block(index)
             assert isinstance(block, ReadBlock)
             columns = AlignmentColumns(*(self.read() for _ in fields(AlignmentColumns)))
-            yield block, columns, self.read()
+            numbers = self.read()
+            candidates = Candidates(self.read(), self.read(), self.read(), self.read())
+            yield block, columns, DoubtfulReads(numbers, candidates)
 
 
 class SpilledMems(ArrayFile):

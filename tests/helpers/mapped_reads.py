@@ -16,8 +16,8 @@ from mummergpu.mapping.candidates.candidates import (
     MatchColumns,
     Reads,
     Target,
+    no_candidates,
 )
-from mummergpu.mapping.matches import Matches
 from mummergpu.mapping.placing.evidence import credits_of_qualities
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.seeding.candidate_search import find_candidates
@@ -121,7 +121,7 @@ class Mapped:
         """What `find_candidates` makes of the matches."""
         matches: list[MatchColumns] = []
         for strand in Strand:
-            mems: Matches = self.mems[strand]
+            mems: MemColumns = self.mems[strand]
             if self.by_windows:
                 mems = matches_of_windows(mems, self.least)
             matches.append((mems.offsets, mems.query_starts, mems.reference_starts, mems.lengths))
@@ -137,6 +137,7 @@ class Mapped:
         scratch = np.empty(most + 1, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
         find_candidates(
             (matches[0], matches[1]),
+            no_candidates(reads).arrays,
             self.reads,
             self.target,
             self.costs.as_tuple(),

@@ -92,6 +92,16 @@ class Candidates:
         return self.offsets, self.counts, self.diagonals, self.numbers
 
 
+def no_candidates(read_count: int) -> Candidates:
+    """Return no candidates for each of some reads."""
+    return Candidates(
+        np.zeros(read_count + 1, dtype=np.int64),
+        np.zeros(read_count, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        np.empty((0, NUMBERS), dtype=np.int32),
+    )
+
+
 Reads = tuple[Int64Array, CodeArray, CodeArray]
 """Where each read of a block begins, and where the last one ends; the codes of all reads and those
 of their reverse complements, both with margins."""
@@ -103,7 +113,7 @@ Table = tuple[Int64Array, Int64Array, Int64Array, Int32Array]
 """The arrays of `Candidates`."""
 
 MatchColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
-"""The arrays of `matches.Matches`: where the rows of each read begin, the starts in the read and in
+"""The arrays of `MemColumns`: where the rows of each read begin, the starts in the read and in
 the reference, and the lengths."""
 
 

@@ -32,7 +32,8 @@ from mummergpu.mapping.genomes.links import (
 )
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, FILLED, TracedEnds, trace_anchors
-from mummergpu.mapping.matches import BlockMems, Matches
+from mummergpu.mapping.matches import BlockMems
+from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
 from mummergpu.viterbi.scratch import MOST_BASES, Scratch, new_scratch
 from mummergpu.viterbi.whole_matrix import MatrixScratch, new_matrix
@@ -84,7 +85,7 @@ class GenomeAligner:
         ----------
         block : QueryBlock
             The queries.
-        mems : mapping of Strand to Matches
+        mems : mapping of Strand to MemColumns
             The matches that alignments begin with, on each strand that is aligned.
         map_function : callable
             Called like `map`, to share the work among threads.
@@ -102,7 +103,7 @@ class GenomeAligner:
         return join_strands(found)
 
     def _align_strand(
-        self, block: QueryBlock, strand: Strand, columns: Matches, map_function: MapFunction
+        self, block: QueryBlock, strand: Strand, columns: MemColumns, map_function: MapFunction
     ) -> GenomeAlignments:
         """Return the alignments of a block on one strand."""
         queries = block.padded_codes
@@ -131,7 +132,7 @@ class GenomeAligner:
         )
 
     def _groups(
-        self, block: QueryBlock, columns: Matches
+        self, block: QueryBlock, columns: MemColumns
     ) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array, Int64Array]]:
         """Return the groups of matches: those of a query with a record of the reference.
 

@@ -90,7 +90,7 @@ class WholeAligner:
         ----------
         block : QueryBlock
             The queries.
-        mems : mapping of Strand to Matches
+        mems : mapping of Strand to MemColumns
             Not used: no matches are needed.
         map_function : callable
             Called like `map`, to share the work among threads.

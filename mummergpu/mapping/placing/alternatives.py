@@ -10,8 +10,8 @@ from typing import Final
 
 from mummergpu.mapping.candidates.candidates import Int64Array, Reads, Table, Target, read_length
 from mummergpu.mapping.placing.choice import reported_score
+from mummergpu.mapping.placing.read_parts import Interval, read_interval
 from mummergpu.mapping.placing.secondary import Secondary, collect_others
-from mummergpu.mapping.placing.split_reads import Interval, read_interval
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.scratch import Scratch

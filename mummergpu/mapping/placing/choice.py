@@ -38,6 +38,7 @@ from mummergpu.mapping.placing.pairing import (
     pair_penalty,
     partner_range,
 )
+from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.tie_breaks import mix
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
@@ -47,10 +48,11 @@ QUALITY: Final = 1
 SECOND: Final = 2
 CHOICE_NUMBERS: Final = 3
 """The numbers that are chosen for a read: its candidate, or -1; the mapping quality; the best score
-of another candidate."""
+of a rival of that candidate (`read_parts.is_rival`)."""
 
 LEAST_OF_MATE: Final = 19
-"""The least score of a read that forms a proper pair with its mate."""
+"""The least score of a read that forms a proper pair with its mate, and of another place that is
+told of (`SECOND`): every read fits some place beside its mate a little. bwa mem has both."""
 
 
 @inline_without_refcounts
@@ -199,7 +201,7 @@ def best_pair(
 
 @inline_without_refcounts
 def second_score(table: Table, read: int, chosen: int, length: int, costs: CostTuple) -> int:
-    """Return the best score of another candidate than the chosen one, 0 if there is none.
+    """Return the best score of a rival of the chosen candidate, 0 if there is none.
 
     Parameters
     ----------
@@ -217,11 +219,11 @@ def second_score(table: Table, read: int, chosen: int, length: int, costs: CostT
     int
         The score without the bonus of the ends.
     """
-    second = widened(0)
+    second = widened(LEAST_OF_MATE - 1)
     for row in range(table[0][read], table[0][read] + table[1][read]):
-        if table[3][row, STATE] != DEAD and row != chosen:
+        if is_rival(table, row, chosen, length):
             second = max(second, reported_score(table, row, length, costs))
-    return second
+    return second if second >= LEAST_OF_MATE else widened(0)
 
 
 @jit_without_refcounts
@@ -272,10 +274,12 @@ def choose_template(
             is_proper,
         )  # fmt: skip
     elif chosen0 >= 0:
-        rivals0 = rivals_of(table, read, chosen0, best0, odds[0])
+        length = read_length(reads, read)
+        rivals0 = rivals_of(table, read, length, chosen0, best0, odds[0])
         total = rivals0[0] + 1.0
     elif chosen1 >= 0:
-        rivals1 = rivals_of(table, read + 1, chosen1, best1, odds[0])
+        length = read_length(reads, read + 1)
+        rivals1 = rivals_of(table, read + 1, length, chosen1, best1, odds[0])
         total = rivals1[0] + 1.0
     for mate in range(mates):
         chosen = chosen0 if mate == 0 else chosen1

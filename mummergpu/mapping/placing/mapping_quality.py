@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from mummergpu.mapping.candidates.candidates import (
     CREDIT,
-    DEAD,
     SCORE,
-    STATE,
     Reads,
     Table,
     read_length,
@@ -25,6 +23,7 @@ from mummergpu.mapping.placing.pairing import (
     pair_penalty,
     partner_range,
 )
+from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 
@@ -126,15 +125,17 @@ def kinship_of(units: int, weights: Float64Array) -> float:
 
 
 @inline_without_refcounts
-def rivals_of(table: Table, read: int, chosen: int, best: int, weights: Float64Array) -> Rivals:
-    """Return the weights of all candidates of a read but the chosen one.
+def rivals_of(
+    table: Table, read: int, length: int, chosen: int, best: int, weights: Float64Array
+) -> Rivals:
+    """Return the weights of the candidates of a read that are rivals of the chosen one.
 
     Parameters
     ----------
     table : tuple of ndarray
         The candidates (`candidates.Candidates`).
-    read : int
-        The read.
+    read, length : int
+        The read, and its bases.
     chosen : int
         Its candidate that is chosen.
     best : int
@@ -149,7 +150,7 @@ def rivals_of(table: Table, read: int, chosen: int, best: int, weights: Float64A
     """
     total, copies = 0.0, 0.0
     for row in range(table[0][read], table[0][read] + table[1][read]):
-        if table[3][row, STATE] != DEAD and row != chosen:
+        if is_rival(table, row, chosen, length):
             units = best - units_of(table, row)
             total += weight_of(units, weights)
             copies += kinship_of(units, weights)
@@ -170,6 +171,8 @@ def weigh_pairs(
     is_proper: bool,
 ) -> tuple[float, Rivals, Rivals]:
     """Return the weights of all placements of a pair, and of those unlike the chosen ones.
+
+    Candidates that align another part of their read than the chosen one do not count.
 
     Parameters
     ----------
@@ -205,10 +208,10 @@ def weigh_pairs(
     """
     if table[1][read] == 1 and table[1][read + 1] == 1:
         return 1.0, (0.0, 0.0), (0.0, 0.0)
-    numbers = table[3]
+    length, other_length = read_length(reads, read), read_length(reads, read + 1)
     best, other_best = singles
-    sum0, copies0 = rivals_of(table, read, chosen[0], best, weights)
-    sum1, copies1 = rivals_of(table, read + 1, chosen[1], other_best, weights)
+    sum0, copies0 = rivals_of(table, read, length, chosen[0], best, weights)
+    sum1, copies1 = rivals_of(table, read + 1, other_length, chosen[1], other_best, weights)
     if is_proper:
         copies0, copies1 = 0.0, 0.0
     own0 = weight_of(best - units_of(table, chosen[0]), weights)
@@ -219,17 +222,20 @@ def weigh_pairs(
     others1 = unpaired * (sum0 + own0) * sum1
     if pairing[LAST_SIZE] == 0:
         return total, (others0, copies0), (others1, copies1)
-    length, other_length = read_length(reads, read), read_length(reads, read + 1)
     for row in range(table[0][read], table[0][read] + table[1][read]):
         units = units_of(table, row)
-        if numbers[row, STATE] == DEAD or joint - units - other_best > FARTHEST:
+        if joint - units - other_best > FARTHEST:
+            continue
+        if row != chosen[0] and not is_rival(table, row, chosen[0], length):
             continue
         begin, end = partner_range(
             table, row, length, read + 1, other_length, pairing, costs[MOST_GAP]
         )
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
-            if numbers[other, STATE] == DEAD or penalty < 0:
+            if penalty < 0:
+                continue
+            if other != chosen[1] and not is_rival(table, other, chosen[1], other_length):
                 continue
             worse = joint - (units + units_of(table, other) - penalty)
             weight = weight_of(worse, weights)

@@ -1,18 +1,31 @@
 """The second pass: templates whose reads are placed badly, or not at all, are mapped once more.
 
 The first pass begins with long matches, so it finds all placements with few edits. A read that it
-places with more edits than that may have a better place. The second pass begins with shorter ones.
+places with more edits than that may have a better place. The second pass begins with shorter
+matches, but leaves out those of frequent k-mers. So the candidates of the first pass stay: no
+read gets less than it had.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.mapping.candidates.candidates import SCORE, Int32Array, Int64Array
+from mummergpu.mapping.candidates.candidates import (
+    DEAD,
+    NUMBERS,
+    SCORE,
+    STATE,
+    Candidates,
+    Int32Array,
+    Int64Array,
+    Table,
+    no_candidates,
+)
 from mummergpu.mapping.placing.choice import CHOSEN
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
@@ -100,6 +113,53 @@ def list_badly_placed(
             for read in range(first, first + reads_of_template):
                 reads[end] = read
                 end += 1
+    return end
+
+
+@dataclass(frozen=True)
+class DoubtfulReads:
+    """Reads of a block that may have a better place, with their mates.
+
+    Attributes
+    ----------
+    numbers : ndarray, dtype=int64, shape=(n_doubtful,)
+        Which reads of the block they are, ascending.
+    candidates : Candidates
+        Their candidates, in memory of their own.
+    """
+
+    numbers: Int64Array
+    candidates: Candidates
+
+
+def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads:
+    """Return some reads of a block with copies of their candidates, but for the dead ones."""
+    most = int(candidates.counts[numbers].sum())
+    kept = no_candidates(numbers.size)
+    diagonals = np.empty(most, dtype=np.int64)
+    rows = np.empty((most, NUMBERS), dtype=np.int32)
+    count = copy_candidates(
+        candidates.arrays, numbers, (kept.offsets, kept.counts, diagonals, rows)
+    )
+    found = Candidates(kept.offsets, kept.counts, diagonals[:count], rows[:count])
+    return DoubtfulReads(numbers, found)
+
+
+@jit_without_refcounts
+def copy_candidates(table: Table, reads: Int64Array, copied: Table) -> int:
+    """Copy the candidates of some reads that are not dead; return how many there are."""
+    end = 0
+    for place in range(reads.size):
+        first = table[0][reads[place]]
+        copied[0][place] = end
+        for row in range(first, first + table[1][reads[place]]):
+            if table[3][row, STATE] != DEAD:
+                copied[2][end] = table[2][row]
+                for number in range(NUMBERS):
+                    copied[3][end, number] = table[3][row, number]
+                end += 1
+        copied[1][place] = end - copied[0][place]
+    copied[0][reads.size] = end
     return end
 
 

@@ -15,7 +15,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.ungapped import Qualities
-from mummergpu.mapping.matches import BlockMems, Matches
+from mummergpu.mapping.matches import BlockMems
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.placing.pair_sizes import PairSizes
@@ -55,12 +55,20 @@ class CandidateFinder:
         self._costs = options.costs.as_tuple()
         self._diagonals, self._numbers = ThreadArray(np.int64), ThreadArray(np.int32)
 
+    def seeds_of(self, mems: BlockMems) -> BlockMems:
+        """Return the matches that count: those of whole windows, or all."""
+        options = self._options
+        if not options.by_windows:
+            return mems
+        return {s: matches_of_windows(one, options.seed_length) for s, one in mems.items()}
+
     def find(
         self,
         block: ReadBlock,
         reads: Reads,
         qualities: Qualities,
         mems: BlockMems,
+        earlier: Candidates,
         sizes: PairSizes,
     ) -> Candidates:
         """Return the candidates of a block that may matter.
@@ -74,7 +82,9 @@ class CandidateFinder:
         qualities : tuple of ndarray
             Their qualities, and the credits (`ungapped.Qualities`).
         mems : dict of Strand to MemColumns
-            Their matches of at least the seed length.
+            Their matches: at least the seeds (`seeds_of`).
+        earlier : Candidates
+            Candidates that are scored already, in memory of their own.
         sizes : PairSizes
             The sizes of the templates of pairs.
 
@@ -84,18 +94,17 @@ class CandidateFinder:
             Valid until the same thread asks for those of another block.
         """
         options = self._options
-        strands: list[Matches] = [mems[Strand.FORWARD], mems[Strand.REVERSE]]
-        if options.by_windows:
-            strands = [matches_of_windows(one, options.seed_length) for one in strands]
         forward, reverse = (
-            (one.offsets, one.query_starts, one.reference_starts, one.lengths) for one in strands
+            (one.offsets, one.query_starts, one.reference_starts, one.lengths)
+            for one in (mems[Strand.FORWARD], mems[Strand.REVERSE])
         )
-        per_read = np.diff(forward[0]) + np.diff(reverse[0])
+        per_read = np.diff(forward[0]) + np.diff(reverse[0]) + earlier.counts
         most = int(per_read.max(initial=1))
         rescue_rows = RESCUE_ROWS if block.paired else 0
         table = self.new_table(block.query_count, int(per_read.sum()), rescue_rows)
         find_candidates(
             (forward, reverse),
+            earlier.arrays,
             reads,
             self._target,
             self._costs,

@@ -9,6 +9,7 @@ from mummergpu.mapping.candidates.candidates import (
     CORE_BEGIN,
     CORE_LENGTH,
     NOTHING_KNOWN,
+    NUMBERS,
     RECORD,
     STRAND,
     Beside,
@@ -25,7 +26,7 @@ from mummergpu.mapping.candidates.ungapped import MOST_GAP, Qualities
 from mummergpu.mapping.placing.joint_scores import Tops
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.pruning import Pruning, prune_template
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.model import CostTuple
 
@@ -36,10 +37,14 @@ _DIAGONAL_OFFSET: Final = 1 << 40
 _STRAND_BIT: Final = 1 << 61
 """How a diagonal and its strand become a key to sort by."""
 
+_SCORED: Final = 1 << 62
+"""Added to the row of an earlier candidate, which stands for a match; larger than any match."""
+
 
 @jit_without_refcounts
 def find_candidates(
     matches: tuple[MatchColumns, MatchColumns],
+    earlier: Table,
     reads: Reads,
     target: Target,
     costs: CostTuple,
@@ -59,6 +64,8 @@ def find_candidates(
     ----------
     matches : tuple
         The matches on the forward and on the reverse strand (`MatchColumns`).
+    earlier : tuple of ndarray
+        The candidates of an earlier pass; those of each read are kept as they are.
     reads, target : tuple of ndarray
         The reads and the reference (`Reads`, `Target`).
     costs : tuple of int
@@ -87,7 +94,7 @@ def find_candidates(
     for read in range(table[1].size):
         prefetch_reference(matches, read, read_length(reads, read), target[0])
         filled = score_diagonals(
-            matches, read, reads, target, costs, qualities, beside, scratch, table, filled
+            matches, earlier, read, reads, target, costs, qualities, beside, scratch, table, filled
         )
         filled += rescue_rows
         table[0][read + 1] = filled
@@ -101,6 +108,7 @@ def find_candidates(
 @inline_without_refcounts
 def score_diagonals(
     matches: tuple[MatchColumns, MatchColumns],
+    earlier: Table,
     read: int,
     reads: Reads,
     target: Target,
@@ -115,7 +123,7 @@ def score_diagonals(
 
     Parameters
     ----------
-    matches, reads, target, costs, qualities, beside, scratch, table
+    matches, earlier, reads, target, costs, qualities, beside, scratch, table
         As for `find_candidates`.
     read : int
         The read.
@@ -131,6 +139,7 @@ def score_diagonals(
     keys, values = scratch
     has_break = has_breaks(reads, read)
     count = collect_matches(matches, read, keys, values)
+    count = collect_earlier(earlier, read, keys, values, count)
     sort_by_key(keys, values, count)
     candidate_offsets[read] = filled
     first = 0
@@ -139,13 +148,23 @@ def score_diagonals(
         core_begin, core_length = 0, 0
         has_neighbour = first > 0 and key - keys[first - 1] <= costs[MOST_GAP]
         at_first = first
+        # What is known already comes last on its diagonal.
+        scored = widened(-1)
         while first < count and keys[first] == key:
-            if values[first] & 0xFFFFFFFF > core_length:
+            if values[first] >= _SCORED:
+                scored = values[first] - _SCORED
+            elif values[first] & 0xFFFFFFFF > core_length:
                 core_length = values[first] & 0xFFFFFFFF
                 core_begin = values[first] >> 32
             first += 1
         has_neighbour |= first - at_first > 1
         has_neighbour |= first < count and keys[first] - key <= costs[MOST_GAP]
+        if scored >= 0:
+            diagonals[filled] = earlier[2][scored]
+            for number in range(NUMBERS):
+                numbers[filled, number] = earlier[3][scored, number]
+            filled += 1
+            continue
         strand = 1 if key >= _STRAND_BIT else 0
         diagonal = key - _DIAGONAL_OFFSET - strand * _STRAND_BIT
         diagonals[filled] = diagonal
@@ -235,4 +254,17 @@ def collect_matches(
             keys[count] = diagonal + _DIAGONAL_OFFSET + strand * _STRAND_BIT
             values[count] = starts[row] << 32 | lengths[row]
             count += 1
+    return count
+
+
+@inline_without_refcounts
+def collect_earlier(
+    earlier: Table, read: int, keys: Int64Array, values: Int64Array, count: int
+) -> int:
+    """Append the earlier candidates of a read to its matches; return how many there are then."""
+    offsets, counts, diagonals, numbers = earlier
+    for row in range(offsets[read], offsets[read] + counts[read]):
+        keys[count] = diagonals[row] + _DIAGONAL_OFFSET + numbers[row, STRAND] * _STRAND_BIT
+        values[count] = _SCORED + row
+        count += 1
     return count

@@ -7,23 +7,11 @@ Which matches are kept depends on the matches alone, and not on the k-mers that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from mummergpu.mapping.candidates.candidates import Int64Array, MatchColumns
-from mummergpu.mapping.matches import Matches
+from mummergpu.mapping.candidates.candidates import MatchColumns
+from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.jit import jit_without_refcounts
-
-
-@dataclass(frozen=True)
-class WindowMatches:
-    """The matches of a block that contain whole windows (`matches.Matches`)."""
-
-    offsets: Int64Array
-    query_starts: Int64Array
-    reference_starts: Int64Array
-    lengths: Int64Array
 
 
 def shortest_sure_match(window: int) -> int:
@@ -31,23 +19,23 @@ def shortest_sure_match(window: int) -> int:
     return 2 * window - 1
 
 
-def matches_of_windows(matches: Matches, window: int) -> WindowMatches:
+def matches_of_windows(matches: MemColumns, window: int) -> MemColumns:
     """Return the matches that contain a whole window.
 
     Parameters
     ----------
-    matches : Matches
+    matches : MemColumns
         The matches of a block of reads on one strand.
     window : int
         The bases of a window.
 
     Returns
     -------
-    WindowMatches
+    MemColumns
         In the same order.
     """
     count = matches.lengths.size
-    kept = WindowMatches(
+    kept = MemColumns(
         np.empty_like(matches.offsets),
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64),
@@ -56,7 +44,7 @@ def matches_of_windows(matches: Matches, window: int) -> WindowMatches:
     given = matches.offsets, matches.query_starts, matches.reference_starts, matches.lengths
     columns = kept.offsets, kept.query_starts, kept.reference_starts, kept.lengths
     end = keep_windows(given, window, columns)
-    return WindowMatches(
+    return MemColumns(
         kept.offsets, kept.query_starts[:end], kept.reference_starts[:end], kept.lengths[:end]
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,9 @@ from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.candidates.candidates import NUMBERS as NUMBERS_OF_CANDIDATE
+from mummergpu.mapping.candidates.candidates import no_candidates
+from mummergpu.mapping.placing.second_pass import DoubtfulReads
 from mummergpu.matching.columns import MemColumns
 from mummergpu.pipeline.spill import ArrayFile, SpilledAlignments, SpilledMems, SpilledQueries
 
@@ -124,12 +127,19 @@ def test_alignments_come_back_with_the_reads_to_map_again() -> None:
             block = block_of([b"ACGT"] * count)
             arrays = [np.full(count, place) for place, _ in enumerate(fields(AlignmentColumns))]
             columns, reads = AlignmentColumns(*arrays), np.arange(count - 1)
-            file.write_alignments(block, columns, reads)
-            written.append((block, columns, reads))
+            candidates = no_candidates(count - 1)
+            candidates = replace(
+                candidates, numbers=np.ones((count, NUMBERS_OF_CANDIDATE), dtype=np.int32)
+            )
+            doubtful = DoubtfulReads(reads, candidates)
+            file.write_alignments(block, columns, doubtful)
+            written.append((block, columns, doubtful))
         back = list(file.read_alignments())
     assert len(back) == len(written)
-    for (block, columns, reads), (other, same, numbers) in zip(written, back, strict=True):
+    for (block, columns, doubtful), (other, same, again) in zip(written, back, strict=True):
         np.testing.assert_array_equal(block.codes, other.codes)
-        np.testing.assert_array_equal(reads, numbers)
+        np.testing.assert_array_equal(doubtful.numbers, again.numbers)
+        pairs = zip(doubtful.candidates.arrays, again.candidates.arrays, strict=True)
+        assert all(one.shape == two.shape and (one == two).all() for one, two in pairs)
         for field in fields(AlignmentColumns):
             np.testing.assert_array_equal(getattr(columns, field.name), getattr(same, field.name))

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from mummergpu.mapping.seeding.seeds import has_enough_windows, seed_length
-from mummergpu.mapping.seeding.windows import WindowMatches, matches_of_windows, shortest_sure_match
+from mummergpu.mapping.seeding.windows import matches_of_windows, shortest_sure_match
+from mummergpu.matching.columns import MemColumns
 
 
-def random_matches(seed: int, read_count: int) -> WindowMatches:
+def random_matches(seed: int, read_count: int) -> MemColumns:
     generator = np.random.default_rng(seed)
     counts = generator.integers(0, 5, read_count)
     total = int(counts.sum())
-    return WindowMatches(
+    return MemColumns(
         np.concatenate(([0], np.cumsum(counts))),
         generator.integers(0, 120, total),
         generator.integers(0, 10_000, total),

@@ -1,0 +1,81 @@
+"""The parts of a read that its candidates align, and which of them compete.
+
+A read of two places has a candidate for each part. They do not compete: only candidates of the same
+part make each other doubtful, as with bwa mem's mask level.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.mapping.candidates.candidates import (
+    CORE_BEGIN,
+    CORE_LENGTH,
+    DEAD,
+    LEFT_TAKEN,
+    RIGHT_TAKEN,
+    STATE,
+    STRAND,
+    Table,
+)
+from mummergpu.runtime.jit import inline_without_refcounts, widened
+
+MOST_SHARED: Final = 2
+"""Two alignments of a read are of two parts of it if they share less than one of so many of the
+bases of the shorter one."""
+
+Interval = tuple[int, int]
+"""A half-open range of the bases of a read."""
+
+
+@inline_without_refcounts
+def read_interval(table: Table, row: int, length: int) -> Interval:
+    """Return the part of a read that a candidate aligns, on the read's own strand.
+
+    Parameters
+    ----------
+    table : tuple of ndarray
+        The candidates (`candidates.Candidates`).
+    row : int
+        The candidate.
+    length : int
+        The bases of the read.
+
+    Returns
+    -------
+    tuple of int
+        A half-open range of bases of the read.
+    """
+    numbers = table[3]
+    core_begin = widened(numbers[row, CORE_BEGIN])
+    begin = core_begin - widened(numbers[row, LEFT_TAKEN])
+    end = core_begin + widened(numbers[row, CORE_LENGTH]) + widened(numbers[row, RIGHT_TAKEN])
+    if numbers[row, STRAND] == 0:
+        return begin, end
+    return length - end, length - begin
+
+
+@inline_without_refcounts
+def are_apart(one: Interval, other: Interval) -> bool:
+    """Return whether two parts of a read share little.
+
+    Parameters
+    ----------
+    one, other : tuple of int
+        The half-open ranges.
+
+    Returns
+    -------
+    bool
+        Whether they share less than the share of the shorter one that `MOST_SHARED` says.
+    """
+    shared = min(one[1], other[1]) - max(one[0], other[0])
+    return shared * MOST_SHARED < min(one[1] - one[0], other[1] - other[0])
+
+
+@inline_without_refcounts
+def is_rival(table: Table, row: int, chosen: int, length: int) -> bool:
+    """Return whether a candidate competes with the chosen one of its read."""
+    if row == chosen or table[3][row, STATE] == DEAD:
+        return False
+    return not are_apart(read_interval(table, chosen, length), read_interval(table, row, length))

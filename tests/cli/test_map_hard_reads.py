@@ -1,0 +1,162 @@
+"""Reads that are hard to map: beside mates without a place, of two places, of many lengths."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from pathlib import Path
+
+import pytest
+from helpers.genomes import bases, changed, reversed_complement
+from helpers.repeat_reads import Row, rows_of, tags_of
+
+FAMILY = 1200
+"""More copies than the second pass looks at of a k-mer."""
+
+GROUP = r"-R '@RG\tID:x'"
+"""Otherwise the group has the name of the file."""
+
+UNMAPPED, LAST, EXTRA, SUPPLEMENTARY = 4, 128, 0x900, 2048
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write_reads(name: str, texts: list[str]) -> str:
+    """Write reads as FASTQ, the n-th as ``r<n>``; return the name of the file."""
+    lines = (f"@r{n}\n{text}\n+\n{'I' * len(text)}\n" for n, text in enumerate(texts))
+    Path(name).write_text("".join(lines))
+    return name
+
+
+def write_genome(*records: str) -> None:
+    Path("r.fa").write_text("".join(f">c{n}\n{text}\n" for n, text in enumerate(records)))
+
+
+def primary_rows(words: str, of_second: bool = False) -> list[Row]:
+    """The primary rows of the reads, or of the second mates."""
+    rows = [row for row in rows_of(words) if not int(row[1]) & EXTRA]
+    return [row for row in rows if bool(int(row[1]) & LAST) == of_second]
+
+
+def score(row: Row) -> int:
+    return int(tags_of(row)["AS"]) if not int(row[1]) & UNMAPPED else 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mate_without_a_place_takes_none_from_a_perfect_read(seed: int) -> None:
+    """At the edges of arrays and of repeats: the second pass skips k-mers that are frequent."""
+    some = random.Random(seed)
+    unit = bases(some, 300)
+    parts, edges = [bases(some, 2000), "AC" * 3000], [2000, 8000]
+    for _ in range(FAMILY):
+        parts.append(bases(some, 300))
+        edges.append(sum(map(len, parts)) if len(parts) < 20 else edges[-1])
+        copy = changed(unit, some, some.choice([0.02, 0.05]))
+        parts.append(copy if some.random() < 0.5 else reversed_complement(copy))
+    genome = "".join([*parts, bases(some, 500)])
+    write_genome(genome)
+    first, second = [], []
+    for number in range(120):
+        edge = edges[number % len(edges)]
+        length = some.choice([75, 100, 150])
+        # Beside the array some 23 bases tell the place.
+        begin = edge - (some.randint(20, length - 20) if edge > 8000 else length - 23)
+        read = genome[begin : begin + length]
+        own = reversed_complement(genome[begin + 200 : begin + 300])
+        first.append(read if some.random() < 0.5 else reversed_complement(read))
+        second.append(("G" * 100, bases(some, 100), "", changed(own, some, 0.14))[number % 4])
+    files = f"{write_reads('1.fq', first)} {write_reads('2.fq', second)}"
+    rows = primary_rows(f"{files} -I 300,30")
+    assert [score(row) for row in rows] == [len(read) for read in first]
+    single = primary_rows("1.fq --single")
+    # The reads whose mates have a place are not compared.
+    lonely = [n for n, row in enumerate(rows) if int(row[1]) & 8]
+    assert len(lonely) > 60
+    for number in lonely:
+        assert rows[number][2:6] == single[number][2:6]
+
+
+def chimeras(some: random.Random, genome: str, left: int, count: int) -> list[str]:
+    """Reads of 150 bases, of which the first ones are of another place than the others."""
+    texts = []
+    for _ in range(count):
+        text = ""
+        for length in (left, 150 - left):
+            begin = some.randrange(len(genome) - length)
+            part = genome[begin : begin + length]
+            text += part if some.random() < 0.5 else reversed_complement(part)
+        texts.append(changed(text, some, 0.004))
+    return texts
+
+
+@pytest.mark.parametrize("left", [30, 45, 60, 71, 75])
+def test_the_parts_of_a_chimera_do_not_compete(left: int) -> None:
+    some = random.Random(left)
+    genome = bases(some, 200_000)
+    write_genome(genome)
+    write_reads("1.fq", chimeras(some, genome, left, 60))
+    write_reads("2.fq", [genome[n * 3000 : n * 3000 + 100] for n in range(60)])
+    for words in ("1.fq --single", "1.fq 2.fq -I 300,30"):
+        rows = primary_rows(words)
+        assert sum(int(row[4]) >= 20 for row in rows) >= 59
+        assert sum("SA" in tags_of(row) for row in rows) >= 50
+        assert not any(int(tags_of(row)["XS"]) for row in rows)
+
+
+def test_no_alignment_scores_less_than_asked() -> None:
+    """Supplementary ones either, whose score at the read's end has a bonus that is not told."""
+    some = random.Random(8)
+    genome = bases(some, 100_000)
+    write_genome(genome)
+    write_reads(
+        "q.fq", [text for left in (22, 26, 29, 33, 40) for text in chimeras(some, genome, left, 40)]
+    )
+    for least in (20, 30, 37):
+        rows = [row for row in rows_of(f"q.fq -T {least}") if not int(row[1]) & UNMAPPED]
+        assert min(score(row) for row in rows) >= least
+        extra = [row for row in rows if int(row[1]) & SUPPLEMENTARY]
+        assert len(extra) > 30 and min(score(row) for row in extra) < least + 8
+
+
+def mixed_reads(some: random.Random, genome: str, count: int) -> list[str]:
+    texts = []
+    for number in range(count):
+        length = 60 if number < count // 3 else some.choice([60, 250, 250, 250])
+        begin = some.randrange(len(genome) - length)
+        texts.append(changed(genome[begin : begin + length], some, 0.08))
+    return texts
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_output_depends_on_the_reads_alone(seed: int) -> None:
+    """Not on threads, on blocks, or on whether the length of the input is known."""
+    some = random.Random(seed)
+    genome = bases(some, 60_000)
+    write_genome(genome)
+    texts = mixed_reads(some, genome, 3000)
+    write_reads("q.fq", texts)
+    expected = rows_of(f"q.fq {GROUP} -t 1")
+    assert sum(int(row[1]) & UNMAPPED == 0 for row in expected) > 0.93 * len(texts)
+    for words in ("-t 3", "-t 8", "--block-size 4000", "--block-size 100M"):
+        assert rows_of(f"q.fq {GROUP} {words}") == expected
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=(Path("q.fq").read_bytes(),))
+    writer.start()
+    assert rows_of(f"pipe {GROUP}") == expected
+    writer.join()
+
+
+def test_the_order_of_files_changes_no_row() -> None:
+    some = random.Random(5)
+    genome = bases(some, 60_000)
+    write_genome(genome)
+    for name in ("a.fq", "b.fq"):
+        texts = mixed_reads(some, genome, 1500)
+        lines = (f"@{name}{n}\n{t}\n+\n{'F' * len(t)}\n" for n, t in enumerate(texts))
+        Path(name).write_text("".join(lines))
+    one, other = (rows_of(f"{files} --single {GROUP}") for files in ("a.fq b.fq", "b.fq a.fq"))
+    assert sorted(one) == sorted(other) and one != other
