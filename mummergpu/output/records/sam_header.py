@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.records.sam_options import SamOptions
-from mummergpu.runtime.jit import jit_without_refcounts, writable
+from mummergpu.runtime.jit import jit_without_refcounts, widened, writable
 from mummergpu.sequence.offsets import longest_of
 from mummergpu.version import __version__
 
@@ -173,7 +173,8 @@ def check_queries(block: NamedSequences, path: str) -> None:
     ------
     InputError
         If a query is longer than `MOST_QUERY_BASES`, or its name longer than `MOST_NAME_BYTES`, or
-        if the name has a byte that is not printable ASCII, or an ``@``.
+        if the name has a byte that is not printable ASCII, or begins with ``@``, as lines of the
+        header do. The specification allows no ``@`` at all, but all programs read it elsewhere.
     """
     if longest_of(writable(block.offsets)) > MOST_QUERY_BASES:
         lengths = np.diff(block.offsets)
@@ -184,21 +185,26 @@ def check_queries(block: NamedSequences, path: str) -> None:
         name = _name_of(block, int(np.argmax(sizes > MOST_NAME_BYTES)))
         raise InputError(f"SAM allows names of at most {MOST_NAME_BYTES} bytes", path, None, name)
     names = block.names
-    place = find_forbidden(writable(names))
+    place = find_forbidden(writable(names), writable(block.name_offsets))
     if place >= 0:
         query = int(np.searchsorted(block.name_offsets, place, side="right")) - 1
         name = _name_of(block, query)
-        what = "'@'" if names[place] == _AT_SIGN else f"byte {int(names[place])}"
-        raise InputError(f"SAM allows no {what} in a name", path, None, name)
+        if names[place] == _AT_SIGN:
+            raise InputError("SAM allows no name that begins with '@'", path, None, name)
+        raise InputError(f"SAM allows no byte {int(names[place])} in a name", path, None, name)
 
 
 @jit_without_refcounts
-def find_forbidden(names: npt.NDArray[np.uint8]) -> int:
-    """Return where the first byte is that SAM allows in no name; -1 if there is none."""
+def find_forbidden(names: npt.NDArray[np.uint8], name_offsets: npt.NDArray[np.int64]) -> int:
+    """Return where a byte is that SAM does not allow there in a name; -1 if there is none."""
     for place in range(names.size):
         byte = names[place]
-        if byte < _FIRST_PRINTED or byte > _LAST_PRINTED or byte == _AT_SIGN:
+        if byte < _FIRST_PRINTED or byte > _LAST_PRINTED:
             return place
+    for query in range(name_offsets.size - 1):
+        begin = name_offsets[query]
+        if begin < name_offsets[query + 1] and names[begin] == _AT_SIGN:
+            return widened(begin)
     return -1
 
 
