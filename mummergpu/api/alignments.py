@@ -117,7 +117,7 @@ class Alignments:
     @property
     def read_lengths(self) -> npt.NDArray[np.int64]:
         """The bases of each read: ndarray, dtype=int64, shape=(n_reads,)."""
-        lengths = [np.diff(block.offsets) for block, _ in self._blocks]
+        lengths = [np.diff(block.as_written.offsets) for block, _ in self._blocks]
         return np.concatenate([np.empty(0, dtype=np.int64), *lengths])
 
     @cached_property

@@ -19,10 +19,11 @@ from mummergpu.input.qualities import NO_QUALITY, check_qualities
 from mummergpu.input.record_arrays import Limits, Records
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
-from mummergpu.sequence.codes import MARGIN, encode, with_margins
+from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, MARGIN, encode, with_margins
 
 _NOT_PRIMARY: Final = 0x100 | 0x800
 _COPY_SIZE: Final = 1 << 20
+_COMPLEMENTS: Final = bytes.maketrans(LETTERS, bytes(LETTERS[code] for code in COMPLEMENT_OF_CODE))
 
 
 class AlignmentReader:
@@ -35,7 +36,8 @@ class AlignmentReader:
     limits : Limits
         The limits at which a block is full.
     keeps_qualities : bool, default False
-        Keep the base qualities, in the order in which they were sequenced, and the flags.
+        Keep the base qualities, in the order in which they were sequenced, the letters that stand
+        for several bases, and the flags.
 
     Notes
     -----
@@ -113,7 +115,7 @@ class AlignmentReader:
             for record in self._records:
                 if record.flag & _NOT_PRIMARY:
                     continue
-                bases += (record.get_forward_sequence() or "").encode()
+                bases += _sequenced(record)
                 names += (record.query_name or "").encode()
                 if self._keeps_qualities:
                     flags.append(record.flag)
@@ -132,7 +134,7 @@ class AlignmentReader:
                     break
         if len(offsets) == 1:
             return None
-        padded = with_margins(encode(bytes(bases)))
+        padded = with_margins(encode(bytes(bases), self._keeps_qualities))
         begins = np.array(offsets, dtype=np.int64)
         numbers: npt.NDArray[np.uint8] = np.frombuffer(qualities, dtype=np.uint8)
         check_qualities(numbers, begins, self._path)
@@ -167,6 +169,13 @@ class AlignmentReader:
                 reason = ", or their reference is not found (see REF_PATH of htslib)"
             message = f"the {self._format} data are truncated or corrupt{reason}"
             raise InputError(message, self._path) from None
+
+
+def _sequenced(record: Any) -> bytes:
+    """Return the bases of a record on the strand that was sequenced."""
+    bases: bytes = (record.query_sequence or "").encode()
+    # pysam's own way leaves most letters that stand for several bases as they are.
+    return bases.translate(_COMPLEMENTS)[::-1] if record.is_reverse else bases
 
 
 def _spool(file: Input, has_positions: bool) -> BinaryIO:

@@ -32,7 +32,7 @@ from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import Input, reading
 from mummergpu.input.qualities import check_qualities
 from mummergpu.input.record_arrays import Limits, Records
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, flatten
 
 CHUNK_SIZE: Final = 1 << 20
 """The bytes that are decompressed at once."""
@@ -98,7 +98,8 @@ class BamReader:
     chunk_size : int, default CHUNK_SIZE
         The number of bytes decompressed at once.
     keeps_qualities : bool, default False
-        Keep the base qualities, in the order in which they were sequenced, and the flags.
+        Keep the base qualities, in the order in which they were sequenced, the letters that stand
+        for several bases, and the flags.
 
     Raises
     ------
@@ -177,7 +178,9 @@ class BamReader:
         if numbers[RECORD_COUNT] == 0:
             return None
         records = arrays.as_records(numbers, self._keeps_qualities)
-        if self._keeps_qualities:
+        if not self._keeps_qualities:
+            flatten(records.codes)
+        else:
             check_qualities(records.qualities, records.offsets, self._path)
         return records
 

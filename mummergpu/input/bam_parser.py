@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mummergpu.input.byte_runs import copy_bytes
 from mummergpu.input.qualities import NO_QUALITY
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
-from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTER_CODE_OF_BYTE, CodeArray
 
 ByteArray = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
@@ -44,15 +44,11 @@ MORE: Final = 0
 FULL: Final = 1
 DAMAGED: Final = 2
 
-_LETTERS: Final = "=ACMGRSVTWYHKDBN"
+_LETTERS: Final = b"=ACMGRSVTWYHKDBN"
 """The letters of the sixteen values of half a byte."""
 
-CODE_OF_NIBBLE: Final = np.array(
-    ["ACGT".index(letter) if letter in "ACGT" else BREAK for letter in _LETTERS], dtype=np.uint8
-)
-COMPLEMENT_OF_NIBBLE: Final = np.array(
-    [3 - code if code < BREAK else BREAK for code in CODE_OF_NIBBLE.tolist()], dtype=np.uint8
-)
+CODE_OF_NIBBLE: Final = LETTER_CODE_OF_BYTE[np.frombuffer(_LETTERS, dtype=np.uint8)]
+COMPLEMENT_OF_NIBBLE: Final = COMPLEMENT_OF_CODE[CODE_OF_NIBBLE]
 
 
 @jit_without_refcounts
@@ -86,8 +82,8 @@ def parse_bam(
         The numbers of records, bases and bytes of names so far, updated. Output: `STATUS` is `FULL`
         if the block is, `DAMAGED` if a record makes no sense, else `MORE`.
     codes : ndarray, dtype=uint8, shape=(n_codes,)
-        Output: the base codes, on the strand that was sequenced. Has room for two more bases for
-        each byte of text.
+        Output: the codes of `codes.LETTERS`, on the strand that was sequenced. Has room for two
+        more bases for each byte of text.
     offsets : ndarray, dtype=int64, shape=(n_records,)
         Output: where in `codes` each record begins, and where one more would.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)

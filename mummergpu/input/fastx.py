@@ -26,6 +26,7 @@ from mummergpu.input.parser_state import (
     GAP,
     GAP_SYMBOLS,
     GOING,
+    KEEPS_LETTERS,
     LINE,
     MODE,
     NAME,
@@ -259,7 +260,7 @@ def read_bases(
     """
     begin = at
     to = state[BASES]
-    at, foreign = encode_letters(text, at, codes, to)
+    at, foreign = encode_letters(text, at, codes, to, state[KEEPS_LETTERS] == 1)
     if foreign > 0:
         if state[FOREIGN] == 0:
             state[FOREIGN_LINE] = state[LINE]

@@ -32,8 +32,8 @@ class RecordOptions:
     no_empty : bool
         Raise an error if a file holds no data.
     keeps_qualities : bool
-        Keep the base qualities, and the flags of SAM, BAM and CRAM. Then the blocks of a file are
-        the same for every number of threads.
+        Keep the base qualities, the letters that stand for several bases, and the flags of SAM, BAM
+        and CRAM. Then the blocks of a file are the same for every number of threads.
     """
 
     limits: Limits
@@ -135,4 +135,5 @@ class FileRecords(ClosedAtEnd):
             any_letters=options.any_letters,
             chunk_size=options.chunk_size,
             keeps_qualities=options.keeps_qualities,
+            keeps_letters=options.keeps_qualities,
         )

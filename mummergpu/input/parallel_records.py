@@ -96,7 +96,7 @@ class ParallelRecordReader:
     threads : ReadingThreads or None
         They parse the pieces; without them, the caller does it.
     keeps_qualities : bool, default False
-        Keep the base qualities.
+        Keep the base qualities, and the letters that stand for several bases.
 
     Raises
     ------
@@ -292,6 +292,7 @@ class ParallelRecordReader:
             chunk_size=self._chunk_size,
             new_arrays=None if memory is None else memory.new_arrays,
             keeps_qualities=self._keeps_qualities,
+            keeps_letters=self._keeps_qualities,
         )
 
 

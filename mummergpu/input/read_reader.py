@@ -120,7 +120,7 @@ class ReadReader(ClosedAtEnd):
                     if index == first:
                         self._look_at_qualities(source, block)
                     self._look_at_lengths(source, block)
-                    yield block.numbered(index, number)
+                    yield block.searchable(None).numbered(index, number)
                     index += 1
             self._bytes_before = self.bytes_read
             self._files = []

@@ -22,7 +22,8 @@ class Records(NamedTuple):
     Attributes
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The base codes, one record after the other, gaps included.
+        The base codes, one record after the other, gaps included. If qualities are kept, those of
+        `codes.LETTERS`.
     offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         The index in `codes` at which each record begins, and at which one more would begin.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)

@@ -45,6 +45,8 @@ class RecordReader:
         Returns the arrays of a block; otherwise they are allocated.
     keeps_qualities : bool, default False
         Keep the base qualities; those of FASTA are `NO_QUALITY`.
+    keeps_letters : bool, default False
+        Give letters that stand for several bases codes of their own (`codes.LETTERS`).
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class RecordReader:
         chunk_size: int = CHUNK_SIZE,
         new_arrays: Callable[[], BlockArrays] | None = None,
         keeps_qualities: bool = False,
+        keeps_letters: bool = False,
     ) -> None:
         self._is_fastq = is_fastq
         self._limits = limits
@@ -73,6 +76,7 @@ class RecordReader:
         self.begin_file(file)
         self._state[parser_state.GAP] = self._gap
         self._state[parser_state.ANY_LETTERS] = int(any_letters)
+        self._state[parser_state.KEEPS_LETTERS] = int(keeps_letters)
         self._state[parser_state.QUALITY_MODE] = (
             parser_state.KEPT_QUALITY_LINE if keeps_qualities else parser_state.QUALITY_LINE
         )

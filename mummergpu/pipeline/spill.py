@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.read_block import ReadBlock, WrittenReads
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.closing import ClosedAtEnd
@@ -115,11 +115,14 @@ class SpilledQueries(ArrayFile):
     def write_block(self, block: QueryBlock) -> None:
         """Append a block; blocks are numbered in the order in which they are written."""
         self.write(block.padded_codes, block.offsets, block.names, block.name_offsets)
-        paired = None
+        paired, has_written = None, False
         if isinstance(block, ReadBlock):
             self.write(block.base_qualities)
             paired = block.paired
-        self._kinds.append(_KindOfBlock(block.file_number, paired))
+            if (written := block.written) is not None:
+                self.write(*_arrays_of(written))
+                has_written = True
+        self._kinds.append(_KindOfBlock(block.file_number, paired, has_written))
 
     def read_blocks(self) -> Iterator[QueryBlock]:
         """Yield all blocks, starting with the first; blocks of reads with their qualities."""
@@ -133,17 +136,38 @@ class SpilledQueries(ArrayFile):
         if kind.paired is None:
             return QueryBlock(index, *arrays, kind.file_number)
         qualities = self.read()
+        written = None
+        if kind.has_written:
+            written = WrittenReads(*(self.read() for _ in fields(WrittenReads)))
         return ReadBlock(
-            index, *arrays, kind.file_number, base_qualities=qualities, paired=kind.paired
+            *(index, *arrays, kind.file_number),
+            base_qualities=qualities,
+            paired=kind.paired,
+            written=written,
         )
+
+
+def _arrays_of(columns: WrittenReads | AlignmentColumns) -> list[npt.NDArray[Any]]:
+    return [getattr(columns, field.name) for field in fields(columns)]
 
 
 @dataclass(frozen=True)
 class _KindOfBlock:
-    """What a block has besides arrays: its file; whether its reads are paired, None for queries."""
+    """What a block has besides arrays.
+
+    Attributes
+    ----------
+    file_number : int
+        Its file.
+    paired : bool or None
+        Whether its reads are paired; None for queries.
+    has_written : bool
+        Whether other arrays than those that are searched are written.
+    """
 
     file_number: int
     paired: bool | None
+    has_written: bool
 
 
 class SpilledAlignments(SpilledQueries):
@@ -154,7 +178,7 @@ class SpilledAlignments(SpilledQueries):
     ) -> None:
         """Append a block with its alignments, and the numbers of the reads to be mapped again."""
         self.write_block(block)
-        self.write(*(getattr(columns, field.name) for field in fields(columns)), reads)
+        self.write(*_arrays_of(columns), reads)
 
     def read_alignments(
         self,

@@ -196,7 +196,7 @@ def measure_row(
     parts : tuple of int
         The rows of its read (`arrays.rows_of_read`).
     """
-    offsets, _, name_offsets, _, _ = reads
+    offsets, name_offsets = reads[0], reads[2]
     read, cigar_offsets, mate = rows[0][unsigned(row)], rows[5], rows[8][unsigned(row)]
     begin, end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
     span, before, after = spans_of(rows[6], begin, end)
