@@ -12,6 +12,7 @@ from mummergpu.api.mapping_requests import (
     other_places,
     read_group_asked,
     read_sources,
+    refuses_long,
     sort_options,
 )
 from mummergpu.api.requests import (
@@ -49,6 +50,7 @@ def map(
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
+    long_reads: str = "unmapped",
 ) -> RunStats:
     """Map the reads in files to a reference, and write their alignments to a file.
 
@@ -96,6 +98,9 @@ def map(
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
         Treat a file without reads as an error.
+    long_reads : str, default "unmapped"
+        What becomes of reads of more than 1,500 bases: ``unmapped``, with a warning in the log of
+        the package, or ``error``.
 
     Returns
     -------
@@ -126,6 +131,7 @@ def map(
         gpu_compression=gpu_compression,
         any_letters=any_letters,
         no_empty=no_empty,
+        refuses_long=refuses_long(long_reads),
     )
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)

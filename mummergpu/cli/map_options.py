@@ -93,6 +93,14 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
         "BAM and CRAM count.",
     ),
     click.Option(
+        ["--long-reads"],
+        type=click.Choice(["unmapped", "error"]),
+        default="unmapped",
+        show_default=True,
+        help="What becomes of reads of more than 1,500 bases: they stay unmapped, with a warning, "
+        "or the run ends.",
+    ),
+    click.Option(
         ["-I", "--insert-size", "insert_size"],
         metavar="MEAN[,SD[,MAX[,MIN]]]",
         help="The size of templates in bases.  [default: estimated from the first pairs]",
@@ -215,6 +223,7 @@ def map_options(given: Given, command: str) -> MapOptions:
         verify=given["verify"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
+        refuses_long=given["long_reads"] == "error",
         command=command,
         block_size=given["block_size"],
     )

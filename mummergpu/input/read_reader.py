@@ -47,7 +47,8 @@ class ReadReader(ClosedAtEnd):
         The number of bytes of text parsed at once.
     rules : QueryRules, optional
         Which files are accepted; `paired` is of no account. `warn` also receives a line for a
-        source whose qualities look like those of old Illumina programs (see `qualities`).
+        source whose qualities look like those of old Illumina programs (see `qualities`). Reads of
+        more than `most_bases` are searched as reads without bases (`ReadBlock.searchable`).
     threads : ReadingThreads, optional
         They help with large files. If there are two or more, two mate files are read side by side.
 
@@ -63,9 +64,8 @@ class ReadReader(ClosedAtEnd):
     LibraryError
         If the library for the compression of a file is missing.
     InputError
-        If a file is invalid, the names of two mates differ, a read has no mate, or one has more
-        bases than the rules allow. Files that cannot be opened are reported before the first one is
-        read.
+        If a file is invalid, the names of two mates differ, a read has no mate, or the rules refuse
+        one for its length. Files that cannot be opened are reported before the first one is read.
 
     Notes
     -----
@@ -89,6 +89,7 @@ class ReadReader(ClosedAtEnd):
         self.bytes_total = bytes_of([path for source in sources for path in source.paths])
         self._bytes_before = 0
         self._files: list[FileRecords] = []
+        self._long_reads = self._longest = 0
         self._blocks = self._read()
 
     def __iter__(self) -> Self:
@@ -120,12 +121,18 @@ class ReadReader(ClosedAtEnd):
                     if index == first:
                         self._look_at_qualities(source, block)
                     self._look_at_lengths(source, block)
-                    yield block.searchable(None).numbered(index, number)
+                    yield block.searchable(self._rules.most_bases).numbered(index, number)
                     index += 1
             self._bytes_before = self.bytes_read
             self._files = []
             if index == first:
                 self._tell_of_no_reads(source)
+        if self._long_reads:
+            reads = "a read" if self._long_reads == 1 else f"{self._long_reads:,} reads"
+            self._rules.warn(
+                f"{reads} of more than {self._rules.most_bases:,} bases stayed unmapped, the "
+                f"longest of {self._longest:,} bases: 'mummergpu align' aligns long reads"
+            )
 
     def _options(self, files: int) -> RecordOptions:
         return RecordOptions(
@@ -172,6 +179,10 @@ class ReadReader(ClosedAtEnd):
         if most is None or block.longest <= most:
             return
         lengths = np.diff(block.offsets)
+        self._long_reads += int(np.count_nonzero(lengths > most))
+        self._longest = max(self._longest, block.longest)
+        if not self._rules.refuses_long:
+            return
         read = int(np.argmax(lengths > most))
         name = block.names[block.name_offsets[read] : block.name_offsets[read + 1]].tobytes()
         raise InputError(

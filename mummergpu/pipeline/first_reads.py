@@ -56,9 +56,16 @@ def shortest_seed(file: IndexFile) -> int:
 
 
 def median_length(first: Iterable[ReadBlock]) -> int:
-    """Return the median of the lengths of reads in bases; 0 if there are none."""
-    lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(one.offsets) for one in first)])
+    """Return the median of the lengths of reads that can be mapped, in bases; 0 without any."""
+    lengths = np.concatenate([np.zeros(0, np.int64), *map(_mapped_lengths, first)])
     return int(np.median(lengths)) if lengths.size else 0
+
+
+def _mapped_lengths(block: ReadBlock) -> npt.NDArray[np.int64]:
+    """Return the lengths of the reads that are searched with all of their bases."""
+    lengths, written = np.diff(block.offsets), np.diff(block.as_written.offsets)
+    mapped: npt.NDArray[np.int64] = lengths[lengths == written]
+    return mapped
 
 
 def choose_seed_length(

@@ -58,6 +58,8 @@ class MapOptions:
         Whether to compare an index file with its checksums first.
     any_letters, no_empty : bool
         As for `options.MatchOptions`.
+    refuses_long : bool
+        Whether a read that is too long to be mapped is an error; otherwise it stays unmapped.
     command : str
         The command line; empty if there is none.
     block_size : int or None
@@ -83,6 +85,7 @@ class MapOptions:
     verify: bool = False
     any_letters: bool = False
     no_empty: bool = False
+    refuses_long: bool = False
     command: str = field(default="", compare=False)
     block_size: int | None = None
 

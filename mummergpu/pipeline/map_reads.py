@@ -153,7 +153,11 @@ class _MapJob:
             options.block_size, options.read_paths, options.threads, BLOCK_BASES
         )
         rules = QueryRules(
-            options.any_letters, options.no_empty, self._warn, most_bases=MOST_READ_BASES
+            options.any_letters,
+            options.no_empty,
+            self._warn,
+            most_bases=MOST_READ_BASES,
+            refuses_long=options.refuses_long,
         )
         return ReadStream(options.sources, block_size, self._stats, self.done.read, rules, reading)
 
