@@ -50,7 +50,7 @@ def shortest_seed(file: IndexFile) -> int:
         raise OptionError(
             "REFERENCE",
             f"the index '{file.path}' has suffix trees, and reads are mapped with one of k-mers: "
-            "make it with 'mummergpu index' without --search",
+            "make one with 'mummergpu index --search kmer'",
         )
     return KmerSampling(header.kmer_length, header.reference_step).shortest_match
 

@@ -342,7 +342,7 @@ def test_too_little_memory_says_what_to_do(
     assert run("16.mgi 1.fq --max-memory 20k -o x.sam") == 2
     message = capsys.readouterr().err
     assert "--max-memory" in message and message.count("\n") == 1
-    assert "an index that was made with a smaller --page-size may need less" in message
+    assert "smaller ones may need less (see 'mummergpu index --page-size')" in message
 
 
 def test_statistics_are_those_of_samtools() -> None:
