@@ -60,6 +60,7 @@ class MapsReads:
         threads: int | None = None,
         any_letters: bool = False,
         long_reads: str = "unmapped",
+        comments: bool = False,
     ) -> Alignments:
         """Map the reads in files, and return their alignments in memory.
 
@@ -69,7 +70,7 @@ class MapsReads:
 
         Parameters
         ----------
-        reads, mates, interleaved, insert_size, seed_length, any_letters, long_reads
+        reads, mates, interleaved, insert_size, seed_length, any_letters, long_reads, comments
             As for `mummergpu.map`.
         max_secondary : int, default 0
             The most secondary alignments of a read: rows with flag 256 after its other rows.
@@ -106,6 +107,8 @@ class MapsReads:
                 warn=LOG.warning,
                 most_bases=MOST_READ_BASES,
                 refuses_long=refuses_long(long_reads),
+                keeps_groups=True,
+                keeps_comments=comments,
             ),
         )
 
@@ -173,7 +176,8 @@ def map_reads(
                 describe_sizes(sizes, Stats(), LOG.info)
             pair_sizes = PairSizes.of_sizes(sizes, options.unpaired)
             found = list(mapping.results(reads.blocks(), pair_sizes, _both))
-    return Alignments(found, engine.reference, places.most_alternatives > 0)
+        groups = reads.read_groups
+    return Alignments(found, engine.reference, places.most_alternatives > 0, groups)
 
 
 def _both(block: ReadBlock, columns: AlignmentColumns) -> MappedBlock:

@@ -51,6 +51,7 @@ def map(
     any_letters: bool = False,
     no_empty: bool = False,
     long_reads: str = "unmapped",
+    comments: bool = False,
 ) -> RunStats:
     """Map the reads in files to a reference, and write their alignments to a file.
 
@@ -74,8 +75,9 @@ def map(
         Compress BAM on the GPU that searches, with NVIDIA's nvCOMP: the same records, in other
         bytes.
     read_group : str, optional
-        The read group of all reads: a line of the header that begins with ``@RG``. By default one
-        with the name of the first file of reads; an empty text for none.
+        The read group of all reads: a line of the header that begins with ``@RG``. By default those
+        of SAM, BAM and CRAM stay, and other reads are of one with the name of the first file; an
+        empty text for none.
     insert_size : sequence of float, optional
         The mean and the standard deviation of the sizes of templates, in bases; by default they are
         estimated from the first pairs.
@@ -101,6 +103,8 @@ def map(
     long_reads : str, default "unmapped"
         What becomes of reads of more than 1,500 bases: ``unmapped``, with a warning in the log of
         the package, or ``error``.
+    comments : bool, default False
+        Write the comments of FASTQ and FASTA as tags; they must be tags of SAM.
 
     Returns
     -------
@@ -132,6 +136,8 @@ def map(
         any_letters=any_letters,
         no_empty=no_empty,
         refuses_long=refuses_long(long_reads),
+        keeps_groups=read_group is None,
+        comments=comments,
     )
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)

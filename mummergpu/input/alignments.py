@@ -16,7 +16,9 @@ from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import STANDARD_INPUT, Input, open_binary, reading
 from mummergpu.input.formats import Compression, Format
 from mummergpu.input.qualities import NO_QUALITY, check_qualities
+from mummergpu.input.read_groups import group_lines
 from mummergpu.input.record_arrays import Limits, Records
+from mummergpu.input.tags import NO_TAGS, Tags, dropped_tags, pack_tags
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, MARGIN, encode, with_margins
@@ -37,7 +39,14 @@ class AlignmentReader:
         The limits at which a block is full.
     keeps_qualities : bool, default False
         Keep the base qualities, in the order in which they were sequenced, the letters that stand
-        for several bases, and the flags.
+        for several bases, the flags and the tags.
+    keeps_groups : bool, default False
+        Keep the read groups of a file whose header has any.
+
+    Attributes
+    ----------
+    read_groups : tuple of bytes
+        The lines of the header about read groups.
 
     Notes
     -----
@@ -52,7 +61,13 @@ class AlignmentReader:
         If the disk has no space for the temporary file.
     """
 
-    def __init__(self, file: Input, limits: Limits, keeps_qualities: bool = False) -> None:
+    def __init__(
+        self,
+        file: Input,
+        limits: Limits,
+        keeps_qualities: bool = False,
+        keeps_groups: bool = False,
+    ) -> None:
         import pysam
 
         self._pysam: Any = pysam
@@ -76,9 +91,11 @@ class AlignmentReader:
                     self._file, "r", check_sq=False, check_header=False
                 )
                 self._records = self._alignments.fetch(until_eof=True)
+                self.read_groups = group_lines(str(self._alignments.header).encode())
         except BaseException:
             self.close()
             raise
+        self._dropped = dropped_tags(keeps_groups and bool(self.read_groups))
 
     @property
     def bytes_read(self) -> int:
@@ -107,9 +124,9 @@ class AlignmentReader:
         InputError
             If the file is truncated or corrupt.
         """
-        bases, names, qualities = bytearray(), bytearray(), bytearray()
+        bases, names, qualities, tags = bytearray(), bytearray(), bytearray(), bytearray()
         flags: list[int] = []
-        offsets, name_offsets = [0], [0]
+        offsets, name_offsets, tag_offsets = [0], [0], [0]
         limits = self._limits
         with self._faults():
             for record in self._records:
@@ -119,6 +136,8 @@ class AlignmentReader:
                 names += (record.query_name or "").encode()
                 if self._keeps_qualities:
                     flags.append(record.flag)
+                    tags += pack_tags(record.get_tags(with_value_type=True), self._dropped)
+                    tag_offsets.append(len(tags))
                     known = record.query_qualities
                     if known is None:
                         qualities += bytes([NO_QUALITY]) * (len(bases) - len(qualities))
@@ -146,6 +165,7 @@ class AlignmentReader:
             padded,
             numbers,
             np.array(flags, dtype=np.uint16),
+            _tags_of(tags, tag_offsets),
         )
 
     @contextmanager
@@ -169,6 +189,12 @@ class AlignmentReader:
                 reason = ", or their reference is not found (see REF_PATH of htslib)"
             message = f"the {self._format} data are truncated or corrupt{reason}"
             raise InputError(message, self._path) from None
+
+
+def _tags_of(content: bytearray, offsets: list[int]) -> Tags:
+    if not content:
+        return NO_TAGS
+    return Tags(np.frombuffer(content, dtype=np.uint8), np.array(offsets, dtype=np.int64))
 
 
 def _sequenced(record: Any) -> bytes:

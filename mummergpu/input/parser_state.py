@@ -38,7 +38,9 @@ FOREIGN: Final = 18  # letters of the record that are neither bases nor IUPAC co
 FOREIGN_LINE: Final = 19  # the line of the first of them
 QUALITY_MODE: Final = 20  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are kept
 KEEPS_LETTERS: Final = 21  # 1 if letters that stand for several bases have codes of their own
-STATE_SIZE: Final = 22
+KEEPS_COMMENTS: Final = 22  # 1 if what follows a name on its line is kept behind it
+COMMENT_BYTES: Final = 23  # the bytes behind the name of the record
+STATE_SIZE: Final = 24
 
 # The modes of FASTA and FASTQ, then those of FASTQ alone.
 LINE_START: Final = 0

@@ -54,6 +54,8 @@ class QueryRules:
     refuses_long : bool
         Raise an error at a read of more bases; otherwise it stays unmapped, and `warn` receives a
         line about all of these.
+    keeps_groups, keeps_comments : bool
+        As for `file_records.RecordOptions`, of reads that are to be mapped.
     """
 
     any_letters: bool = False
@@ -62,6 +64,8 @@ class QueryRules:
     paired: bool = False
     most_bases: int | None = None
     refuses_long: bool = False
+    keeps_groups: bool = False
+    keeps_comments: bool = False
 
 
 @dataclass(frozen=True)

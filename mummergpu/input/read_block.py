@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mummergpu.input.qualities import NO_QUALITY
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.input.record_arrays import Records
+from mummergpu.input.tags import NO_TAGS, Tags
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
 
 QualityArray = npt.NDArray[np.uint8]
@@ -63,11 +64,17 @@ class ReadBlock(QueryBlock):
         Whether reads 2i and 2i + 1 are mates, the first and the second of a template.
     written : WrittenReads or None
         The reads as they are written, if they are not searched as they came (`searchable`).
+    tags : Tags
+        The tags that the records of the reads have besides those of a mapper.
+    has_groups : bool
+        Whether the tags tell the read groups; otherwise, the reads are of the group of the run.
     """
 
     base_qualities: QualityArray = field(kw_only=True)
     paired: bool = field(default=False, kw_only=True)
     written: WrittenReads | None = field(default=None, kw_only=True)
+    tags: Tags = field(default=NO_TAGS, kw_only=True)
+    has_groups: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of_records(cls, records: Records, paired: bool) -> ReadBlock:
@@ -88,6 +95,7 @@ class ReadBlock(QueryBlock):
             records.name_offsets,
             base_qualities=records.qualities,
             paired=paired,
+            tags=records.tags,
         )
 
     @property
@@ -142,9 +150,15 @@ class ReadBlock(QueryBlock):
         """Whether any base has a quality."""
         return bool(self.base_qualities.min(initial=NO_QUALITY) != NO_QUALITY)
 
-    def numbered(self, index: int, file_number: int) -> ReadBlock:
+    def numbered(self, index: int, file_number: int, has_groups: bool) -> ReadBlock:
         """Return the same reads as another block of the input."""
-        return replace(self, index=index, file_number=file_number)
+        return replace(self, index=index, file_number=file_number, has_groups=has_groups)
+
+    def without_groups(self) -> ReadBlock:
+        """Return the same reads without the read groups that their tags tell."""
+        if not self.has_groups:
+            return self
+        return replace(self, tags=self.tags.without_groups(), has_groups=False)
 
     def halves(self) -> tuple[ReadBlock, ReadBlock]:
         """Return the first and the second half of the reads, as views of their arrays.
@@ -194,6 +208,8 @@ class ReadBlock(QueryBlock):
             base_qualities=self.base_qualities[self.offsets[first] : self.offsets[end]],
             paired=self.paired and first % 2 == 0 and end % 2 == 0,
             written=None if self.written is None else self.written.part(first, end),
+            tags=self.tags.part(first, end),
+            has_groups=self.has_groups,
         )
 
     @property

@@ -49,7 +49,11 @@ class MapOptions:
     device : DeviceOptions
         The backend and the device of the search.
     read_group : ReadGroup or None
-        The read group of all reads.
+        The read group of all reads; or of those only whose files tell of none.
+    keeps_groups : bool
+        Whether the read groups stay that headers of the reads tell of.
+    comments : bool
+        Whether the comments of FASTA and FASTQ are tags.
     sort : SortOptions or None
         What is done with all alignments before they are written.
     gpu_compression : bool
@@ -80,6 +84,8 @@ class MapOptions:
     memory: int | None = None
     device: DeviceOptions = field(default_factory=DeviceOptions)
     read_group: ReadGroup | None = None
+    keeps_groups: bool = False
+    comments: bool = False
     sort: SortOptions | None = None
     gpu_compression: bool = False
     verify: bool = False

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock, WrittenReads
+from mummergpu.input.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.closing import ClosedAtEnd
@@ -115,14 +116,16 @@ class SpilledQueries(ArrayFile):
     def write_block(self, block: QueryBlock) -> None:
         """Append a block; blocks are numbered in the order in which they are written."""
         self.write(block.padded_codes, block.offsets, block.names, block.name_offsets)
-        paired, has_written = None, False
+        paired, has_written, has_groups = None, False, False
         if isinstance(block, ReadBlock):
             self.write(block.base_qualities)
             paired = block.paired
             if (written := block.written) is not None:
                 self.write(*_arrays_of(written))
                 has_written = True
-        self._kinds.append(_KindOfBlock(block.file_number, paired, has_written))
+            self.write(*block.tags)
+            has_groups = block.has_groups
+        self._kinds.append(_KindOfBlock(block.file_number, paired, has_written, has_groups))
 
     def read_blocks(self) -> Iterator[QueryBlock]:
         """Yield all blocks, starting with the first; blocks of reads with their qualities."""
@@ -144,6 +147,8 @@ class SpilledQueries(ArrayFile):
             base_qualities=qualities,
             paired=kind.paired,
             written=written,
+            tags=Tags(self.read(), self.read()),
+            has_groups=kind.has_groups,
         )
 
 
@@ -163,11 +168,14 @@ class _KindOfBlock:
         Whether its reads are paired; None for queries.
     has_written : bool
         Whether other arrays than those that are searched are written.
+    has_groups : bool
+        Whether the tags of its reads tell their read groups.
     """
 
     file_number: int
     paired: bool | None
     has_written: bool
+    has_groups: bool
 
 
 class SpilledAlignments(SpilledQueries):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mummergpu.input.read_block import WrittenReads
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
+from mummergpu.input.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.folded_columns import FoldedColumns
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
@@ -31,10 +32,20 @@ SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
 NO_QUALITY: Final = 0xFF
 """The quality of every base of a read that came without qualities."""
 
-ReadArrays = tuple[Int64Array, TextArray, Int64Array, CodeArray, npt.NDArray[np.uint8], bool]
+ReadArrays = tuple[
+    Int64Array,
+    TextArray,
+    Int64Array,
+    CodeArray,
+    npt.NDArray[np.uint8],
+    bool,
+    TextArray,
+    Int64Array,
+]
 """Where each read begins in the block and the last one ends, the names one after the other, where
-each name begins and the last one ends, the codes with margins, the qualities, and whether letters
-that stand for several bases are among the codes (`codes.LETTERS`)."""
+each name begins and the last one ends, the codes with margins, the qualities, whether letters that
+stand for several bases are among the codes (`codes.LETTERS`), the tags as the format has them, and
+where those of each read begin and the last ones end, an empty array if there are none at all."""
 
 RowArrays = tuple[
     Int64Array,
@@ -97,6 +108,14 @@ class ReadsWithQualities(Protocol):
         """Where each name begins, and where the last one ends: shape=(n_reads + 1,)."""
 
     @property
+    def tags(self) -> Tags:
+        """The tags that the records have besides those of a mapper."""
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the tags tell the read groups, and not the header's one for all."""
+
+    @property
     def base_qualities(self) -> npt.NDArray[np.uint8]:
         """Phred numbers from 0 to 93, or `NO_QUALITY`, of the bases that are searched."""
 
@@ -123,7 +142,7 @@ class BlockArrays:
     oriented: CodeArray
 
 
-def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockArrays:
+def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns, tags: Tags) -> BlockArrays:
     """Return a block of reads and its alignments for a compiled loop.
 
     Parameters
@@ -132,6 +151,8 @@ def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockA
         The reads.
     columns : AlignmentColumns
         Their alignments.
+    tags : Tags
+        Their tags, as the format has them.
 
     Returns
     -------
@@ -148,23 +169,30 @@ def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockA
             writable(written.padded_codes),
             writable(written.base_qualities),
             written.has_letters,
+            writable(tags.content),
+            writable(tags.offsets),
         ),
-        (
-            writable(columns.reads),
-            writable(columns.flags),
-            writable(columns.records),
-            writable(columns.positions),
-            writable(columns.qualities),
-            writable(columns.cigar_offsets),
-            writable(columns.cigars),
-            writable(columns.template_lengths),
-            writable(columns.mate_rows),
-            writable(columns.scores),
-            writable(columns.second_scores),
-            writable(columns.edit_distances),
-        ),
+        row_arrays(columns),
         _other_arrays(columns),
         np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+    )
+
+
+def row_arrays(columns: AlignmentColumns) -> RowArrays:
+    """Return alignments for a compiled loop."""
+    return (
+        writable(columns.reads),
+        writable(columns.flags),
+        writable(columns.records),
+        writable(columns.positions),
+        writable(columns.qualities),
+        writable(columns.cigar_offsets),
+        writable(columns.cigars),
+        writable(columns.template_lengths),
+        writable(columns.mate_rows),
+        writable(columns.scores),
+        writable(columns.second_scores),
+        writable(columns.edit_distances),
     )
 
 

@@ -122,7 +122,7 @@ class AlignmentBamFormat(PiecewiseFormat):
         if longest_of(columns.cigar_offsets) > MOST_OPERATIONS:
             message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
             raise InputError(message, self._read_path)
-        arrays = block_arrays(reads, columns)
+        arrays = block_arrays(reads, columns, reads.tags)
         row_ends = np.empty(columns.row_count, dtype=np.int64)
 
         def fill(text: TextArray, state: Int64Array) -> int:
@@ -135,7 +135,7 @@ class AlignmentBamFormat(PiecewiseFormat):
                 arrays.others,
                 arrays.oriented,
                 self._reference,
-                self._texts,
+                self._texts[reads.has_groups],
                 self._name_bytes,
                 self._record_ids,
             )

@@ -20,7 +20,7 @@ from mummergpu.output.alignments.arrays import (
 )
 from mummergpu.output.alignments.row_tags import put_tags
 from mummergpu.output.alignments.sam_rows import NEEDED_BYTES, NEXT_ROW
-from mummergpu.output.alignments.tags import measure_row, orient
+from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags
 from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.records.bam_bases import pack_bases, pack_letters
@@ -106,7 +106,7 @@ def fill_alignments(
     int
         The number of bytes written.
     """
-    offsets, names, name_offsets, codes, base_qualities, has_letters = reads
+    offsets, names, name_offsets, codes, base_qualities, has_letters = reads[:6]
     row_reads, flags, _, _, qualities, cigar_offsets, cigars, template_lengths, mate_rows = rows[:9]
     room = text.size - OVERSHOOT - texts[1].size
     at = 0
@@ -151,6 +151,7 @@ def fill_alignments(
                 text, place, base_qualities, bounds, clips[0], bases, is_reverse, NUMBERS_FROM
             )
         place = put_tags(text, place, rows, others, oriented, reference, texts, row, parts, True)
+        place = put_own_tags(text, place, reads, read)
         store(text, at, np.uint32(place - at - 4))
         at = place
         row_ends[unsigned(row)] = at

@@ -19,7 +19,7 @@ from mummergpu.output.alignments.arrays import (
     Texts,
 )
 from mummergpu.output.alignments.row_tags import put_tags
-from mummergpu.output.alignments.tags import measure_row, orient, put_signed
+from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_signed
 from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
 from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
 from mummergpu.output.bytes.sequence_text import write_bases, write_letters
@@ -238,6 +238,7 @@ def fill_lines(
         else:
             at = _put_sequence(text, at, reads, oriented, read, clips, is_reverse)
         at = put_tags(text, at, rows, others, oriented, reference, texts, row, parts, False)
+        at = put_own_tags(text, at, reads, read)
         store(text, at, _LINE_END)
         at += 1
         row += 1

@@ -83,6 +83,7 @@ def sam_header(
     command: str,
     order: str = UNSORTED,
     checksums: Sequence[str] = (),
+    input_groups: Sequence[bytes] = (),
 ) -> SamHeader:
     """Return the header for alignments with a reference.
 
@@ -102,6 +103,8 @@ def sam_header(
     checksums : sequence of str
         The MD5 of the letters of each record in upper case, as hexadecimal digits; or nothing, to
         leave them out.
+    input_groups : sequence of bytes
+        The lines of other read groups than that of the options.
 
     Returns
     -------
@@ -122,6 +125,7 @@ def sam_header(
             lines.append(b"@SQ\tSN:%b\tLN:%d%b" % (name, length, mark))
     if options.read_group is not None:
         lines.append(options.read_group.line.encode())
+    lines.extend(input_groups)
     lines.append(_program_line(command))
     has_bases = lengths > 0
     ids = np.where(has_bases, np.cumsum(has_bases) - 1, -1).astype(np.int32)
