@@ -118,7 +118,7 @@ class AlignmentBamFormat(PiecewiseFormat):
         InputError
             If BAM allows no read of such a name or length, or no alignment of so many parts.
         """
-        check_queries(reads, self._read_path)
+        check_queries(reads, self._read_path, reads.as_written.offsets)
         if longest_of(columns.cigar_offsets) > MOST_OPERATIONS:
             message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
             raise InputError(message, self._read_path)

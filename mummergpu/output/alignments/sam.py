@@ -65,7 +65,7 @@ class AlignmentSamFormat(PiecewiseFormat):
         InputError
             If SAM allows no read of such a name or length.
         """
-        check_queries(reads, self._read_path)
+        check_queries(reads, self._read_path, reads.as_written.offsets)
         arrays = block_arrays(reads, columns, text_tags(reads.tags))
 
         def fill(text: TextArray, state: Int64Array) -> int:

@@ -161,7 +161,9 @@ def check_records(reference: Reference, format_name: str) -> None:
         seen.add(name)
 
 
-def check_queries(block: NamedSequences, path: str) -> None:
+def check_queries(
+    block: NamedSequences, path: str, offsets: npt.NDArray[np.int64] | None = None
+) -> None:
     """Refuse a block with a query that SAM cannot describe.
 
     Empty names are accepted: ``*`` stands for them.
@@ -172,6 +174,8 @@ def check_queries(block: NamedSequences, path: str) -> None:
         The queries.
     path : str
         The files of the queries, for errors.
+    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,), optional
+        Where each query begins that is written, if that is not where each one of the block does.
 
     Raises
     ------
@@ -180,8 +184,9 @@ def check_queries(block: NamedSequences, path: str) -> None:
         if the name has a byte that is not printable ASCII, or begins with ``@``, as lines of the
         header do. The specification allows no ``@`` at all, but all programs read it elsewhere.
     """
-    if longest_of(writable(block.offsets)) > MOST_QUERY_BASES:
-        lengths = np.diff(block.offsets)
+    own = block.offsets if offsets is None else offsets
+    if longest_of(writable(own)) > MOST_QUERY_BASES:
+        lengths = np.diff(own)
         name = _name_of(block, int(np.argmax(lengths > MOST_QUERY_BASES)))
         raise InputError(f"SAM has queries of at most {MOST_QUERY_BASES:,} bases", path, None, name)
     if longest_of(writable(block.name_offsets)) > MOST_NAME_BYTES:
