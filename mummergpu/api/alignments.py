@@ -25,6 +25,7 @@ from mummergpu.output.open_alignments import (
     index_path,
     open_alignment_sink,
 )
+from mummergpu.output.records.sam_options import check_groups
 from mummergpu.output.targets import target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -73,10 +74,12 @@ class Alignments:
         blocks: Sequence[MappedBlock],
         reference: Reference,
         tells_alternatives: bool = False,
+        input_groups: Sequence[bytes] = (),
     ) -> None:
         self._blocks = list(blocks)
         self._reference = reference
         self._tells_alternatives = tells_alternatives
+        self._input_groups = input_groups
         columns = [found for _, found in self._blocks]
         reads = _starts(block.query_count for block, _ in self._blocks)
         rows = _starts(found.row_count for found in columns)
@@ -117,7 +120,7 @@ class Alignments:
     @property
     def read_lengths(self) -> npt.NDArray[np.int64]:
         """The bases of each read: ndarray, dtype=int64, shape=(n_reads,)."""
-        lengths = [np.diff(block.offsets) for block, _ in self._blocks]
+        lengths = [np.diff(block.as_written.offsets) for block, _ in self._blocks]
         return np.concatenate([np.empty(0, dtype=np.int64), *lengths])
 
     @cached_property
@@ -182,7 +185,7 @@ class Alignments:
         format : str, optional
             ``sam``, ``bam`` or ``cram``, whatever the name.
         sort, mark_duplicates, read_group
-            As for `mummergpu.map`; by default the read group is ``reads``.
+            As for `mummergpu.map`; by default the read group of reads without one is ``reads``.
         threads : int, default 1
             The number of threads that compress.
 
@@ -192,11 +195,20 @@ class Alignments:
             If the file cannot be written.
         """
         target = target_of(os.fspath(path), format, "path")
+        blocks, group = self._blocks, read_group_asked(read_group, ["-"])
+        if read_group is not None:
+            blocks = [(block.without_groups(), columns) for block, columns in blocks]
+        groups = self._input_groups if read_group is None else ()
+        if groups and all(block.has_groups for block, _ in blocks):
+            group = None
+        elif group is not None:
+            check_groups(groups, group)
         facts = AlignmentFacts(
             self._reference,
             ("-",),
             threads,
-            read_group=read_group_asked(read_group, ["-"]),
+            read_group=group,
+            input_groups=groups,
             sort=sort_options(sort, mark_duplicates, threads),
         )
         check_alignment_target(target, facts.sort)
@@ -206,7 +218,7 @@ class Alignments:
             index = None if place is None else stack.enter_context(OutputFile(place))
             sink = open_alignment_sink(target, file, facts, Stats(), index)
             stack.callback(sink.close)
-            for block, columns in self._blocks:
+            for block, columns in blocks:
                 told = fold(columns) if self._tells_alternatives else columns
                 sink.write(sink.prepare(block, told))
             sink.finish()

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from mummergpu.api.alignments import Alignments, MappedBlock
 from mummergpu.api.engine import LOG, Engine
-from mummergpu.api.mapping_requests import OtherPlaces, insert_sizes, other_places, read_sources
+from mummergpu.api.mapping_requests import (
+    OtherPlaces,
+    insert_sizes,
+    other_places,
+    read_sources,
+    refuses_long,
+)
 from mummergpu.api.read_mapping import open_read_mapping
 from mummergpu.api.requests import PathLike, device_options, positive, thread_count
 from mummergpu.errors import OptionError
@@ -53,6 +59,8 @@ class MapsReads:
         backend: str = "auto",
         threads: int | None = None,
         any_letters: bool = False,
+        long_reads: str = "unmapped",
+        comments: bool = False,
     ) -> Alignments:
         """Map the reads in files, and return their alignments in memory.
 
@@ -62,7 +70,7 @@ class MapsReads:
 
         Parameters
         ----------
-        reads, mates, interleaved, insert_size, seed_length, any_letters
+        reads, mates, interleaved, insert_size, seed_length, any_letters, long_reads, comments
             As for `mummergpu.map`.
         max_secondary : int, default 0
             The most secondary alignments of a read: rows with flag 256 after its other rows.
@@ -94,7 +102,14 @@ class MapsReads:
             insert_sizes(insert_size),
             other_places(max_secondary, max_xa),
             device_options(backend, count),
-            any_letters,
+            QueryRules(
+                any_letters,
+                warn=LOG.warning,
+                most_bases=MOST_READ_BASES,
+                refuses_long=refuses_long(long_reads),
+                keeps_groups=True,
+                keeps_comments=comments,
+            ),
         )
 
 
@@ -106,7 +121,7 @@ def map_reads(
     sizes: InsertSizes | None,
     places: OtherPlaces,
     device: DeviceOptions,
-    any_letters: bool,
+    rules: QueryRules,
 ) -> Alignments:
     """Return the alignments of all reads (`Index.map`).
 
@@ -126,8 +141,8 @@ def map_reads(
         Which other places of reads become rows.
     device : DeviceOptions
         Where to search.
-    any_letters : bool
-        Accept reads whose letters are mostly not DNA or RNA.
+    rules : QueryRules
+        Which reads are accepted.
 
     Returns
     -------
@@ -140,7 +155,6 @@ def map_reads(
     if not isinstance(plan, KmerIndex):
         raise OptionError("map", "this index has suffix trees, and maps no reads")
     shortest = plan.sampling.shortest_match
-    rules = QueryRules(any_letters, warn=LOG.warning, most_bases=MOST_READ_BASES)
     size = engine.block_bases(device, engine.options.minimum_length)
     with (
         ReadingThreads(threads) as reading,
@@ -162,7 +176,8 @@ def map_reads(
                 describe_sizes(sizes, Stats(), LOG.info)
             pair_sizes = PairSizes.of_sizes(sizes, options.unpaired)
             found = list(mapping.results(reads.blocks(), pair_sizes, _both))
-    return Alignments(found, engine.reference, places.most_alternatives > 0)
+        groups = reads.read_groups
+    return Alignments(found, engine.reference, places.most_alternatives > 0, groups)
 
 
 def _both(block: ReadBlock, columns: AlignmentColumns) -> MappedBlock:

@@ -12,6 +12,7 @@ from mummergpu.api.mapping_requests import (
     other_places,
     read_group_asked,
     read_sources,
+    refuses_long,
     sort_options,
 )
 from mummergpu.api.requests import (
@@ -49,6 +50,8 @@ def map(
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
+    long_reads: str = "unmapped",
+    comments: bool = False,
 ) -> RunStats:
     """Map the reads in files to a reference, and write their alignments to a file.
 
@@ -72,8 +75,9 @@ def map(
         Compress BAM on the GPU that searches, with NVIDIA's nvCOMP: the same records, in other
         bytes.
     read_group : str, optional
-        The read group of all reads: a line of the header that begins with ``@RG``. By default one
-        with the name of the first file of reads; an empty text for none.
+        The read group of all reads: a line of the header that begins with ``@RG``. By default those
+        of SAM, BAM and CRAM stay, and other reads are of one with the name of the first file; an
+        empty text for none.
     insert_size : sequence of float, optional
         The mean and the standard deviation of the sizes of templates, in bases; by default they are
         estimated from the first pairs.
@@ -96,6 +100,11 @@ def map(
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
         Treat a file without reads as an error.
+    long_reads : str, default "unmapped"
+        What becomes of reads of more than 1,500 bases: ``unmapped``, with a warning in the log of
+        the package, or ``error``.
+    comments : bool, default False
+        Write the comments of FASTQ and FASTA as tags; they must be tags of SAM.
 
     Returns
     -------
@@ -126,6 +135,9 @@ def map(
         gpu_compression=gpu_compression,
         any_letters=any_letters,
         no_empty=no_empty,
+        refuses_long=refuses_long(long_reads),
+        keeps_groups=read_group is None,
+        comments=comments,
     )
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)

@@ -105,6 +105,13 @@ def read_group_asked(line: str | None, paths: Sequence[str]) -> ReadGroup | None
     return read_group_of(line) if line else None
 
 
+def refuses_long(long_reads: str) -> bool:
+    """Return whether reads that are too long to be mapped are an error; else they stay unmapped."""
+    if long_reads not in ("unmapped", "error"):
+        raise OptionError("long_reads", f"{long_reads!r} is neither 'unmapped' nor 'error'")
+    return long_reads == "error"
+
+
 def sort_options(sort: bool, mark_duplicates: bool, threads: int) -> SortOptions | None:
     """Return what is done with all alignments before they are written; None for nothing."""
     if not sort and not mark_duplicates:

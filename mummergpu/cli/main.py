@@ -209,7 +209,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(ENDINGS[signal.SIGINT], EXIT_INTERRUPTED)
     except MemoryError:
-        text = "out of memory; a smaller --page-size or fewer --threads need less"
+        text = "out of memory; fewer threads or smaller pages (see 'mummergpu index') need less"
         return _fail(text, 1)
     except Exception as error:
         if session.verbose:

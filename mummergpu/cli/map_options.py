@@ -82,15 +82,29 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
         ["-R", "--read-group"],
         metavar="LINE",
         help=r"The read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA'.  [default: "
-        "one with the name of the first file of reads]",
+        "those of SAM, BAM and CRAM, and one with the name of the first file for other reads]",
     ),
     click.Option(["--no-read-group"], is_flag=True, help="Write no read group."),
+    click.Option(
+        ["-y", "--comments"],
+        is_flag=True,
+        help="Write the comments of FASTQ and FASTA as tags; they must be tags of SAM, such as "
+        "BC:Z:ACGT.",
+    ),
     click.Option(["-p", "--interleaved"], is_flag=True, help="Mates alternate in each file."),
     click.Option(
         ["--single"],
         is_flag=True,
         help="No read has a mate: neither is the second of two files, nor do the flags of SAM, "
         "BAM and CRAM count.",
+    ),
+    click.Option(
+        ["--long-reads"],
+        type=click.Choice(["unmapped", "error"]),
+        default="unmapped",
+        show_default=True,
+        help="What becomes of reads of more than 1,500 bases: they stay unmapped, with a warning, "
+        "or the run ends.",
     ),
     click.Option(
         ["-I", "--insert-size", "insert_size"],
@@ -210,11 +224,14 @@ def map_options(given: Given, command: str) -> MapOptions:
         memory=given["max_memory"],
         device=device_options(given, None if kernel_folder is None else str(kernel_folder)),
         read_group=_read_group(given),
+        keeps_groups=given["read_group"] is None and not given["no_read_group"],
+        comments=given["comments"],
         sort=_sort_options(given),
         gpu_compression=_compresses_on_gpu(given),
         verify=given["verify"],
         any_letters=given["any_letters"],
         no_empty=given["no_empty"],
+        refuses_long=given["long_reads"] == "error",
         command=command,
         block_size=given["block_size"],
     )

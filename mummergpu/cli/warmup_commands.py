@@ -26,6 +26,7 @@ _SEARCH: Final = (MAIN_VERB, "-C", "-q")
 _GENOME, _INDEX = Path("genome.fa"), Path("genome.mgi")
 _FASTA, _FASTQ, _BAM = (Path(f"reads.{suffix}") for suffix in ("fa", "fq", "bam"))
 _LONG: Final = Path("long.fa")
+_TAGGED: Final = Path("tagged.fq")
 _COPY: Final = Path("copy.fa")
 _MATES: Final = (Path("mates.1.fq"), Path("mates.2.fq"))
 
@@ -76,6 +77,7 @@ def run_all(commands: click.Group, folder: Path) -> None:
     processor_gathers(1 << 16, 1, 1, map)
     _search_minimizers()
     _serve_devices()
+    _serve_python()
 
 
 def _serve_devices() -> None:
@@ -100,6 +102,15 @@ def _serve_devices() -> None:
     start = np.zeros(1, dtype=np.int64)
     table = Candidates(start, none, none, np.zeros((0, NUMBERS), dtype=np.int32))
     FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs().as_tuple(), table)
+
+
+def _serve_python() -> None:
+    """Run what only the Python interface runs: it leaves out the read groups of reads."""
+    import numpy as np
+
+    from mummergpu.input.tags import Tags
+
+    Tags(np.zeros(0, dtype=np.uint8), np.zeros(2, dtype=np.int64)).without_groups()
 
 
 def _search_minimizers() -> None:
@@ -161,6 +172,7 @@ def _mapping() -> Iterator[list[Word]]:
         yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
+    yield [*start, "--comments", _GENOME, _TAGGED]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):
         yield [*start, _INDEX, *_MATES, *sorting, "-o", Path(f"mapped{number}.bam")]
 
@@ -188,6 +200,8 @@ def _write_input(folder: Path) -> None:
     """Write a reference, and reads of it in each format that has a parser of its own."""
     chosen = random.Random(_SEED)
     first, second = ("".join(chosen.choices("ACGT", k=_RECORD_BASES)) for _ in range(2))
+    # A letter for two bases, which a read has too.
+    first = first[: _READ_BASES // 2] + "R" + first[_READ_BASES // 2 + 1 :]
     repeat = "AC" * (_REPEAT_BASES // 2)
     _write(folder / _GENOME, f">first\n{first}\n>second\n{second}\n>repeat\n{repeat}\n")
     starts = chosen.choices(range(_RECORD_BASES - _READ_BASES), k=_READ_COUNT)
@@ -198,6 +212,8 @@ def _write_input(folder: Path) -> None:
         folder / _FASTQ,
         "".join(f"@{name}\n{bases}\n+\n{'I' * len(bases)}\n" for name, bases in named),
     )
+    tagged = f"@tagged BC:Z:ACGT\tXF:f:0.5\n{first[:_READ_BASES]}\n+\n{'I' * _READ_BASES}\n"
+    _write(folder / _TAGGED, tagged)
     _write_mates(folder, first, chosen)
     _write_copy(folder, first, second)
     long_query = "".join(chosen.choices("ACGT", k=_LONG_QUERY_BASES)) + second

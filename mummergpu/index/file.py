@@ -30,7 +30,7 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.input.files import reading
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget, free_memory
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, NO_LETTERS, CodeArray, Letters
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ AnyArray = npt.NDArray[Any]
 
 RECORD_SECTIONS: Final = ("record_starts", "record_lengths", "names", "name_offsets")
 """The sections that describe the records; they are small, and always verified."""
+
+LETTER_SECTIONS: Final = ("letter_positions", "letter_codes")
+"""The letters that stand for several bases (`codes.Letters`): in files of references that have any,
+but not in those of older versions of the program."""
 
 
 def section_name(page: int, array: str) -> str:
@@ -253,7 +257,24 @@ class IndexFile:
             lengths,
             tuple(names[begin:end] for begin, end in pairwise(bounds)),
             self.padded_reference,
+            self._letters(),
         )
+
+    def _letters(self) -> Letters:
+        """Return the letters of the reference that stand for several bases, as far as known."""
+        if LETTER_SECTIONS[0] not in self._sections:
+            return NO_LETTERS
+        for name in LETTER_SECTIONS:
+            self._check_section(name)
+        letters = Letters(
+            self._array(LETTER_SECTIONS[0], "<i8"), self._array(LETTER_SECTIONS[1], "<u1")
+        )
+        self._require(
+            letters.positions.size == letters.codes.size > 0
+            and int(letters.codes.max()) < len(LETTERS),
+            "letters",
+        )
+        return letters
 
     def _check_pages(self) -> None:
         header = self.header

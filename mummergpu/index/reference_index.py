@@ -154,13 +154,11 @@ class ReferenceIndex(ABC, Generic[PageType]):
         needed += max(self.peak_bytes(group, threads) for group in self.groups)
         if needed > budget.host + NEGLIGIBLE_BYTES:
             besides = (PROCESS_BYTES + threads * PROCESS_BYTES_PER_THREAD) >> 20
-            hint = "a smaller --page-size may need less"
-            if self.file is not None:
-                hint = "an index that was made with a smaller --page-size may need less"
             raise OptionError(
                 "--max-memory",
                 f"this reference needs at least {-(-needed >> 20)}M (besides {besides}M for the "
-                f"program itself) in pages of this size; {hint}",
+                "program itself) in pages of this size; smaller ones may need less (see "
+                "'mummergpu index --page-size')",
             )
 
 

@@ -16,13 +16,16 @@ from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import STANDARD_INPUT, Input, open_binary, reading
 from mummergpu.input.formats import Compression, Format
 from mummergpu.input.qualities import NO_QUALITY, check_qualities
+from mummergpu.input.read_groups import group_lines
 from mummergpu.input.record_arrays import Limits, Records
+from mummergpu.input.tags import NO_TAGS, Tags, dropped_tags, pack_tags
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
-from mummergpu.sequence.codes import MARGIN, encode, with_margins
+from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, MARGIN, encode, with_margins
 
 _NOT_PRIMARY: Final = 0x100 | 0x800
 _COPY_SIZE: Final = 1 << 20
+_COMPLEMENTS: Final = bytes.maketrans(LETTERS, bytes(LETTERS[code] for code in COMPLEMENT_OF_CODE))
 
 
 class AlignmentReader:
@@ -35,7 +38,15 @@ class AlignmentReader:
     limits : Limits
         The limits at which a block is full.
     keeps_qualities : bool, default False
-        Keep the base qualities, in the order in which they were sequenced, and the flags.
+        Keep the base qualities, in the order in which they were sequenced, the letters that stand
+        for several bases, the flags and the tags.
+    keeps_groups : bool, default False
+        Keep the read groups of a file whose header has any.
+
+    Attributes
+    ----------
+    read_groups : tuple of bytes
+        The lines of the header about read groups.
 
     Notes
     -----
@@ -50,7 +61,13 @@ class AlignmentReader:
         If the disk has no space for the temporary file.
     """
 
-    def __init__(self, file: Input, limits: Limits, keeps_qualities: bool = False) -> None:
+    def __init__(
+        self,
+        file: Input,
+        limits: Limits,
+        keeps_qualities: bool = False,
+        keeps_groups: bool = False,
+    ) -> None:
         import pysam
 
         self._pysam: Any = pysam
@@ -74,9 +91,11 @@ class AlignmentReader:
                     self._file, "r", check_sq=False, check_header=False
                 )
                 self._records = self._alignments.fetch(until_eof=True)
+                self.read_groups = group_lines(str(self._alignments.header).encode())
         except BaseException:
             self.close()
             raise
+        self._dropped = dropped_tags(keeps_groups and bool(self.read_groups))
 
     @property
     def bytes_read(self) -> int:
@@ -105,18 +124,20 @@ class AlignmentReader:
         InputError
             If the file is truncated or corrupt.
         """
-        bases, names, qualities = bytearray(), bytearray(), bytearray()
+        bases, names, qualities, tags = bytearray(), bytearray(), bytearray(), bytearray()
         flags: list[int] = []
-        offsets, name_offsets = [0], [0]
+        offsets, name_offsets, tag_offsets = [0], [0], [0]
         limits = self._limits
         with self._faults():
             for record in self._records:
                 if record.flag & _NOT_PRIMARY:
                     continue
-                bases += (record.get_forward_sequence() or "").encode()
+                bases += _sequenced(record)
                 names += (record.query_name or "").encode()
                 if self._keeps_qualities:
                     flags.append(record.flag)
+                    tags += pack_tags(record.get_tags(with_value_type=True), self._dropped)
+                    tag_offsets.append(len(tags))
                     known = record.query_qualities
                     if known is None:
                         qualities += bytes([NO_QUALITY]) * (len(bases) - len(qualities))
@@ -132,7 +153,7 @@ class AlignmentReader:
                     break
         if len(offsets) == 1:
             return None
-        padded = with_margins(encode(bytes(bases)))
+        padded = with_margins(encode(bytes(bases), self._keeps_qualities))
         begins = np.array(offsets, dtype=np.int64)
         numbers: npt.NDArray[np.uint8] = np.frombuffer(qualities, dtype=np.uint8)
         check_qualities(numbers, begins, self._path)
@@ -144,6 +165,7 @@ class AlignmentReader:
             padded,
             numbers,
             np.array(flags, dtype=np.uint16),
+            _tags_of(tags, tag_offsets),
         )
 
     @contextmanager
@@ -167,6 +189,19 @@ class AlignmentReader:
                 reason = ", or their reference is not found (see REF_PATH of htslib)"
             message = f"the {self._format} data are truncated or corrupt{reason}"
             raise InputError(message, self._path) from None
+
+
+def _tags_of(content: bytearray, offsets: list[int]) -> Tags:
+    if not content:
+        return NO_TAGS
+    return Tags(np.frombuffer(content, dtype=np.uint8), np.array(offsets, dtype=np.int64))
+
+
+def _sequenced(record: Any) -> bytes:
+    """Return the bases of a record on the strand that was sequenced."""
+    bases: bytes = (record.query_sequence or "").encode()
+    # pysam's own way leaves most letters that stand for several bases as they are.
+    return bases.translate(_COMPLEMENTS)[::-1] if record.is_reverse else bases
 
 
 def _spool(file: Input, has_positions: bool) -> BinaryIO:

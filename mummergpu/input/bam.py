@@ -23,6 +23,7 @@ from mummergpu.input.bam_parser import (
     NUMBERS,
     RECORD_COUNT,
     STATUS,
+    TAG_BYTE_COUNT,
     ByteArray,
     Int64Array,
     parse_bam,
@@ -31,8 +32,10 @@ from mummergpu.input.block_arrays import lengthen
 from mummergpu.input.containers import check_end_of_file
 from mummergpu.input.files import Input, reading
 from mummergpu.input.qualities import check_qualities
+from mummergpu.input.read_groups import group_lines
 from mummergpu.input.record_arrays import Limits, Records
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.input.tags import NO_TAGS, Tags, dropped_tags
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, flatten
 
 CHUNK_SIZE: Final = 1 << 20
 """The bytes that are decompressed at once."""
@@ -50,6 +53,8 @@ class _BamArrays:
         self.name_offsets: Int64Array = np.zeros(1, dtype=np.int64)
         self.qualities: ByteArray = np.empty(0, dtype=np.uint8)
         self.flags: npt.NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
+        self.tags: ByteArray = np.empty(0, dtype=np.uint8)
+        self.tag_offsets: Int64Array = np.zeros(1, dtype=np.int64)
 
     def make_room(self, numbers: Int64Array, text_bytes: int, keeps_qualities: bool) -> None:
         """Make room for the records that a text may have, after those that are there."""
@@ -63,6 +68,8 @@ class _BamArrays:
         if keeps_qualities:
             lengthen(self.qualities, bases + text_bytes)
             lengthen(self.flags, records)
+            lengthen(self.tags, int(numbers[TAG_BYTE_COUNT]) + text_bytes)
+            lengthen(self.tag_offsets, records)
 
     def as_records(self, numbers: Int64Array, keeps_qualities: bool) -> Records:
         """Return the records, in arrays that have no more room than they need."""
@@ -75,6 +82,8 @@ class _BamArrays:
         if keeps_qualities:
             self.qualities.resize(bases, refcheck=False)
             self.flags.resize(count, refcheck=False)
+            self.tags.resize(int(numbers[TAG_BYTE_COUNT]), refcheck=False)
+            self.tag_offsets.resize(count + 1, refcheck=False)
         return Records(
             self.padded[MARGIN:-MARGIN],
             self.offsets,
@@ -83,6 +92,7 @@ class _BamArrays:
             self.padded,
             self.qualities,
             self.flags,
+            Tags(self.tags, self.tag_offsets) if self.tags.size else NO_TAGS,
         )
 
 
@@ -98,7 +108,15 @@ class BamReader:
     chunk_size : int, default CHUNK_SIZE
         The number of bytes decompressed at once.
     keeps_qualities : bool, default False
-        Keep the base qualities, in the order in which they were sequenced, and the flags.
+        Keep the base qualities, in the order in which they were sequenced, the letters that stand
+        for several bases, the flags and the tags.
+    keeps_groups : bool, default False
+        Keep the read groups of a file whose header has any.
+
+    Attributes
+    ----------
+    read_groups : tuple of bytes
+        The lines of the header about read groups.
 
     Raises
     ------
@@ -112,6 +130,7 @@ class BamReader:
         limits: Limits,
         chunk_size: int = CHUNK_SIZE,
         keeps_qualities: bool = False,
+        keeps_groups: bool = False,
     ) -> None:
         self._file = file
         self._path = file.path
@@ -125,7 +144,9 @@ class BamReader:
             with reading(file.path):
                 # A pipe shows at its end only whether it is whole.
                 check_end_of_file(file.file)
+        self.read_groups: tuple[bytes, ...] = ()
         self._reference_count = self._read_header()
+        self._dropped = dropped_tags(keeps_groups and bool(self.read_groups))
 
     @property
     def bytes_read(self) -> int:
@@ -167,6 +188,9 @@ class BamReader:
                 arrays.name_offsets,
                 arrays.qualities,
                 arrays.flags,
+                arrays.tags,
+                arrays.tag_offsets,
+                self._dropped,
             )
             if numbers[STATUS] == DAMAGED:
                 raise self._damaged()
@@ -177,7 +201,9 @@ class BamReader:
         if numbers[RECORD_COUNT] == 0:
             return None
         records = arrays.as_records(numbers, self._keeps_qualities)
-        if self._keeps_qualities:
+        if not self._keeps_qualities:
+            flatten(records.codes)
+        else:
             check_qualities(records.qualities, records.offsets, self._path)
         return records
 
@@ -199,13 +225,13 @@ class BamReader:
         return not self._is_at_end
 
     def _read_header(self) -> int:
-        """Skip the header; return its number of references."""
-        self._skip(len(MAGIC))
-        self._skip(self._number())
+        """Read the header; return its number of references."""
+        self._text_of(len(MAGIC))
+        self.read_groups = group_lines(self._text_of(self._number()))
         references = self._number()
         for _ in range(references):
             # The name, and the length of the reference.
-            self._skip(self._number() + 4)
+            self._text_of(self._number() + 4)
         return references
 
     def _number(self) -> int:
@@ -219,13 +245,18 @@ class BamReader:
         self._at += 4
         return value
 
-    def _skip(self, count: int) -> None:
+    def _text_of(self, count: int) -> bytes:
+        """Return the next bytes."""
+        pieces = []
         while self._end - self._at < count:
+            pieces.append(self._text[self._at : self._end].tobytes())
             count -= self._end - self._at
             self._at = self._end
             if not self._refill():
                 raise self._damaged()
+        pieces.append(self._text[self._at : self._at + count].tobytes())
         self._at += count
+        return b"".join(pieces)
 
     def _damaged(self) -> InputError:
         return InputError("the BAM data are truncated or corrupt", self._path)

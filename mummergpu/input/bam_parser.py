@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from mummergpu.input.byte_runs import copy_bytes
 from mummergpu.input.qualities import NO_QUALITY
+from mummergpu.input.tags import filter_tags
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
-from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTER_CODE_OF_BYTE, CodeArray
 
 ByteArray = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
@@ -37,22 +38,19 @@ RECORD_COUNT: Final = 0
 BASE_COUNT: Final = 1
 NAME_BYTE_COUNT: Final = 2
 STATUS: Final = 3
-NUMBERS: Final = 4
+TAG_BYTE_COUNT: Final = 4
+NUMBERS: Final = 5
 
 # What `STATUS` says when the parser returns.
 MORE: Final = 0
 FULL: Final = 1
 DAMAGED: Final = 2
 
-_LETTERS: Final = "=ACMGRSVTWYHKDBN"
+_LETTERS: Final = b"=ACMGRSVTWYHKDBN"
 """The letters of the sixteen values of half a byte."""
 
-CODE_OF_NIBBLE: Final = np.array(
-    ["ACGT".index(letter) if letter in "ACGT" else BREAK for letter in _LETTERS], dtype=np.uint8
-)
-COMPLEMENT_OF_NIBBLE: Final = np.array(
-    [3 - code if code < BREAK else BREAK for code in CODE_OF_NIBBLE.tolist()], dtype=np.uint8
-)
+CODE_OF_NIBBLE: Final = LETTER_CODE_OF_BYTE[np.frombuffer(_LETTERS, dtype=np.uint8)]
+COMPLEMENT_OF_NIBBLE: Final = COMPLEMENT_OF_CODE[CODE_OF_NIBBLE]
 
 
 @jit_without_refcounts
@@ -69,6 +67,9 @@ def parse_bam(
     name_offsets: Int64Array,
     qualities: ByteArray,
     flags: npt.NDArray[np.uint16],
+    tags: ByteArray,
+    tag_offsets: Int64Array,
+    dropped: ByteArray,
 ) -> int:
     """Append the primary records that are whole to arrays.
 
@@ -83,11 +84,11 @@ def parse_bam(
     limits : ndarray, dtype=int64, shape=(3,)
         The bases, records and bytes of names at which a block is full (`records.Limits`).
     numbers : ndarray, dtype=int64, shape=(NUMBERS,)
-        The numbers of records, bases and bytes of names so far, updated. Output: `STATUS` is `FULL`
-        if the block is, `DAMAGED` if a record makes no sense, else `MORE`.
+        The numbers of records, bases and bytes of names and tags so far, updated. Output: `STATUS`
+        is `FULL` if the block is, `DAMAGED` if a record makes no sense, else `MORE`.
     codes : ndarray, dtype=uint8, shape=(n_codes,)
-        Output: the base codes, on the strand that was sequenced. Has room for two more bases for
-        each byte of text.
+        Output: the codes of `codes.LETTERS`, on the strand that was sequenced. Has room for two
+        more bases for each byte of text.
     offsets : ndarray, dtype=int64, shape=(n_records,)
         Output: where in `codes` each record begins, and where one more would.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
@@ -97,9 +98,15 @@ def parse_bam(
     qualities : ndarray, dtype=uint8, shape=(n_qualities,)
         Output: the qualities in the order in which they were sequenced, at the indices of their
         bases; has room for as many more as there are bytes of text. With length 0, neither they
-        nor the flags are kept.
+        nor the flags and the tags are kept.
     flags : ndarray, dtype=uint16, shape=(n_records,)
         Output: the flag of each record.
+    tags : ndarray, dtype=uint8, shape=(n_tag_bytes,)
+        Output: the tags, one after the other. Has room for all bytes of text.
+    tag_offsets : ndarray, dtype=int64, shape=(n_records,)
+        Output: where in `tags` those of each record begin, and where one more would.
+    dropped : ndarray, dtype=uint8, shape=(65536,)
+        The tags that are left out (`tags.dropped_tags`).
 
     Returns
     -------
@@ -134,6 +141,7 @@ def parse_bam(
         ):
             numbers[STATUS] = DAMAGED
             break
+        after = sequence + (length + 1) // 2 + length
         at = behind
         if flag & NOT_PRIMARY:
             continue
@@ -143,6 +151,12 @@ def parse_bam(
             copy_qualities(
                 text, sequence + (length + 1) // 2, length, flag & REVERSE != 0, qualities, bases
             )
+            tag_bytes = filter_tags(text, after, behind, dropped, tags, numbers[TAG_BYTE_COUNT])
+            if tag_bytes < 0:
+                numbers[STATUS] = DAMAGED
+                break
+            numbers[TAG_BYTE_COUNT] = tag_bytes
+            tag_offsets[unsigned(records + 1)] = tag_bytes
         bases += length
         for index in range(name_size):
             letter = text[unsigned(name + index)]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mummergpu.input.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.codes import BREAK, LETTER_CODE_OF_BYTE
 
 STEP: Final = 32
 """The number of bytes scanned together: one vector register on most machines."""
@@ -179,7 +179,9 @@ _count_foreign = cast("Callable[[Text, int, int], int]", intrinsic(_generate_cou
 
 
 @inline_without_refcounts
-def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]:
+def encode_letters(
+    text: Text, at: int, codes: Text, to: int, keeps_letters: bool = False
+) -> tuple[int, int]:
     """Write the codes of a run of letters.
 
     Parameters
@@ -193,6 +195,8 @@ def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]
         Receives the codes. Up to `STEP` bytes after those of the run are overwritten.
     to : int
         The index in `codes` of the first code.
+    keeps_letters : bool, default False
+        Whether letters that stand for several bases get codes of their own (`codes.LETTERS`).
 
     Returns
     -------
@@ -205,8 +209,14 @@ def encode_letters(text: Text, at: int, codes: Text, to: int) -> tuple[int, int]
     while True:
         run = _encode_run_of_letters(text, at, codes, to)
         if run > STEP:
-            foreign += _count_foreign(text, at, run >> _RUN_BITS)
+            others = run >> _RUN_BITS
+            foreign += _count_foreign(text, at, others)
             run &= (1 << _RUN_BITS) - 1
+            if keeps_letters:
+                for place in range(run):
+                    if others >> place & 1:
+                        letter = text[unsigned(at + place)]
+                        codes[unsigned(to + place)] = LETTER_CODE_OF_BYTE[letter]
         if run < STEP:
             return at + run, foreign
         at += STEP

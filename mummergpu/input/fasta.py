@@ -10,8 +10,8 @@ from mummergpu.input.fastx import (
     end_line,
     is_space,
     read_bases,
+    read_description,
     read_name,
-    skip_description,
 )
 from mummergpu.input.parser_state import (
     BAD_START,
@@ -76,7 +76,7 @@ def parse_fasta(
         elif mode == NAME:
             at = read_name(text, at, end, state, names)
         elif mode == DESCRIPTION:
-            at = skip_description(text, at, end, state, LINE_START)
+            at = read_description(text, at, end, state, names, LINE_START)
         elif text[at] == _GREATER:
             at = begin_record(at, state, codes, offsets, name_offsets)
         elif state[STARTED] == 1 and text[at] != _AT:

@@ -10,6 +10,7 @@ from mummergpu.input.fastx import (
     end_line,
     is_space,
     read_bases,
+    read_description,
     read_name,
     skip_description,
 )
@@ -19,6 +20,7 @@ from mummergpu.input.parser_state import (
     BASES,
     BLANK,
     BLANK_LINE,
+    COMMENT_BYTES,
     DESCRIPTION,
     GOING,
     LINE,
@@ -118,7 +120,7 @@ def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name
     int
         The index in `text` of the first byte that has not been read.
     """
-    length = state[NAME_BYTES] - name_begin
+    length = state[NAME_BYTES] - state[COMMENT_BYTES] - name_begin
     repeated = state[REPEATED]
     while at < end and not is_space(text[at]):
         if repeated == length or names[name_begin + repeated] != text[at]:
@@ -314,7 +316,7 @@ def _read_bases_part(
     if mode == NAME:
         return read_name(text, at, end, state, names)
     if mode == DESCRIPTION:
-        return skip_description(text, at, end, state, SEQUENCE_START)
+        return read_description(text, at, end, state, names, SEQUENCE_START)
     return _begin_fastq_record(text, at, end, state, codes, offsets, name_offsets)
 
 

@@ -19,6 +19,7 @@ from mummergpu.input.parser_state import (
     BASE_LIMIT,
     BASES,
     BLANK,
+    COMMENT_BYTES,
     DESCRIPTION,
     FOREIGN,
     FOREIGN_LINE,
@@ -26,6 +27,8 @@ from mummergpu.input.parser_state import (
     GAP,
     GAP_SYMBOLS,
     GOING,
+    KEEPS_COMMENTS,
+    KEEPS_LETTERS,
     LINE,
     MODE,
     NAME,
@@ -159,6 +162,7 @@ def begin_record(
     state[BLANK] = 0
     state[FOREIGN] = 0
     state[GAP_SYMBOLS] = 0
+    state[COMMENT_BYTES] = 0
     state[MODE] = NAME
     return at + 1
 
@@ -195,6 +199,41 @@ def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
             at += 1
     state[NAME_BYTES] = to + at - begin
     return at
+
+
+@inline_without_refcounts
+def read_description(text: Text, at: int, end: int, state: State, names: Text, mode: int) -> int:
+    """Copy the text that follows a name on its line behind the name, or skip it.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The piece of text, with `byte_runs.STEP` bytes after its end.
+    at : int
+        The index in `text` of the first byte that has not been read.
+    end : int
+        Where the piece of text ends.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The state of the parser; see `end_line`.
+    names : ndarray, dtype=uint8
+        Receives the text at ``state[NAME_BYTES]``, which grows, if the state asks for it.
+    mode : int
+        The mode at the start of the next line.
+
+    Returns
+    -------
+    int
+        The index of the first byte that has not been read, on this line or the next.
+    """
+    if state[KEEPS_COMMENTS] == 0:
+        return skip_description(text, at, end, state, mode)
+    begin, to = at, state[NAME_BYTES]
+    while at < end and text[at] != _LINE_FEED and text[at] != _CARRIAGE_RETURN:
+        names[to + at - begin] = text[at]
+        at += 1
+    state[NAME_BYTES] += at - begin
+    state[COMMENT_BYTES] += at - begin
+    return end_line(text, at, end, state, mode) if at < end else at
 
 
 @inline_without_refcounts
@@ -259,7 +298,7 @@ def read_bases(
     """
     begin = at
     to = state[BASES]
-    at, foreign = encode_letters(text, at, codes, to)
+    at, foreign = encode_letters(text, at, codes, to, state[KEEPS_LETTERS] == 1)
     if foreign > 0:
         if state[FOREIGN] == 0:
             state[FOREIGN_LINE] = state[LINE]

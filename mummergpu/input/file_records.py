@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from io import BufferedReader
+from itertools import takewhile
 from typing import Self
 
+from mummergpu.errors import MummergpuError
 from mummergpu.input.alignments import AlignmentReader
 from mummergpu.input.bam import BamReader
+from mummergpu.input.comments import tags_of_comments
 from mummergpu.input.files import EmptyInputError, Input
 from mummergpu.input.formats import Format
 from mummergpu.input.parallel_records import ParallelRecordReader, is_worth_pieces
+from mummergpu.input.read_groups import group_lines
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import Limits, Records
 from mummergpu.input.records import CHUNK_SIZE, RecordReader
@@ -32,8 +38,12 @@ class RecordOptions:
     no_empty : bool
         Raise an error if a file holds no data.
     keeps_qualities : bool
-        Keep the base qualities, and the flags of SAM, BAM and CRAM. Then the blocks of a file are
-        the same for every number of threads.
+        Keep the base qualities, the letters that stand for several bases, and the flags and tags of
+        SAM, BAM and CRAM. Then the blocks of a file are the same for every number of threads.
+    keeps_groups : bool
+        Keep the read groups among these tags, if the header of the file tells of any.
+    keeps_comments : bool
+        Make tags of the comments of FASTA and FASTQ (`comments.tags_of_comments`).
     """
 
     limits: Limits
@@ -41,6 +51,8 @@ class RecordOptions:
     any_letters: bool = False
     no_empty: bool = False
     keeps_qualities: bool = False
+    keeps_groups: bool = False
+    keeps_comments: bool = False
 
 
 class FileRecords(ClosedAtEnd):
@@ -65,6 +77,8 @@ class FileRecords(ClosedAtEnd):
         The number of bytes read up to the last block, counted before decompression.
     format : Format or None
         The format of the file as soon as it is open.
+    read_groups : tuple of bytes
+        The lines of its header about read groups, as soon as its first block is read.
 
     Raises
     ------
@@ -79,6 +93,7 @@ class FileRecords(ClosedAtEnd):
         self._blocks = self._read()
         self.bytes_read = 0
         self.format: Format | None = None
+        self.read_groups: tuple[bytes, ...] = ()
 
     def __iter__(self) -> Self:
         return self
@@ -102,10 +117,13 @@ class FileRecords(ClosedAtEnd):
         self.format = file.format
         with file:
             reader = self._reader_of(file)
+            if isinstance(reader, BamReader | AlignmentReader):
+                self.read_groups = reader.read_groups
+            has_comments = self._options.keeps_comments and not file.format.is_alignment
             try:
                 while (records := reader.next_block()) is not None:
                     self.bytes_read = reader.bytes_read
-                    yield records
+                    yield tags_of_comments(records, self.path) if has_comments else records
                 self.bytes_read = reader.bytes_read
             finally:
                 reader.close()
@@ -115,9 +133,15 @@ class FileRecords(ClosedAtEnd):
     ) -> RecordReader | ParallelRecordReader | AlignmentReader | BamReader:
         options = self._options
         if file.format is Format.BAM:
-            return BamReader(file, options.limits, keeps_qualities=options.keeps_qualities)
+            return BamReader(
+                file,
+                options.limits,
+                keeps_qualities=options.keeps_qualities,
+                keeps_groups=options.keeps_groups,
+            )
         if file.format.is_alignment:
-            return AlignmentReader(file, options.limits, options.keeps_qualities)
+            kept = options.keeps_qualities, options.keeps_groups
+            return AlignmentReader(file, options.limits, *kept)
         are_many = self._threads is not None and self._threads.are_many
         if (are_many or options.keeps_qualities) and is_worth_pieces(file, options.limits):
             return ParallelRecordReader(
@@ -127,6 +151,7 @@ class FileRecords(ClosedAtEnd):
                 options.chunk_size,
                 self._threads if are_many else None,
                 options.keeps_qualities,
+                options.keeps_comments,
             )
         return RecordReader(
             file,
@@ -135,4 +160,23 @@ class FileRecords(ClosedAtEnd):
             any_letters=options.any_letters,
             chunk_size=options.chunk_size,
             keeps_qualities=options.keeps_qualities,
+            keeps_letters=options.keeps_qualities,
+            keeps_comments=options.keeps_comments,
         )
+
+
+def read_groups_of(path: str) -> tuple[bytes, ...]:
+    """Return the lines about read groups in the header of a regular file.
+
+    There are none if the file has no header, or cannot be read: who reads its records will tell.
+    """
+    limits = Limits(1, 1, 1)
+    with suppress(MummergpuError), Input(path) as file:
+        if file.format is Format.SAM:
+            lines = takewhile(lambda line: line.startswith(b"@"), BufferedReader(file.text))
+            return group_lines(b"".join(lines))
+        if file.format.is_alignment:
+            kind = BamReader if file.format is Format.BAM else AlignmentReader
+            with closing(kind(file, limits)) as reader:
+                return reader.read_groups
+    return ()

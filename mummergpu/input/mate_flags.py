@@ -9,6 +9,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.mate_names import name_of
 from mummergpu.input.record_arrays import Records
+from mummergpu.input.tags import Tags
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 PAIRED: Final = 0x1
@@ -96,6 +97,10 @@ def first_mates_first(records: Records) -> Records:
     order[1::2] -= swapped
     bases, offsets = _gather(records.offsets, order)
     letters, name_offsets = _gather(records.name_offsets, order)
+    tags = records.tags
+    if tags.are_kept:
+        content, tag_offsets = _gather(tags.offsets, order)
+        tags = Tags(tags.content[content], tag_offsets)
     padded = np.full(bases.size + 2 * MARGIN, BREAK, dtype=np.uint8)
     padded[MARGIN:-MARGIN] = records.codes[bases]
     return Records(
@@ -106,6 +111,7 @@ def first_mates_first(records: Records) -> Records:
         padded,
         records.qualities[bases],
         records.flags[order],
+        tags,
     )
 
 

@@ -95,7 +95,9 @@ def block_in_memory(
 def _records_of(sequences: Iterable[NamedSequence], gap: bool, any_letters: bool) -> Records | None:
     text = b"".join(_fasta_of(name, bases) for name, bases in sequences)
     limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
-    reader = RecordReader(MemoryText(text), False, limits, gap, len(text), any_letters)
+    reader = RecordReader(
+        *(MemoryText(text), False, limits, gap, len(text), any_letters), keeps_letters=gap
+    )
     return reader.next_block()
 
 

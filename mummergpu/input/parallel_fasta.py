@@ -91,8 +91,8 @@ def read_fasta_in_parallel(
     Returns
     -------
     Records or None
-        As `records.RecordReader` returns them with a break between two records; None if the file is
-        unusual or has a fault, so that the reader must read it.
+        As `records.RecordReader` returns them with a break between two records, and letters kept;
+        None if the file is unusual or has a fault, so that the reader must read it.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def _state_of_piece(mode: int, goes_on: bool, any_letters: bool) -> Offsets:
     state[parser_state.ANY_LETTERS] = int(any_letters)
     state[[parser_state.BASE_LIMIT, parser_state.RECORD_LIMIT]] = UNLIMITED
     state[parser_state.NAME_BYTE_LIMIT] = UNLIMITED
-    state[parser_state.GAP] = 1
+    state[parser_state.GAP] = state[parser_state.KEEPS_LETTERS] = 1
     if goes_on:
         state[parser_state.STARTED] = state[parser_state.RECORDS] = 1
     return state

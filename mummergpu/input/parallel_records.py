@@ -95,8 +95,8 @@ class ParallelRecordReader:
         The number of bytes of text parsed at once, at least 2.
     threads : ReadingThreads or None
         They parse the pieces; without them, the caller does it.
-    keeps_qualities : bool, default False
-        Keep the base qualities.
+    keeps_qualities, keeps_comments : bool, default False
+        As for `RecordReader`; the letters that stand for several bases are kept with qualities.
 
     Raises
     ------
@@ -117,6 +117,7 @@ class ParallelRecordReader:
         chunk_size: int,
         threads: ReadingThreads | None,
         keeps_qualities: bool = False,
+        keeps_comments: bool = False,
     ) -> None:
         self._file_number = file.file.fileno()
         self._path = file.path
@@ -126,6 +127,7 @@ class ParallelRecordReader:
         self._chunk_size = chunk_size
         self._threads = threads
         self._keeps_qualities = keeps_qualities
+        self._keeps_comments = keeps_comments
         self._ready: deque[Records] = deque()
         self._under_way: deque[Future[_ParsedPiece | None]] = deque()
         self._spare_readers: deque[RecordReader] = deque()
@@ -292,6 +294,8 @@ class ParallelRecordReader:
             chunk_size=self._chunk_size,
             new_arrays=None if memory is None else memory.new_arrays,
             keeps_qualities=self._keeps_qualities,
+            keeps_letters=self._keeps_qualities,
+            keeps_comments=self._keeps_comments,
         )
 
 

@@ -37,7 +37,10 @@ GAP_SYMBOLS: Final = 17  # the gap symbols (no letters) among the bases of the r
 FOREIGN: Final = 18  # letters of the record that are neither bases nor IUPAC codes
 FOREIGN_LINE: Final = 19  # the line of the first of them
 QUALITY_MODE: Final = 20  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are kept
-STATE_SIZE: Final = 21
+KEEPS_LETTERS: Final = 21  # 1 if letters that stand for several bases have codes of their own
+KEEPS_COMMENTS: Final = 22  # 1 if what follows a name on its line is kept behind it
+COMMENT_BYTES: Final = 23  # the bytes behind the name of the record
+STATE_SIZE: Final = 24
 
 # The modes of FASTA and FASTQ, then those of FASTQ alone.
 LINE_START: Final = 0

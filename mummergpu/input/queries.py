@@ -51,6 +51,11 @@ class QueryRules:
         in two files each.
     most_bases : int or None
         The most bases of a read that is to be mapped; None for any number.
+    refuses_long : bool
+        Raise an error at a read of more bases; otherwise it stays unmapped, and `warn` receives a
+        line about all of these.
+    keeps_groups, keeps_comments : bool
+        As for `file_records.RecordOptions`, of reads that are to be mapped.
     """
 
     any_letters: bool = False
@@ -58,6 +63,9 @@ class QueryRules:
     warn: Callable[[str], None] = _say_nothing
     paired: bool = False
     most_bases: int | None = None
+    refuses_long: bool = False
+    keeps_groups: bool = False
+    keeps_comments: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,45 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.qualities import NO_QUALITY
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.input.record_arrays import Records
+from mummergpu.input.tags import NO_TAGS, Tags
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
 
 QualityArray = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class WrittenReads:
+    """Reads as they are written, with the letters and the bases that nothing is searched with.
+
+    Attributes
+    ----------
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of all reads (`codes.LETTERS`), with margins.
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where each read begins, and the end of the last.
+    base_qualities : ndarray, dtype=uint8, shape=(n_bases,)
+        The qualities (`ReadBlock`).
+    """
+
+    padded_codes: CodeArray
+    offsets: OffsetArray
+    base_qualities: QualityArray
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether letters that stand for several bases are among the codes."""
+        return bool(self.padded_codes.max(initial=BREAK) > BREAK)
+
+    def part(self, first: int, end: int) -> WrittenReads:
+        """Return some of the reads, as views of the arrays."""
+        offsets = self.offsets[first : end + 1]
+        return WrittenReads(
+            self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
+            offsets - offsets[0],
+            self.base_qualities[offsets[0] : offsets[-1]],
+        )
 
 
 @dataclass(frozen=True)
@@ -27,10 +62,19 @@ class ReadBlock(QueryBlock):
         none are `qualities.NO_QUALITY`.
     paired : bool
         Whether reads 2i and 2i + 1 are mates, the first and the second of a template.
+    written : WrittenReads or None
+        The reads as they are written, if they are not searched as they came (`searchable`).
+    tags : Tags
+        The tags that the records of the reads have besides those of a mapper.
+    has_groups : bool
+        Whether the tags tell the read groups; otherwise, the reads are of the group of the run.
     """
 
     base_qualities: QualityArray = field(kw_only=True)
     paired: bool = field(default=False, kw_only=True)
+    written: WrittenReads | None = field(default=None, kw_only=True)
+    tags: Tags = field(default=NO_TAGS, kw_only=True)
+    has_groups: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of_records(cls, records: Records, paired: bool) -> ReadBlock:
@@ -51,6 +95,44 @@ class ReadBlock(QueryBlock):
             records.name_offsets,
             base_qualities=records.qualities,
             paired=paired,
+            tags=records.tags,
+        )
+
+    @property
+    def as_written(self) -> WrittenReads:
+        """The reads as they are written."""
+        return self.written or WrittenReads(self.padded_codes, self.offsets, self.base_qualities)
+
+    def searchable(self, most_bases: int | None) -> ReadBlock:
+        """Return the reads as they are searched, and kept as they are written.
+
+        Parameters
+        ----------
+        most_bases : int or None
+            Longer reads are searched as reads without bases; None to search all.
+
+        Returns
+        -------
+        ReadBlock
+            The same object if all of the reads can be searched as they are. In another one, letters
+            that stand for several bases are breaks.
+        """
+        written, lengths = self.as_written, np.diff(self.offsets)
+        is_short = most_bases is None or self.longest <= most_bases
+        if is_short and not written.has_letters:
+            return self
+        codes, offsets, qualities = self.codes, self.offsets, self.base_qualities
+        if most_bases is not None and not is_short:
+            is_searched = np.repeat(lengths <= most_bases, lengths)
+            codes, qualities = codes[is_searched], qualities[is_searched]
+            ends = np.cumsum(np.where(lengths <= most_bases, lengths, 0), dtype=np.int64)
+            offsets = np.concatenate((np.zeros(1, dtype=np.int64), ends))
+        return replace(
+            self,
+            padded_codes=with_margins(np.minimum(codes, BREAK)),
+            offsets=offsets,
+            base_qualities=qualities,
+            written=written,
         )
 
     @property
@@ -68,9 +150,15 @@ class ReadBlock(QueryBlock):
         """Whether any base has a quality."""
         return bool(self.base_qualities.min(initial=NO_QUALITY) != NO_QUALITY)
 
-    def numbered(self, index: int, file_number: int) -> ReadBlock:
+    def numbered(self, index: int, file_number: int, has_groups: bool) -> ReadBlock:
         """Return the same reads as another block of the input."""
-        return replace(self, index=index, file_number=file_number)
+        return replace(self, index=index, file_number=file_number, has_groups=has_groups)
+
+    def without_groups(self) -> ReadBlock:
+        """Return the same reads without the read groups that their tags tell."""
+        if not self.has_groups:
+            return self
+        return replace(self, tags=self.tags.without_groups(), has_groups=False)
 
     def halves(self) -> tuple[ReadBlock, ReadBlock]:
         """Return the first and the second half of the reads, as views of their arrays.
@@ -119,6 +207,9 @@ class ReadBlock(QueryBlock):
             block.file_number,
             base_qualities=self.base_qualities[self.offsets[first] : self.offsets[end]],
             paired=self.paired and first % 2 == 0 and end % 2 == 0,
+            written=None if self.written is None else self.written.part(first, end),
+            tags=self.tags.part(first, end),
+            has_groups=self.has_groups,
         )
 
     @property

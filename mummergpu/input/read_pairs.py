@@ -21,6 +21,8 @@ from mummergpu.input.mate_names import name_of, names_of_pairs, not_mates, witho
 from mummergpu.input.mates import cut_suffixes, interleave
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.record_arrays import Limits, Records
+from mummergpu.input.tags import NO_TAGS, Tags, join_tags
+from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 _MARGIN: Final = np.full(MARGIN, BREAK, dtype=np.uint8)
@@ -140,6 +142,7 @@ def _joined(first: Records, second: Records) -> Records:
         padded,
         np.concatenate((first.qualities, second.qualities)),
         np.concatenate((first.flags, second.flags)),
+        join_tags([(one.tags, one.offsets.size - 1) for one in (first, second)]),
     )
 
 
@@ -235,7 +238,8 @@ def _block_of(runs: Sequence[_Run], paths: Sequence[str], pairs_before: int) -> 
     qualities = np.empty(bases, dtype=np.uint8)
     offsets = np.empty(2 * pairs + 1, dtype=np.int64)
     name_offsets = np.zeros(2 * pairs + 1, dtype=np.int64)
-    names = []
+    names: list[npt.NDArray[np.uint8]] = []
+    tags: list[tuple[Tags, int]] = []
     done = end = name_end = 0
     for run in runs:
         named = names_of_pairs(run.first, run.second, 1, run.pairs, False)
@@ -251,6 +255,7 @@ def _block_of(runs: Sequence[_Run], paths: Sequence[str], pairs_before: int) -> 
             (one.qualities, other.qualities, qualities, end),
         ):
             interleave(first, one.offsets, second, other.offsets, to, begin, offsets[reads])
+        tags.append((_tags_of_pairs(run), 2 * run.pairs))
         offsets[reads] += end
         done += 2 * run.pairs
         end, name_end = int(offsets[done]), int(name_offsets[done])
@@ -262,4 +267,24 @@ def _block_of(runs: Sequence[_Run], paths: Sequence[str], pairs_before: int) -> 
         name_offsets,
         base_qualities=qualities,
         paired=True,
+        tags=join_tags(tags),
     )
+
+
+def _tags_of_pairs(run: _Run) -> Tags:
+    """Return the tags of first and second mates in turn."""
+    if not (run.first.tags.are_kept or run.second.tags.are_kept):
+        return NO_TAGS
+    first, second = run.first.tags.of_reads(run.pairs), run.second.tags.of_reads(run.pairs)
+    content = np.empty(first.content.size + second.content.size, dtype=np.uint8)
+    offsets = np.empty(2 * run.pairs + 1, dtype=np.int64)
+    interleave(
+        writable(first.content),
+        writable(first.offsets),
+        writable(second.content),
+        writable(second.offsets),
+        content,
+        0,
+        offsets,
+    )
+    return Tags(content, offsets)

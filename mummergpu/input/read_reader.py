@@ -12,12 +12,13 @@ from typing import Final, Self
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.file_records import FileRecords, RecordOptions
+from mummergpu.input.file_records import FileRecords, RecordOptions, read_groups_of
 from mummergpu.input.formats import Format
 from mummergpu.input.qualities import looks_like_old_illumina
 from mummergpu.input.queries import QueryRules, bytes_of
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.read_files import MateFiles, ReadSource
+from mummergpu.input.read_groups import ReadGroups
 from mummergpu.input.read_pairs import mates_of_two, reads_of_file
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import Limits, Records
@@ -47,7 +48,8 @@ class ReadReader(ClosedAtEnd):
         The number of bytes of text parsed at once.
     rules : QueryRules, optional
         Which files are accepted; `paired` is of no account. `warn` also receives a line for a
-        source whose qualities look like those of old Illumina programs (see `qualities`).
+        source whose qualities look like those of old Illumina programs (see `qualities`). Reads of
+        more than `most_bases` are searched as reads without bases (`ReadBlock.searchable`).
     threads : ReadingThreads, optional
         They help with large files. If there are two or more, two mate files are read side by side.
 
@@ -57,15 +59,20 @@ class ReadReader(ClosedAtEnd):
         The number of bytes read from the files so far, counted before decompression.
     bytes_total : int or None
         The size of all files, None if one of them is not a regular file.
+    read_groups : tuple of bytes
+        The lines about read groups in the headers of the regular files and of the first source, as
+        soon as a block is read; the others may have no more.
+    needs_own_group : bool
+        Whether there may be reads whose file tells of no read groups.
 
     Raises
     ------
     LibraryError
         If the library for the compression of a file is missing.
     InputError
-        If a file is invalid, the names of two mates differ, a read has no mate, or one has more
-        bases than the rules allow. Files that cannot be opened are reported before the first one is
-        read.
+        If a file is invalid, the names of two mates differ, a read has no mate, the rules refuse
+        one for its length, or two headers do not agree about a read group. Files that cannot be
+        opened are reported before the first one is read.
 
     Notes
     -----
@@ -89,6 +96,9 @@ class ReadReader(ClosedAtEnd):
         self.bytes_total = bytes_of([path for source in sources for path in source.paths])
         self._bytes_before = 0
         self._files: list[FileRecords] = []
+        self._long_reads = self._longest = 0
+        self._groups = ReadGroups()
+        self.needs_own_group = False
         self._blocks = self._read()
 
     def __iter__(self) -> Self:
@@ -106,8 +116,26 @@ class ReadReader(ClosedAtEnd):
         """Close the open files; no more reads can be read."""
         self._blocks.close()
 
+    @property
+    def read_groups(self) -> tuple[bytes, ...]:
+        """The lines about read groups."""
+        return self._groups.lines
+
+    def _look_at_headers(self) -> None:
+        """Collect the read groups of the files that can be read twice."""
+        if not self._rules.keeps_groups or len(self._sources) == 1:
+            return
+        for number, source in enumerate(self._sources):
+            lines = [
+                () if bytes_of([path]) is None else read_groups_of(path) for path in source.paths
+            ]
+            for path, own in zip(source.paths, lines, strict=True):
+                self._groups.add(own, path)
+            self.needs_own_group |= number > 0 and not any(lines)
+
     def _read(self) -> Generator[ReadBlock]:
         index = 0
+        self._look_at_headers()
         for number, source in enumerate(self._sources):
             first = index
             with ExitStack() as stack:
@@ -119,13 +147,33 @@ class ReadReader(ClosedAtEnd):
                 for block in self._blocks_of(source, stack):
                     if index == first:
                         self._look_at_qualities(source, block)
+                        has_groups = self._take_groups(number)
                     self._look_at_lengths(source, block)
-                    yield block.numbered(index, number)
+                    searched = block.searchable(self._rules.most_bases)
+                    yield searched.numbered(index, number, has_groups)
                     index += 1
+                if index == first and number == 0:
+                    self._take_groups(number)
             self._bytes_before = self.bytes_read
             self._files = []
             if index == first:
                 self._tell_of_no_reads(source)
+        if self._long_reads:
+            reads = "a read" if self._long_reads == 1 else f"{self._long_reads:,} reads"
+            self._rules.warn(
+                f"{reads} of more than {self._rules.most_bases:,} bases stayed unmapped, the "
+                f"longest of {self._longest:,} bases: 'mummergpu align' aligns long reads"
+            )
+
+    def _take_groups(self, number: int) -> bool:
+        """Take the read groups of the open files; return whether there are any."""
+        if not self._rules.keeps_groups:
+            return False
+        for file in self._files:
+            self._groups.add(file.read_groups, file.path, is_late=number > 0)
+        has_groups = any(file.read_groups for file in self._files)
+        self.needs_own_group |= number == 0 and not has_groups
+        return has_groups
 
     def _options(self, files: int) -> RecordOptions:
         return RecordOptions(
@@ -134,6 +182,8 @@ class ReadReader(ClosedAtEnd):
             any_letters=self._rules.any_letters,
             no_empty=self._rules.no_empty,
             keeps_qualities=True,
+            keeps_groups=self._rules.keeps_groups,
+            keeps_comments=self._rules.keeps_comments,
         )
 
     def _blocks_of(self, source: ReadSource, stack: ExitStack) -> Iterator[ReadBlock]:
@@ -172,6 +222,10 @@ class ReadReader(ClosedAtEnd):
         if most is None or block.longest <= most:
             return
         lengths = np.diff(block.offsets)
+        self._long_reads += int(np.count_nonzero(lengths > most))
+        self._longest = max(self._longest, block.longest)
+        if not self._rules.refuses_long:
+            return
         read = int(np.argmax(lengths > most))
         name = block.names[block.name_offsets[read] : block.name_offsets[read + 1]].tobytes()
         raise InputError(

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.input.tags import NO_TAGS, Tags
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 ByteArray = npt.NDArray[np.uint8]
@@ -22,7 +23,8 @@ class Records(NamedTuple):
     Attributes
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The base codes, one record after the other, gaps included.
+        The base codes, one record after the other, gaps included. If qualities are kept, those of
+        `codes.LETTERS`.
     offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         The index in `codes` at which each record begins, and at which one more would begin.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
@@ -35,6 +37,8 @@ class Records(NamedTuple):
         The base qualities (see `qualities`), if they are kept.
     flags : ndarray, dtype=uint16, shape=(n_records,) or (0,)
         The flags of SAM, CRAM or BAM, if qualities are kept.
+    tags : Tags
+        The tags of the records, if there are any and qualities are kept.
     """
 
     codes: CodeArray
@@ -44,6 +48,7 @@ class Records(NamedTuple):
     padded_codes: CodeArray
     qualities: ByteArray = NOTHING
     flags: npt.NDArray[np.uint16] = NO_FLAGS
+    tags: Tags = NO_TAGS
 
     def part(self, first: int, end: int) -> Records:
         """Return some of the records, which have no gaps, as views of the arrays.
@@ -69,6 +74,7 @@ class Records(NamedTuple):
             padded,
             self.qualities[offsets[0] : offsets[-1]],
             self.flags[first:end],
+            self.tags.part(first, end),
         )
 
 

@@ -45,6 +45,10 @@ class RecordReader:
         Returns the arrays of a block; otherwise they are allocated.
     keeps_qualities : bool, default False
         Keep the base qualities; those of FASTA are `NO_QUALITY`.
+    keeps_letters : bool, default False
+        Give letters that stand for several bases codes of their own (`codes.LETTERS`).
+    keeps_comments : bool, default False
+        Keep the comments: what follows a name on its line is a part of the name.
     """
 
     def __init__(
@@ -58,6 +62,8 @@ class RecordReader:
         chunk_size: int = CHUNK_SIZE,
         new_arrays: Callable[[], BlockArrays] | None = None,
         keeps_qualities: bool = False,
+        keeps_letters: bool = False,
+        keeps_comments: bool = False,
     ) -> None:
         self._is_fastq = is_fastq
         self._limits = limits
@@ -73,6 +79,8 @@ class RecordReader:
         self.begin_file(file)
         self._state[parser_state.GAP] = self._gap
         self._state[parser_state.ANY_LETTERS] = int(any_letters)
+        self._state[parser_state.KEEPS_LETTERS] = int(keeps_letters)
+        self._state[parser_state.KEEPS_COMMENTS] = int(keeps_comments)
         self._state[parser_state.QUALITY_MODE] = (
             parser_state.KEPT_QUALITY_LINE if keeps_qualities else parser_state.QUALITY_LINE
         )
@@ -284,7 +292,9 @@ class RecordReader:
         name = None
         if records > 0:
             begin = int(self._arrays.name_offsets[records - 1])
-            end = int(self._state[parser_state.NAME_BYTES])
+            end = int(
+                self._state[parser_state.NAME_BYTES] - self._state[parser_state.COMMENT_BYTES]
+            )
             name = printable(self._arrays.names[begin:end].tobytes())
         return InputError(message, self._path, int(self._state[parser_state.LINE]), name)
 

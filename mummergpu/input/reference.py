@@ -17,7 +17,7 @@ from mummergpu.input.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import UNLIMITED, Limits, Records
 from mummergpu.input.records import CHUNK_SIZE, RecordReader
-from mummergpu.sequence.codes import BREAK, CodeArray, with_margins
+from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
 
 _COUNT_STEP: Final = 1 << 18
 """The number of codes counted together: intermediate arrays of this size stay in the caches."""
@@ -41,6 +41,8 @@ class Reference:
         The names of the records, cut at the first white space.
     padded : ndarray, dtype=uint8, shape=(codes.size + 2 * MARGIN,), or None
         The array that contains `codes` with breaks before and after them, if there is one.
+    letters : Letters
+        The letters that stand for several bases, which are breaks in `codes`.
     """
 
     path: str
@@ -49,6 +51,7 @@ class Reference:
     record_lengths: npt.NDArray[np.int64]
     names: tuple[bytes, ...]
     padded: CodeArray | None = None
+    letters: Letters = NO_LETTERS
 
     @cached_property
     def padded_codes(self) -> CodeArray:
@@ -111,7 +114,9 @@ def read_reference(
                 )
         if records is None:
             limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
-            reader = RecordReader(file, False, limits, True, expected, any_letters, chunk_size)
+            reader = RecordReader(
+                *(file, False, limits, True, expected, any_letters, chunk_size), keeps_letters=True
+            )
             records = reader.next_block()
     return reference_of_records(records, path)
 
@@ -122,7 +127,7 @@ def reference_of_records(records: Records | None, path: str) -> Reference:
     Parameters
     ----------
     records : Records or None
-        All records, with one break between two; None if there are none.
+        All records, with one break between two, and letters kept; None if there are none.
     path : str
         The file as the user named it.
 
@@ -141,6 +146,7 @@ def reference_of_records(records: Records | None, path: str) -> Reference:
         raise no_base
     text = records.names.tobytes()
     bounds = records.name_offsets.tolist()
+    letters = flatten(records.codes)
     reference = Reference(
         path,
         records.codes,
@@ -148,6 +154,7 @@ def reference_of_records(records: Records | None, path: str) -> Reference:
         np.diff(records.offsets) - 1,
         tuple(text[begin:end] for begin, end in pairwise(bounds)),
         records.padded_codes,
+        letters,
     )
     if reference.base_count == 0:
         raise no_base

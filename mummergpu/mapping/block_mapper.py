@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.equal_letters import discount_equal_letters
 from mummergpu.mapping.alignments.paths import PathArrays, trace_paths
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.alignments.row_layout import fill_rows, list_rows
@@ -114,6 +115,7 @@ class BlockMapper:
         find_more: Callable[[ReadBlock], BlockMems] | None = None,
     ) -> None:
         self._find_more = find_more
+        self._reference = reference
         self._starts = reference.record_starts
         ends = reference.record_starts + reference.record_lengths
         self._target = (reference.padded_codes, self._starts, ends)
@@ -376,7 +378,7 @@ class BlockMapper:
         )
         _, flags, records, positions, qualities, template_lengths = columns[:6]
         mate_rows, scores, seconds = columns[6:]
-        return AlignmentColumns(
+        made = AlignmentColumns(
             reads,
             flags,
             records,
@@ -390,6 +392,8 @@ class BlockMapper:
             seconds,
             paths.edit_distances,
         )
+        discount_equal_letters(block, made, self._reference)
+        return made
 
     def _trace(
         self,

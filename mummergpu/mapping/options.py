@@ -9,7 +9,7 @@ from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.scratch import MOST_BASES
 
 MOST_READ_BASES: Final = MOST_BASES
-"""The longest read that is mapped."""
+"""The longest read that is mapped; longer ones stay unmapped."""
 
 
 @dataclass(frozen=True)

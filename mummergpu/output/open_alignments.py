@@ -45,6 +45,8 @@ class AlignmentFacts:
         known.
     sort : SortOptions or None
         What is done with all alignments before they are written; None to write them as they come.
+    input_groups : sequence of bytes
+        The lines of the read groups that tags of reads tell of.
     compressor : Compressor or None
         Makes the blocks of bgzf of a BAM or a compressed SAM; None for a `BgzfCompressor`.
     """
@@ -57,6 +59,7 @@ class AlignmentFacts:
     checksums: Sequence[str] = ()
     sort: SortOptions | None = None
     compressor: Compressor | None = None
+    input_groups: Sequence[bytes] = ()
 
 
 def check_alignment_target(
@@ -156,7 +159,11 @@ def open_alignment_sink(
     check_alignment_target(target, facts.sort)
     is_sorted = facts.sort is not None and facts.sort.by_coordinate
     head = AlignmentHead(
-        facts.read_group, facts.command, BY_COORDINATE if is_sorted else UNSORTED, facts.checksums
+        facts.read_group,
+        facts.command,
+        BY_COORDINATE if is_sorted else UNSORTED,
+        facts.checksums,
+        facts.input_groups,
     )
     emit = writer_of(file, stats)
     if target.format == "sam":

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import digest_of
+from mummergpu.index.file import LETTER_SECTIONS
 from mummergpu.index.format import is_index
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
@@ -130,10 +131,14 @@ def write_index(
 
 def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any]]]:
     lengths = [len(name) for name in reference.names]
+    letters: list[tuple[str, npt.NDArray[Any]]] = []
+    if reference.letters.positions.size:
+        letters += zip(LETTER_SECTIONS, reference.letters, strict=True)
     return [
         ("record_starts", np.ascontiguousarray(reference.record_starts)),
         ("record_lengths", np.ascontiguousarray(reference.record_lengths)),
         ("names", np.frombuffer(b"".join(reference.names), dtype=np.uint8)),
         ("name_offsets", np.cumsum([0, *lengths], dtype=np.int64)),
         ("reference", reference.padded_codes),
+        *letters,
     ]

@@ -57,7 +57,7 @@ def shortest_seed(file: IndexFile) -> int:
         raise OptionError(
             "REFERENCE",
             f"the index '{file.path}' has suffix trees, and reads are mapped with one of k-mers: "
-            "make it with 'mummergpu index' without --search",
+            "make one with 'mummergpu index --search kmer'",
         )
     return KmerSampling(header.kmer_length, header.reference_step).shortest_match
 
@@ -67,9 +67,16 @@ def usual_length(first: Iterable[ReadBlock]) -> int:
 
     Seeds for the median would lose the shorter half of reads whose lengths differ much.
     """
-    lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(one.offsets) for one in first)])
+    lengths = np.concatenate([np.zeros(0, np.int64), *map(_mapped_lengths, first)])
     lengths = lengths[lengths >= LEAST_MAPPED]
     return int(np.quantile(lengths, SHORT_READS, method="lower")) if lengths.size else 0
+
+
+def _mapped_lengths(block: ReadBlock) -> npt.NDArray[np.int64]:
+    """Return the lengths of the reads that are searched with all of their bases."""
+    lengths, written = np.diff(block.offsets), np.diff(block.as_written.offsets)
+    mapped: npt.NDArray[np.int64] = lengths[lengths == written]
+    return mapped
 
 
 def choose_seed_length(

@@ -49,7 +49,11 @@ class MapOptions:
     device : DeviceOptions
         The backend and the device of the search.
     read_group : ReadGroup or None
-        The read group of all reads.
+        The read group of all reads; or of those only whose files tell of none.
+    keeps_groups : bool
+        Whether the read groups stay that headers of the reads tell of.
+    comments : bool
+        Whether the comments of FASTA and FASTQ are tags.
     sort : SortOptions or None
         What is done with all alignments before they are written.
     gpu_compression : bool
@@ -58,6 +62,8 @@ class MapOptions:
         Whether to compare an index file with its checksums first.
     any_letters, no_empty : bool
         As for `options.MatchOptions`.
+    refuses_long : bool
+        Whether a read that is too long to be mapped is an error; otherwise it stays unmapped.
     command : str
         The command line; empty if there is none.
     block_size : int or None
@@ -78,11 +84,14 @@ class MapOptions:
     memory: int | None = None
     device: DeviceOptions = field(default_factory=DeviceOptions)
     read_group: ReadGroup | None = None
+    keeps_groups: bool = False
+    comments: bool = False
     sort: SortOptions | None = None
     gpu_compression: bool = False
     verify: bool = False
     any_letters: bool = False
     no_empty: bool = False
+    refuses_long: bool = False
     command: str = field(default="", compare=False)
     block_size: int | None = None
 

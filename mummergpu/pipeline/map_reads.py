@@ -31,6 +31,7 @@ from mummergpu.output.open_alignments import (
     index_path,
     open_alignment_sink,
 )
+from mummergpu.output.records.sam_options import ReadGroup, check_groups
 from mummergpu.pipeline.backend_opening import start_to_open, worker_count
 from mummergpu.pipeline.compression_on_device import compressor_on_device
 from mummergpu.pipeline.first_reads import (
@@ -116,7 +117,8 @@ def run(
         )
         reference = source.reference if isinstance(source, IndexFile) else source
         sizes = search.single_mapper().pair_sizes(job.template_sizes(first, mapping))
-        sink = job.open_sink(reference, checksums.result(), output, compressor, stack)
+        groups = job.groups_of(reads)
+        sink = job.open_sink(reference, checksums.result(), groups, output, compressor, stack)
         mapped = MappedReads(sink, stats, options.most_alternatives > 0)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
@@ -153,7 +155,13 @@ class _MapJob:
             options.block_size, options.read_paths, options.threads, BLOCK_BASES
         )
         rules = QueryRules(
-            options.any_letters, options.no_empty, self._warn, most_bases=MOST_READ_BASES
+            options.any_letters,
+            options.no_empty,
+            self._warn,
+            most_bases=MOST_READ_BASES,
+            refuses_long=options.refuses_long,
+            keeps_groups=options.keeps_groups,
+            keeps_comments=options.comments,
         )
         return ReadStream(options.sources, block_size, self._stats, self.done.read, rules, reading)
 
@@ -231,10 +239,22 @@ class _MapJob:
             return None
         return compressor_on_device(backend, self._stats, stack)
 
+    def groups_of(self, reads: ReadStream) -> tuple[ReadGroup | None, Sequence[bytes]]:
+        """Return the read group of the run, if reads may need it, and the lines of other ones."""
+        options, lines = self._options, reads.read_groups
+        own = options.read_group
+        if not lines or own is None:
+            return own, lines
+        if not reads.needs_own_group:
+            return None, lines
+        check_groups(lines, own)
+        return own, lines
+
     def open_sink(
         self,
         reference: Reference,
         checksums: Sequence[str],
+        groups: tuple[ReadGroup | None, Sequence[bytes]],
         output: OutputFile,
         compressor: Compressor | None,
         stack: ExitStack,
@@ -243,7 +263,11 @@ class _MapJob:
         options = self._options
         facts = AlignmentFacts(
             *(reference, options.read_paths, options.threads, options.command),
-            *(options.read_group, checksums, options.sort, compressor),
+            groups[0],
+            checksums,
+            options.sort,
+            compressor,
+            groups[1],
         )
         path = index_path(options.output, reference, options.sort)
         index_file = None if path is None else stack.enter_context(OutputFile(path))

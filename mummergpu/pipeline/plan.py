@@ -168,7 +168,11 @@ def _open_index(
 ) -> StorableIndex[Any]:
     length, kind = options.minimum_length, options.kind
     if kind.search != file.header.search:
-        raise OptionError("--search", f"the index '{file.path}' is for '{file.header.search}'")
+        raise OptionError(
+            "REFERENCE",
+            f"the index '{file.path}' is for '{file.header.search}': make one with "
+            f"'mummergpu index --search {kind.search}'",
+        )
     if not isinstance(kind, TreeOptions):
         return KmerIndex.from_file(file, length, budget, query_bases, kind.most_occurrences)
     from mummergpu.index.tree_index import TreeIndex

@@ -53,8 +53,20 @@ class ReadStream(BlockStream[ReadBlock]):
         rules: QueryRules | None = None,
         threads: ReadingThreads | None = None,
     ) -> None:
-        super().__init__(ReadReader(sources, block_size, rules=rules, threads=threads), stats, tell)
+        reader = ReadReader(sources, block_size, rules=rules, threads=threads)
+        super().__init__(reader, stats, tell)
+        self._files = reader
         self._first: list[ReadBlock] = []
+
+    @property
+    def read_groups(self) -> tuple[bytes, ...]:
+        """The read groups that headers tell of (`ReadReader`), after a look at the first reads."""
+        return self._files.read_groups
+
+    @property
+    def needs_own_group(self) -> bool:
+        """Whether reads may be of no such group (`ReadReader`), after a look at the first reads."""
+        return self._files.needs_own_group
 
     def first_templates(self, count: int) -> list[ReadBlock]:
         """Return the first templates of the input: pairs, or single reads.

@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from mummergpu.errors import OutputError
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.read_block import ReadBlock, WrittenReads
+from mummergpu.input.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.candidates.candidates import Candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
@@ -117,11 +118,16 @@ class SpilledQueries(ArrayFile):
     def write_block(self, block: QueryBlock) -> None:
         """Append a block; blocks are numbered in the order in which they are written."""
         self.write(block.padded_codes, block.offsets, block.names, block.name_offsets)
-        paired = None
+        paired, has_written, has_groups = None, False, False
         if isinstance(block, ReadBlock):
             self.write(block.base_qualities)
             paired = block.paired
-        self._kinds.append(_KindOfBlock(block.file_number, paired))
+            if (written := block.written) is not None:
+                self.write(*_arrays_of(written))
+                has_written = True
+            self.write(*block.tags)
+            has_groups = block.has_groups
+        self._kinds.append(_KindOfBlock(block.file_number, paired, has_written, has_groups))
 
     def read_blocks(self) -> Iterator[QueryBlock]:
         """Yield all blocks, starting with the first; blocks of reads with their qualities."""
@@ -135,17 +141,43 @@ class SpilledQueries(ArrayFile):
         if kind.paired is None:
             return QueryBlock(index, *arrays, kind.file_number)
         qualities = self.read()
+        written = None
+        if kind.has_written:
+            written = WrittenReads(*(self.read() for _ in fields(WrittenReads)))
         return ReadBlock(
-            index, *arrays, kind.file_number, base_qualities=qualities, paired=kind.paired
+            *(index, *arrays, kind.file_number),
+            base_qualities=qualities,
+            paired=kind.paired,
+            written=written,
+            tags=Tags(self.read(), self.read()),
+            has_groups=kind.has_groups,
         )
+
+
+def _arrays_of(columns: WrittenReads | AlignmentColumns) -> list[npt.NDArray[Any]]:
+    return [getattr(columns, field.name) for field in fields(columns)]
 
 
 @dataclass(frozen=True)
 class _KindOfBlock:
-    """What a block has besides arrays: its file; whether its reads are paired, None for queries."""
+    """What a block has besides arrays.
+
+    Attributes
+    ----------
+    file_number : int
+        Its file.
+    paired : bool or None
+        Whether its reads are paired; None for queries.
+    has_written : bool
+        Whether other arrays than those that are searched are written.
+    has_groups : bool
+        Whether the tags of its reads tell their read groups.
+    """
 
     file_number: int
     paired: bool | None
+    has_written: bool
+    has_groups: bool
 
 
 class SpilledAlignments(SpilledQueries):
@@ -156,7 +188,7 @@ class SpilledAlignments(SpilledQueries):
     ) -> None:
         """Append a block with its alignments, and the reads to be mapped again."""
         self.write_block(block)
-        self.write(*(getattr(columns, field.name) for field in fields(columns)), doubtful.numbers)
+        self.write(*_arrays_of(columns), doubtful.numbers)
         self.write(*doubtful.candidates.arrays)
 
     def read_alignments(self) -> Iterator[tuple[ReadBlock, AlignmentColumns, DoubtfulReads]]:

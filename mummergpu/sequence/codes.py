@@ -3,13 +3,16 @@
 Inside the package a sequence is an array of codes, one byte per base. A, C, G and T are 0
 to 3, and the U of RNA has the code of T. Every other character, the border between two
 records and the end of a page are `BREAK`. A break matches nothing, not even another break.
+
+Where letters are to be written as they came, those that stand for several bases have codes of their
+own above `BREAK` (`LETTERS`). Nothing is searched with these: `flatten` makes breaks of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +31,18 @@ STEP: Final = 32
 MARGIN: Final = 64
 """Breaks on each side of a sequence that is read in steps of `STEP` codes."""
 
+_FLATTEN_STEP: Final = 1 << 18
+"""The codes that are looked at together; they stay in the caches."""
+
 BASES: Final = b"ACGTN"
 """The letter that stands for each code in readable text."""
+
+LETTERS: Final = b"ACGTNSWNRYKMBVDH"
+"""The letter of each code where letters are kept. The bases that S, W and N stand for are their own
+complements; from `FIRST_TWO_FOLD` on, the codes of two complements differ in their lowest bit."""
+
+FIRST_TWO_FOLD: Final = LETTERS.index(b"R")
+"""The first code of a letter whose complement is another letter."""
 
 
 class Strand(IntEnum):
@@ -51,25 +64,88 @@ CODE_OF_BYTE: Final[CodeArray] = _code_of_byte()
 """The code of each byte of text: ndarray, dtype=uint8, shape=(256,)."""
 
 
-def encode(text: bytes) -> CodeArray:
+def _letter_code_of_byte() -> CodeArray:
+    table = CODE_OF_BYTE.copy()
+    for code in range(BREAK, len(LETTERS)):
+        if LETTERS[code] != BASES[BREAK]:
+            table[[LETTERS[code], LETTERS[code] | 0x20]] = code
+    return table
+
+
+LETTER_CODE_OF_BYTE: Final[CodeArray] = _letter_code_of_byte()
+"""The code of each byte of text where letters are kept: ndarray, dtype=uint8, shape=(256,)."""
+
+COMPLEMENT_OF_CODE: Final[CodeArray] = np.array(
+    [3, 2, 1, 0, 4, 5, 6, 7, 9, 8, 11, 10, 13, 12, 15, 14], np.uint8
+)
+"""The complement of each code, also where letters are kept: ndarray, dtype=uint8, shape=(16,)."""
+
+
+def encode(text: bytes, keeps_letters: bool = False) -> CodeArray:
     """Return the codes of a piece of sequence text.
 
     Parameters
     ----------
     text : bytes
         Letters of either case; white space is not removed.
+    keeps_letters : bool, default False
+        Whether letters that stand for several bases have codes of their own (`LETTERS`).
 
     Returns
     -------
     ndarray, dtype=uint8, shape=(len(text),)
-        Codes 0 to 3, and `BREAK`.
+        Codes 0 to 3, and `BREAK`; or those of `LETTERS`.
 
     Examples
     --------
     >>> encode(b"ACgtN").tolist()
     [0, 1, 2, 3, 4]
     """
-    return CODE_OF_BYTE[np.frombuffer(text, dtype=np.uint8)]
+    table = LETTER_CODE_OF_BYTE if keeps_letters else CODE_OF_BYTE
+    return table[np.frombuffer(text, dtype=np.uint8)]
+
+
+class Letters(NamedTuple):
+    """The letters of a sequence that stand for several bases, all of which are breaks in it.
+
+    Attributes
+    ----------
+    positions : ndarray, dtype=int64, shape=(n_letters,)
+        Their indices in the codes of the sequence, ascending.
+    codes : ndarray, dtype=uint8, shape=(n_letters,)
+        Which they are (`LETTERS`).
+    """
+
+    positions: npt.NDArray[np.int64]
+    codes: CodeArray
+
+
+NO_LETTERS: Final = Letters(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8))
+
+
+def flatten(codes: CodeArray) -> Letters:
+    """Make breaks of the letters that stand for several bases; return what they were.
+
+    Parameters
+    ----------
+    codes : ndarray, dtype=uint8
+        Codes of `LETTERS`, changed in place.
+
+    Returns
+    -------
+    Letters
+        What has changed; most sequences have none.
+    """
+    found = [NO_LETTERS]
+    for begin in range(0, codes.size, _FLATTEN_STEP):
+        step = codes[begin : begin + _FLATTEN_STEP]
+        if step.max() > BREAK:
+            places = np.flatnonzero(step > BREAK)
+            found.append(Letters(places + begin, step[places]))
+            step[places] = BREAK
+    if len(found) == 1:
+        return NO_LETTERS
+    return Letters(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def with_margins(codes: CodeArray) -> CodeArray:
@@ -132,16 +208,21 @@ def decode(codes: CodeArray) -> bytes:
 def _reverse_complement_lanes(
     typing_context: Any, codes: Any, at: Any, result: Any, to: Any
 ) -> Any:
-    """Write the reverse complement of `STEP` codes, all of which lie inside both arrays."""
+    """Write the reverse complement of `STEP` codes of `LETTERS`, which lie inside both arrays."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes_type = ir.VectorType(ir.IntType(8), STEP)
         order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
         lanes = load_from(context, builder, lanes_type, signature.args[0], *arguments[:2])
         lanes = builder.shuffle_vector(lanes, lanes, order)
-        is_break = builder.icmp_unsigned(">=", lanes, ir.Constant(lanes_type, [BREAK] * STEP))
-        complement = builder.sub(ir.Constant(lanes_type, [3] * STEP), lanes)
-        lanes = builder.select(is_break, lanes, complement)
+        is_base = builder.icmp_unsigned("<", lanes, ir.Constant(lanes_type, [BREAK] * STEP))
+        two_fold = ir.Constant(lanes_type, [FIRST_TWO_FOLD] * STEP)
+        is_two_fold = builder.icmp_unsigned(">=", lanes, two_fold)
+        zero = ir.Constant(lanes_type, [0] * STEP)
+        others = builder.select(is_two_fold, ir.Constant(lanes_type, [1] * STEP), zero)
+        # 3 less a base is the base with both of its bits turned.
+        turned = builder.select(is_base, ir.Constant(lanes_type, [3] * STEP), others)
+        lanes = builder.xor(lanes, turned)
         target = address_of(context, builder, lanes_type, signature.args[2], *arguments[2:])
         builder.store(lanes, target, align=1)
         return context.get_dummy_value()
@@ -218,8 +299,7 @@ def write_reverse_complements(
         end = offsets[sequence + 1]
         if end - begin < STEP:
             for position in range(begin, end):
-                code = codes[position]
-                result[begin + end - 1 - position] = code if code >= BREAK else 3 - code
+                result[begin + end - 1 - position] = COMPLEMENT_OF_CODE[codes[position] & 15]
             continue
         for done in range(0, end - begin - STEP, STEP):
             reverse_complement_lanes(codes, end - done - STEP, result, begin + done)

@@ -288,7 +288,10 @@ def test_length_beyond_every_match_is_legal(length: str, capfd: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (MemoryError(), "out of memory; a smaller --page-size or fewer --threads need less"),
+        (
+            MemoryError(),
+            "out of memory; fewer threads or smaller pages (see 'mummergpu index') need less",
+        ),
         (ZeroDivisionError("a\nb"), r"internal: ZeroDivisionError: a\nb"),
         (OSError(5, "Input/output error", "some.fa"), "some.fa: Input/output error"),
     ],

@@ -229,6 +229,22 @@ def test_trees_map_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert "has suffix trees" in capsys.readouterr().err
 
 
+def test_names_have_at_signs_but_not_at_their_beginning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bases = Path("r.fa").read_text().splitlines()[1][300:400]
+    Path("at.fa").write_text(f">a@b\n{bases}\n>c@\n{bases}\n")
+    Path("at_first.fa").write_text(f">@b\n{bases}\n")
+    for words in ("map -C", "-C -l 20", "align -C -l 20 -c 20"):
+        for name in ("at.sam", "at.bam"):
+            assert main([*words.split(), "-q", "r.fa", "at.fa", "-o", name]) == 0
+            names = {row.split(b"\t")[0] for row in samtools("view", name).splitlines()}
+            assert names == {b"a@b", b"c@"}
+            assert main([*words.split(), "-q", "r.fa", "at_first.fa", "-o", name]) == 1
+            error = capsys.readouterr().err
+            assert "SAM allows no name that begins with '@' (record '@b')" in error
+
+
 def test_wrong_reads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Path(FILES.second).read_text().splitlines(keepends=True)
     Path("swapped.fq").write_text("".join([*lines[:40], *lines[44:48], *lines[40:44], *lines[48:]]))
@@ -245,7 +261,7 @@ def test_wrong_reads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         assert not Path("wrong.bam").exists()
 
 
-def test_a_read_that_is_too_long_is_named(
+def test_a_read_that_is_too_long_stays_unmapped(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     genome = "".join(random.Random(2).choices("ACGT", k=4000))
@@ -253,12 +269,47 @@ def test_a_read_that_is_too_long_is_named(
         (tmp_path / name).write_text(f">a\n{genome[:1500]}\n>b\n{bases}\n")
     given = [str(tmp_path / name) for name in ("g", "one", "two")]
     assert main(["map", "-C", "-q", *given[:2]]) == 0
-    mapped = [line.split("\t") for line in capfd.readouterr().out.splitlines() if line[0] != "@"]
-    assert [row[5] for row in mapped] == ["1500M", "100M"]
-    assert main(["map", "-C", "-q", *given]) == 1
+    output = capfd.readouterr()
+    mapped = [line.split("\t") for line in output.out.splitlines() if line[0] != "@"]
+    assert [row[5] for row in mapped] == ["1500M", "100M"] and not output.err
+    assert main(["map", "-C", *given]) == 0
+    output = capfd.readouterr()
+    rows = [line.split("\t") for line in output.out.splitlines() if line[0] != "@"]
+    # As a read whose mate is not mapped.
+    assert rows[2][:9] == ["b", "73", "a", *mapped[1][3:6], "=", mapped[1][3], "0"]
+    assert rows[3][:9] == ["b", "133", "a", mapped[1][3], "0", "*", "=", mapped[1][3], "0"]
+    assert rows[3][9:11] == [genome[:1501], "*"]
+    assert output.err.count("\n") == 1
+    assert "a read of more than 1,500 bases stayed unmapped, the longest of 1,501" in output.err
+    assert main(["map", "-C", "-q", "--long-reads", "error", *given]) == 1
     error = capfd.readouterr().err
     assert f"{given[2]}: a read of 1,501 bases, and those that are mapped have at most" in error
     assert error.endswith("'mummergpu align' (record 'b')\n")
+
+
+def test_long_reads_change_no_other_rows(mapped: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whole templates among the others: all of their bases and qualities are written."""
+    made, number = random.Random(4), 0
+    texts: list[list[str]] = [[], []]
+    others = [Path(name).read_text().splitlines(keepends=True) for name in ("1.fq", "2.fq")]
+    for at in range(0, len(others[0]), 4):
+        for mate in range(2) if at % 64 == 0 else ():
+            bases = "".join(made.choices("ACGTRN", k=made.choice([5000, 1501])))
+            own = "".join(made.choices("!5I", k=len(bases)))
+            texts[mate].append(f"@long{number}/{mate + 1}\n{bases}\n+\n{own}\n")
+        number += at % 64 == 0
+        for mate in range(2):
+            texts[mate] += others[mate][at : at + 4]
+    for name, text in zip(("l1.fq", "l2.fq"), texts, strict=True):
+        Path(name).write_text("".join(text))
+    assert main(["map", "-C", "r.fa", "l1.fq", "l2.fq", "-R", GROUP, "-o", "long.bam"]) == 0
+    assert f"{2 * number} reads of more than 1,500 bases" in capfd.readouterr().err
+    rows = samtools("view", "long.bam").splitlines(keepends=True)
+    assert b"".join(row for row in rows if row[:4] != b"long") == mapped
+    for mate in range(2):
+        flag = "-f64" if mate == 0 else "-f128"
+        back = samtools("fastq", "-N", flag, "long.bam").decode()
+        assert back == Path(f"l{mate + 1}.fq").read_text().replace(" comment", "")
 
 
 def test_outputs_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
@@ -291,7 +342,7 @@ def test_too_little_memory_says_what_to_do(
     assert run("16.mgi 1.fq --max-memory 20k -o x.sam") == 2
     message = capsys.readouterr().err
     assert "--max-memory" in message and message.count("\n") == 1
-    assert "an index that was made with a smaller --page-size may need less" in message
+    assert "smaller ones may need less (see 'mummergpu index --page-size')" in message
 
 
 def test_statistics_are_those_of_samtools() -> None:

@@ -87,7 +87,7 @@ def test_a_limit_that_is_too_low_is_an_error(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("mummergpu: error: --max-memory: this reference needs at least ")
-    assert "a smaller --page-size may need less" in line
+    assert "smaller ones may need less (see 'mummergpu index --page-size')" in line
 
 
 def test_unknown_bases_take_the_memory_of_their_codes_only(tmp_path: Path) -> None:

@@ -23,11 +23,13 @@ from mummergpu.input import byte_runs, parser_state, records
 from mummergpu.input.byte_runs import FOREIGN_LETTERS, STEP
 from mummergpu.input.fasta import parse_fasta
 from mummergpu.input.fastq import parse_fastq
+from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
 
 _LETTERS: Final = re.compile(rb"[A-Za-z]*")
 _NAME: Final = re.compile(rb"[^\x00- ]*")
 _QUALITY: Final = re.compile(rb"[!-~]*")
 _TEXT: Final = re.compile(rb"[^\x00-\x1f]*")
+_LETTER_CODES: Final = LETTER_CODE_OF_BYTE.tobytes()
 _CODES: Final = bytes(b"ACGTN".index(letter) for letter in fold(bytes(range(256))))
 
 
@@ -45,9 +47,14 @@ def _steps(text: bytes, at: int, end: int) -> bytes:
     return text[at : end + STEP - (end - at) % STEP]
 
 
-def encode_letters(text: bytes, at: int, codes: memoryview, to: int) -> tuple[int, int]:
+def encode_letters(
+    text: bytes, at: int, codes: memoryview, to: int, keeps_letters: bool = False
+) -> tuple[int, int]:
     end = _end_of(_LETTERS, text, at)
     written = _steps(text, at, end).translate(_CODES)
+    if keeps_letters:
+        kept = text[at:end].translate(_LETTER_CODES)
+        written = kept + written[len(kept) :]
     codes[to : to + len(written)] = written
     return end, sum(map(text[at:end].lower().count, FOREIGN_LETTERS))
 

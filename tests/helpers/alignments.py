@@ -12,39 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import pysam
 
+from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
-from mummergpu.sequence.codes import MARGIN, CodeArray, decode, encode, with_margins
+from mummergpu.sequence.codes import decode, encode, with_margins
 
 COMPLEMENT = bytes.maketrans(b"ACGTN", b"TGCAN")
-
-
-@dataclass(frozen=True)
-class MadeReads:
-    """Reads with qualities, as they are written."""
-
-    padded_codes: CodeArray
-    offsets: npt.NDArray[np.int64]
-    names: npt.NDArray[np.uint8]
-    name_offsets: npt.NDArray[np.int64]
-    base_qualities: npt.NDArray[np.uint8]
-
-    def part(self, first: int, end: int) -> MadeReads:
-        bases, names = self.offsets[[first, end]], self.name_offsets[[first, end]]
-        return MadeReads(
-            self.padded_codes[bases[0] : bases[1] + 2 * MARGIN],
-            self.offsets[first : end + 1] - bases[0],
-            self.names[names[0] : names[1]],
-            self.name_offsets[first : end + 1] - names[0],
-            self.base_qualities[bases[0] : bases[1]],
-        )
 
 
 @dataclass(frozen=True)
 class AlignedReads:
     """A block of reads and its alignments."""
 
-    reads: MadeReads
+    reads: ReadBlock
     columns: AlignmentColumns
 
     def parts(self, borders: Sequence[int]) -> list[AlignedReads]:
@@ -76,17 +56,18 @@ class AlignedReads:
         )
 
 
-def made_reads(reads: Iterable[tuple[bytes, bytes, bytes | None]]) -> MadeReads:
+def made_reads(reads: Iterable[tuple[bytes, bytes, bytes | None]]) -> ReadBlock:
     """Return reads from their names, bases, and qualities as numbers."""
     found = list(reads)
     bases = b"".join(one for _, one, _ in found)
     qualities = [b"\xff" * len(one) if own is None else own for _, one, own in found]
-    return MadeReads(
+    return ReadBlock(
+        0,
         with_margins(encode(bases)),
         _offsets(len(one) for _, one, _ in found),
         np.frombuffer(bytearray(b"".join(name for name, _, _ in found)), dtype=np.uint8),
         _offsets(len(name) for name, _, _ in found),
-        np.frombuffer(bytearray(b"".join(qualities)), dtype=np.uint8),
+        base_qualities=np.frombuffer(bytearray(b"".join(qualities)), dtype=np.uint8),
     )
 
 

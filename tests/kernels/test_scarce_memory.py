@@ -75,5 +75,5 @@ def test_a_single_query_that_does_not_fit_is_an_error(
     for _ in range(STREAMS + 1):
         with pytest.raises(BackendError, match="the matches of one query do not fit") as caught:
             given.find(block)
-        assert "use a larger -l or --backend cpu" in caught.value.message
+        assert "use --backend cpu, or look for longer matches" in caught.value.message
     assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"

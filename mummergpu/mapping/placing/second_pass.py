@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.read_block import ReadBlock, WrittenReads
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
     NUMBERS,
@@ -178,25 +178,32 @@ def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
     ReadBlock
         The reads, in new arrays.
     """
-    offsets = np.empty(reads.size + 1, dtype=np.int64)
     name_offsets = np.empty(reads.size + 1, dtype=np.int64)
-    bases = add_lengths(block.offsets, reads, offsets)
-    padded = empty_with_margins(bases)
     names = np.empty(add_lengths(block.name_offsets, reads, name_offsets), dtype=np.uint8)
-    qualities = np.empty(bases, dtype=np.uint8)
-    copy_parts(block.padded_codes, MARGIN, block.offsets, reads, padded)
-    copy_parts(writable(block.base_qualities), 0, block.offsets, reads, qualities)
     copy_parts(writable(block.names), 0, block.name_offsets, reads, names)
+    searched = _part_of_bases(block, reads)
     return ReadBlock(
         block.index,
-        padded,
-        offsets,
+        searched.padded_codes,
+        searched.offsets,
         names,
         name_offsets,
         block.file_number,
-        base_qualities=qualities,
+        base_qualities=searched.base_qualities,
         paired=block.paired,
+        written=None if block.written is None else _part_of_bases(block.written, reads),
     )
+
+
+def _part_of_bases(block: ReadBlock | WrittenReads, reads: Int64Array) -> WrittenReads:
+    """Return the bases and the qualities of some reads."""
+    offsets = np.empty(reads.size + 1, dtype=np.int64)
+    bases = add_lengths(block.offsets, reads, offsets)
+    padded = empty_with_margins(bases)
+    qualities = np.empty(bases, dtype=np.uint8)
+    copy_parts(block.padded_codes, MARGIN, block.offsets, reads, padded)
+    copy_parts(writable(block.base_qualities), 0, block.offsets, reads, qualities)
+    return WrittenReads(padded, offsets, qualities)
 
 
 @jit_without_refcounts

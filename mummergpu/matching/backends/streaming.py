@@ -264,7 +264,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
                 raise BackendError(
                     "cuda",
                     f"the matches of one query do not fit the device's memory ({error}); "
-                    "use a larger -l or --backend cpu",
+                    "use --backend cpu, or look for longer matches",
                 ) from error
             self._notice(f"{block.query_count:,} queries do not fit the device: {error}; halving")
         one, other = block.halves()

@@ -82,7 +82,8 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                 raise BackendError(
                     "cuda",
                     f"the tables do not fit the device's memory ({error}); "
-                    "use a smaller --page-size or --backend cpu",
+                    "use --backend cpu, or an index with smaller pages (see 'mummergpu index "
+                    "--page-size')",
                 ) from error
         self._context = KmerSearchContext(
             program,

@@ -9,13 +9,15 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.input.read_block import WrittenReads
 from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
+from mummergpu.input.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.folded_columns import FoldedColumns
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
-from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE
+from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.offsets import longest_of
@@ -30,9 +32,20 @@ SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
 NO_QUALITY: Final = 0xFF
 """The quality of every base of a read that came without qualities."""
 
-ReadArrays = tuple[Int64Array, TextArray, Int64Array, CodeArray, npt.NDArray[np.uint8]]
+ReadArrays = tuple[
+    Int64Array,
+    TextArray,
+    Int64Array,
+    CodeArray,
+    npt.NDArray[np.uint8],
+    bool,
+    TextArray,
+    Int64Array,
+]
 """Where each read begins in the block and the last one ends, the names one after the other, where
-each name begins and the last one ends, the codes with margins, and the qualities."""
+each name begins and the last one ends, the codes with margins, the qualities, whether letters that
+stand for several bases are among the codes (`codes.LETTERS`), the tags as the format has them, and
+where those of each read begin and the last ones end, an empty array if there are none at all."""
 
 RowArrays = tuple[
     Int64Array,
@@ -63,27 +76,28 @@ OtherArrays = tuple[
 are none at all; and the flags, records, positions, offsets of CIGARs, CIGARs and edit distances of
 the alternatives."""
 
-ReferenceArrays = tuple[CodeArray, Int64Array]
-"""The codes of the reference with margins, and where each record begins, without the margin."""
+ReferenceArrays = tuple[CodeArray, Int64Array, ReferenceLetters]
+"""The codes of the reference with margins, where each record begins, without the margin, and the
+letters that stand for several bases."""
 
 Texts = tuple[RecordTexts, TextArray]
 """The name of each record, and the tag of the read group, each with `OVERSHOOT` bytes after it."""
 
 
 class ReadsWithQualities(Protocol):
-    """What a block of reads must have to be written.
+    """What a block of reads must have to be written, as `input.read_block.ReadBlock` has it.
 
-    It is as in `input.queries.QueryBlock`; the names are without ``/1`` and ``/2``, and each base
-    of a read without qualities has `NO_QUALITY`.
+    The names are without ``/1`` and ``/2``, and each base of a read without qualities has
+    `NO_QUALITY`.
     """
 
     @property
-    def padded_codes(self) -> CodeArray:
-        """The codes of all reads, with margins."""
+    def as_written(self) -> WrittenReads:
+        """The bases and qualities as they are written."""
 
     @property
     def offsets(self) -> Int64Array:
-        """Where each read begins, and where the last one ends: shape=(n_reads + 1,)."""
+        """Where each read begins of those that are searched: shape=(n_reads + 1,)."""
 
     @property
     def names(self) -> TextArray:
@@ -94,8 +108,16 @@ class ReadsWithQualities(Protocol):
         """Where each name begins, and where the last one ends: shape=(n_reads + 1,)."""
 
     @property
+    def tags(self) -> Tags:
+        """The tags that the records have besides those of a mapper."""
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the tags tell the read groups, and not the header's one for all."""
+
+    @property
     def base_qualities(self) -> npt.NDArray[np.uint8]:
-        """Phred numbers from 0 to 93, or `NO_QUALITY`: shape=(n_bases,)."""
+        """Phred numbers from 0 to 93, or `NO_QUALITY`, of the bases that are searched."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +142,7 @@ class BlockArrays:
     oriented: CodeArray
 
 
-def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockArrays:
+def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns, tags: Tags) -> BlockArrays:
     """Return a block of reads and its alignments for a compiled loop.
 
     Parameters
@@ -129,37 +151,48 @@ def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns) -> BlockA
         The reads.
     columns : AlignmentColumns
         Their alignments.
+    tags : Tags
+        Their tags, as the format has them.
 
     Returns
     -------
     BlockArrays
         Views of the same arrays, and room for one thread.
     """
-    longest = longest_of(writable(reads.offsets))
+    written = reads.as_written
+    longest = longest_of(writable(written.offsets))
     return BlockArrays(
         (
-            writable(reads.offsets),
+            writable(written.offsets),
             writable(reads.names),
             writable(reads.name_offsets),
-            writable(reads.padded_codes),
-            writable(reads.base_qualities),
+            writable(written.padded_codes),
+            writable(written.base_qualities),
+            written.has_letters,
+            writable(tags.content),
+            writable(tags.offsets),
         ),
-        (
-            writable(columns.reads),
-            writable(columns.flags),
-            writable(columns.records),
-            writable(columns.positions),
-            writable(columns.qualities),
-            writable(columns.cigar_offsets),
-            writable(columns.cigars),
-            writable(columns.template_lengths),
-            writable(columns.mate_rows),
-            writable(columns.scores),
-            writable(columns.second_scores),
-            writable(columns.edit_distances),
-        ),
+        row_arrays(columns),
         _other_arrays(columns),
         np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+    )
+
+
+def row_arrays(columns: AlignmentColumns) -> RowArrays:
+    """Return alignments for a compiled loop."""
+    return (
+        writable(columns.reads),
+        writable(columns.flags),
+        writable(columns.records),
+        writable(columns.positions),
+        writable(columns.qualities),
+        writable(columns.cigar_offsets),
+        writable(columns.cigars),
+        writable(columns.template_lengths),
+        writable(columns.mate_rows),
+        writable(columns.scores),
+        writable(columns.second_scores),
+        writable(columns.edit_distances),
     )
 
 
@@ -182,7 +215,12 @@ def _other_arrays(columns: AlignmentColumns) -> OtherArrays:
 
 def reference_arrays(reference: Reference) -> ReferenceArrays:
     """Return a reference for a compiled loop."""
-    return writable(reference.padded_codes), writable(reference.record_starts)
+    letters = reference.letters
+    return (
+        writable(reference.padded_codes),
+        writable(reference.record_starts),
+        (writable(letters.positions), writable(letters.codes)),
+    )
 
 
 def padded_text(text: bytes) -> TextArray:

@@ -118,11 +118,11 @@ class AlignmentBamFormat(PiecewiseFormat):
         InputError
             If BAM allows no read of such a name or length, or no alignment of so many parts.
         """
-        check_queries(reads, self._read_path)
+        check_queries(reads, self._read_path, reads.as_written.offsets)
         if longest_of(columns.cigar_offsets) > MOST_OPERATIONS:
             message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
             raise InputError(message, self._read_path)
-        arrays = block_arrays(reads, columns)
+        arrays = block_arrays(reads, columns, reads.tags)
         row_ends = np.empty(columns.row_count, dtype=np.int64)
 
         def fill(text: TextArray, state: Int64Array) -> int:
@@ -135,7 +135,7 @@ class AlignmentBamFormat(PiecewiseFormat):
                 arrays.others,
                 arrays.oriented,
                 self._reference,
-                self._texts,
+                self._texts[reads.has_groups],
                 self._name_bytes,
                 self._record_ids,
             )

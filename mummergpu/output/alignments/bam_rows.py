@@ -20,10 +20,10 @@ from mummergpu.output.alignments.arrays import (
 )
 from mummergpu.output.alignments.row_tags import put_tags
 from mummergpu.output.alignments.sam_rows import NEEDED_BYTES, NEXT_ROW
-from mummergpu.output.alignments.tags import measure_row, orient
+from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags
 from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
-from mummergpu.output.records.bam_bases import pack_bases
+from mummergpu.output.records.bam_bases import pack_bases, pack_letters
 from mummergpu.output.records.bam_fields import NAME_AT, Place, write_fixed_fields, write_name
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
@@ -106,7 +106,7 @@ def fill_alignments(
     int
         The number of bytes written.
     """
-    offsets, names, name_offsets, codes, base_qualities = reads
+    offsets, names, name_offsets, codes, base_qualities, has_letters = reads[:6]
     row_reads, flags, _, _, qualities, cigar_offsets, cigars, template_lengths, mate_rows = rows[:9]
     room = text.size - OVERSHOOT - texts[1].size
     at = 0
@@ -142,12 +142,16 @@ def fill_alignments(
             store(text, place, cigars[unsigned(operation)])
             place += 4
         if bases:
-            place = pack_bases(text, place, oriented, MARGIN + clips[0], bases, False)
+            first = place
+            place = pack_bases(text, first, oriented, MARGIN + clips[0], bases, False)
+            if has_letters:
+                pack_letters(text, first, oriented, MARGIN + clips[0], bases)
             bounds = begin, end
             place = write_qualities(
                 text, place, base_qualities, bounds, clips[0], bases, is_reverse, NUMBERS_FROM
             )
         place = put_tags(text, place, rows, others, oriented, reference, texts, row, parts, True)
+        place = put_own_tags(text, place, reads, read)
         store(text, at, np.uint32(place - at - 4))
         at = place
         row_ends[unsigned(row)] = at

@@ -39,12 +39,15 @@ class AlignmentHead:
         `sam_header.UNSORTED` or `sam_header.BY_COORDINATE`.
     checksums : sequence of str
         The MD5 of each record of the reference (`sam_header.sam_header`); empty to leave them out.
+    input_groups : sequence of bytes
+        The lines of the read groups of reads whose tags tell them (`ReadsWithQualities`).
     """
 
     read_group: ReadGroup | None = None
     command: str = ""
     order: str = UNSORTED
     checksums: Sequence[str] = ()
+    input_groups: Sequence[bytes] = ()
 
 
 class AlignmentFormat(ABC):
@@ -111,11 +114,13 @@ class PiecewiseFormat(AlignmentFormat):
         group = head.read_group
         tag = b"" if group is None else group_tag % group.name.encode()
         self._header = sam_header(
-            reference, SamOptions(group), head.command, head.order, head.checksums
+            *(reference, SamOptions(group), head.command, head.order, head.checksums),
+            head.input_groups,
         )
         self._read_path = read_path
         self._reference = reference_arrays(reference)
-        self._texts = record_texts(reference.names, b"\t"), padded_text(tag)
+        names = record_texts(reference.names, b"\t")
+        self._texts = {False: (names, padded_text(tag)), True: (names, padded_text(b""))}
         self._name_bytes = max(map(len, reference.names))
         self._pool = PiecePool(piece_bytes)
 

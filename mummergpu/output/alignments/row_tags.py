@@ -209,7 +209,9 @@ def put_tags(
         start = MARGIN + reference[1][unsigned(records[unsigned(row)])] + positions[unsigned(row)]
         begin, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
         at = _begin_text_tag(text, at, _MD, is_binary)
-        at = put_mismatches(text, at, oriented, MARGIN, reference[0], start, cigars, begin, end)
+        at = put_mismatches(
+            text, at, oriented, MARGIN, reference[0], start, cigars, begin, end, reference[2]
+        )
         at = _end_text_tag(text, at, is_binary)
     mate = mate_rows[unsigned(row)]
     if mate != NO_ROW and flags[unsigned(mate)] & UNMAPPED == 0:

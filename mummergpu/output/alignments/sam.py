@@ -16,6 +16,7 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.alignments.sam_rows import fill_lines
+from mummergpu.output.alignments.tag_text import text_tags
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.sam_header import check_queries
@@ -64,8 +65,8 @@ class AlignmentSamFormat(PiecewiseFormat):
         InputError
             If SAM allows no read of such a name or length.
         """
-        check_queries(reads, self._read_path)
-        arrays = block_arrays(reads, columns)
+        check_queries(reads, self._read_path, reads.as_written.offsets)
+        arrays = block_arrays(reads, columns, text_tags(reads.tags))
 
         def fill(text: TextArray, state: Int64Array) -> int:
             return fill_lines(
@@ -76,7 +77,7 @@ class AlignmentSamFormat(PiecewiseFormat):
                 arrays.others,
                 arrays.oriented,
                 self._reference,
-                self._texts,
+                self._texts[reads.has_groups],
                 self._name_bytes,
             )
 

@@ -19,15 +19,15 @@ from mummergpu.output.alignments.arrays import (
     Texts,
 )
 from mummergpu.output.alignments.row_tags import put_tags
-from mummergpu.output.alignments.tags import measure_row, orient, put_signed
+from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_signed
 from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
 from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
-from mummergpu.output.bytes.sequence_text import write_bases
+from mummergpu.output.bytes.sequence_text import write_bases, write_letters
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray
 
 NEXT_ROW, NEEDED_BYTES = 0, 1
 """The elements of the state between two pieces: the row to go on with, and the bytes that a text
@@ -141,14 +141,16 @@ def _put_sequence(
     int
         Where the text ends.
     """
-    offsets, _, _, _, qualities = reads
+    offsets, qualities, has_letters = reads[0], reads[4], reads[5]
     begin, end = offsets[unsigned(read)], offsets[unsigned(read + 1)]
     count = end - begin - clips[0] - clips[1]
     if count <= 0:
         store(text, at, _NO_BASES)
         return at + 3
-    at = write_bases(text, at, oriented, 0, end - begin, clips[0], count, False)
-    at = put_tab(text, at)
+    end_of_bases = write_bases(text, at, oriented, 0, end - begin, clips[0], count, False)
+    if has_letters:
+        write_letters(text, at, oriented, MARGIN + clips[0], count)
+    at = put_tab(text, end_of_bases)
     if qualities[unsigned(begin)] == NO_QUALITY:
         store(text, at, _STAR)
         return at + 1
@@ -199,7 +201,7 @@ def fill_lines(
     int
         The number of bytes written.
     """
-    offsets, names, name_offsets, codes, _ = reads
+    offsets, names, name_offsets, codes = reads[:4]
     row_reads, flags, records, positions, qualities, cigar_offsets, cigars = rows[:7]
     room = text.size - OVERSHOOT - texts[1].size
     at = 0
@@ -236,6 +238,7 @@ def fill_lines(
         else:
             at = _put_sequence(text, at, reads, oriented, read, clips, is_reverse)
         at = put_tags(text, at, rows, others, oriented, reference, texts, row, parts, False)
+        at = put_own_tags(text, at, reads, read)
         store(text, at, _LINE_END)
         at += 1
         row += 1

@@ -20,7 +20,7 @@ from mummergpu.output.alignments.arrays import (
 )
 from mummergpu.output.bytes.number_fields import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
-from mummergpu.output.bytes.text_stores import TextArray, copy_padded, store
+from mummergpu.output.bytes.text_stores import TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
@@ -167,6 +167,32 @@ def put_other_parts(
 
 
 @inline_without_refcounts
+def put_own_tags(text: TextArray, at: int, reads: ReadArrays, read: int) -> int:
+    """Write the tags that a read came with; return where they end.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
+    at : int
+        Where in the text to write.
+    reads : tuple of ndarray
+        The reads (`arrays.ReadArrays`).
+    read : int
+        The number of the read.
+
+    Returns
+    -------
+    int
+        Where the tags end.
+    """
+    tags, offsets = reads[6], reads[7]
+    if offsets.size == 0:
+        return at
+    return copy_text(text, at, tags, offsets[unsigned(read)], offsets[unsigned(read + 1)])
+
+
+@inline_without_refcounts
 def measure_row(
     reads: ReadArrays, rows: RowArrays, others: OtherArrays, row: int, name_bytes: int
 ) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
@@ -196,7 +222,7 @@ def measure_row(
     parts : tuple of int
         The rows of its read (`arrays.rows_of_read`).
     """
-    offsets, _, name_offsets, _, _ = reads
+    offsets, name_offsets = reads[0], reads[2]
     read, cigar_offsets, mate = rows[0][unsigned(row)], rows[5], rows[8][unsigned(row)]
     begin, end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
     span, before, after = spans_of(rows[6], begin, end)
@@ -210,4 +236,7 @@ def measure_row(
     needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
     needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
     needed += alternative_bytes(others, row, name_bytes)
+    tag_offsets = reads[7]
+    if tag_offsets.size > 0:
+        needed += tag_offsets[unsigned(read + 1)] - tag_offsets[unsigned(read)]
     return needed, span, (before, after), parts

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+import numpy as np
+
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.codes import BASES, MARGIN, STEP, CodeArray
+from mummergpu.sequence.codes import BASES, BREAK, LETTERS, MARGIN, STEP, CodeArray
+
+_LETTER_OF_CODE: Final = np.frombuffer(LETTERS, dtype=np.uint8)
 
 _COMPLEMENT: Final = 3
 """The bits that differ between the codes of a base and of its complement."""
@@ -98,3 +102,26 @@ def write_bases(
         _letters_step(text, at + done, padded_codes, source, turn)
         source += step
     return at + count
+
+
+@inline_without_refcounts
+def write_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> None:
+    """Put the letters that stand for several bases into a text that `write_bases` has written.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text.
+    at : int
+        Where in the text the bases begin.
+    codes : ndarray, dtype=uint8
+        The codes of `codes.LETTERS`.
+    begin : int
+        Where in `codes` the sequence begins; it includes the margin.
+    length : int
+        The bases of the sequence.
+    """
+    for base in range(length):
+        code = codes[unsigned(begin + base)]
+        if code > BREAK:
+            text[unsigned(at + base)] = _LETTER_OF_CODE[code & 15]

@@ -13,7 +13,7 @@ from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_small
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.genomes.format import AlignedBases
 from mummergpu.output.genomes.operation_text import Texts
-from mummergpu.output.records.cigars import put_mismatches
+from mummergpu.output.records.cigars import ReferenceLetters, put_mismatches
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BASES, CodeArray
 from mummergpu.sequence.extension import extend_right
@@ -68,10 +68,12 @@ def mismatch_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
     tuple of ndarray
         The texts, and where each begins.
     """
-    return _texts_of(columns, bases, _write_mismatches)
+    return _texts_of(columns, bases, _write_mismatches, bases.letters)
 
 
-def _texts_of(columns: GenomeAlignments, bases: AlignedBases, write: Callable[..., None]) -> Texts:
+def _texts_of(
+    columns: GenomeAlignments, bases: AlignedBases, write: Callable[..., None], *more: object
+) -> Texts:
     """Return what a compiled loop writes of each alignment, and where each text begins."""
     size = _PAIR_BYTES * int(columns.mismatches.sum()) + int(columns.gap_bases.sum())
     # MD ends with a number even where the last operation is a gap.
@@ -88,6 +90,7 @@ def _texts_of(columns: GenomeAlignments, bases: AlignedBases, write: Callable[..
         bases.reference_begins,
         text,
         text_offsets,
+        *more,
     )
     return text, text_offsets
 
@@ -103,6 +106,7 @@ def _write_mismatches(
     reference_begins: Int64Array,
     text: TextArray,
     text_offsets: Int64Array,
+    letters: ReferenceLetters,
 ) -> None:
     """Write MD of each alignment."""
     at = 0
@@ -110,7 +114,7 @@ def _write_mismatches(
         query, begin = queries[strands[row]], reference_begins[row]
         first, end = offsets[row], offsets[row + 1]
         at = put_mismatches(
-            text, at, query, query_begins[row], reference, begin, cigars, first, end
+            text, at, query, query_begins[row], reference, begin, cigars, first, end, letters
         )
         text_offsets[row + 1] = at
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.output.records.cigars import ReferenceLetters
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 
@@ -39,6 +40,8 @@ class AlignedBases:
     query_begins, reference_begins : ndarray, dtype=int64, shape=(n_alignments,)
         The first base of each alignment, as an index of the codes of its strand, and of those of
         the reference.
+    letters : tuple of ndarray
+        The letters of the reference that stand for several bases.
     """
 
     queries: tuple[CodeArray, CodeArray]
@@ -46,6 +49,7 @@ class AlignedBases:
     strands: npt.NDArray[np.uint8]
     query_begins: Int64Array
     reference_begins: Int64Array
+    letters: ReferenceLetters
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,7 @@ class AlignedQueries:
             columns.strands,
             columns.query_starts + self.block.offsets[columns.queries] + MARGIN,
             columns.reference_starts + reference.record_starts[columns.records] + MARGIN,
+            (writable(reference.letters.positions), writable(reference.letters.codes)),
         )
 
     def forward_ends(self) -> tuple[Int64Array, Int64Array]:

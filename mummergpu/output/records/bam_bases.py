@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+import numpy as np
+
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned
+from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.codes import BREAK, STEP, CodeArray
+from mummergpu.sequence.codes import BREAK, LETTERS, STEP, CodeArray
 
 _ANY_BASE: Final = 15
+
+_SETS: Final = np.array(["=ACMGRSVTWYHKDBN".index(letter) for letter in LETTERS.decode()], np.uint8)
+"""The four bits of each letter."""
 
 
 def _lanes(count: int) -> Any:
@@ -108,3 +113,28 @@ def pack_bases(
         last = unsigned(at + (length >> 1))
         text[last] &= 0xF0
     return at + ((length + 1) >> 1)
+
+
+@inline_without_refcounts
+def pack_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> None:
+    """Put the letters that stand for several bases into a sequence that `pack_bases` has written.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        Output.
+    at : int
+        Where in `text` the sequence begins.
+    codes : ndarray, dtype=uint8
+        The codes of `codes.LETTERS`.
+    begin : int
+        Where in `codes` the sequence begins; it includes the margin.
+    length : int
+        The bases of the sequence.
+    """
+    for base in range(length):
+        code = codes[unsigned(begin + base)]
+        if code > BREAK:
+            shift = 0 if base & 1 else 4
+            kept = widened(text[unsigned(at + (base >> 1))]) & (15 << 4 - shift)
+            text[unsigned(at + (base >> 1))] = kept | widened(_SETS[code & 15]) << shift

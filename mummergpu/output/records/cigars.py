@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mummergpu.output.bytes.number_fields import put_small
 from mummergpu.output.bytes.text_stores import TextArray, store
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
-from mummergpu.sequence.codes import BASES, CodeArray
+from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_right
 
 OPERATION_LETTERS: Final = b"MIDNSHP=X"
@@ -32,9 +32,12 @@ _DELETION: Final = 2
 _ALIGNED: Final = 0b110000001
 """A bit for each operation that aligns bases with bases: M, = and X."""
 
+ReferenceLetters = tuple[npt.NDArray[np.int64], CodeArray]
+"""Which letters of a reference stand for several bases (`codes.Letters`)."""
+
 _OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS, dtype=np.uint8)
 _SOFT_OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS.replace(b"H", b"S"), dtype=np.uint8)
-_LETTERS: Final = np.frombuffer(BASES, dtype=np.uint8)
+_LETTERS: Final = np.frombuffer(LETTERS, dtype=np.uint8)
 _CARET: Final = np.uint8(ord("^"))
 
 
@@ -72,6 +75,25 @@ def put_cigar(
 
 
 @inline_without_refcounts
+def _letter_code(reference: CodeArray, position: int, letters: ReferenceLetters) -> int:
+    """Return the code of a letter of the reference (`codes.LETTERS`), which has margins."""
+    code = widened(reference[unsigned(position)])
+    if code < BREAK:
+        return code
+    positions, codes = letters
+    first, end = 0, positions.size
+    while first < end:
+        middle = (first + end) >> 1
+        if positions[unsigned(middle)] < position - MARGIN:
+            first = middle + 1
+        else:
+            end = middle
+    if first < positions.size and positions[unsigned(first)] == position - MARGIN:
+        return widened(codes[unsigned(first)])
+    return code
+
+
+@inline_without_refcounts
 def put_mismatches(
     text: TextArray,
     at: int,
@@ -82,11 +104,12 @@ def put_mismatches(
     cigars: npt.NDArray[np.uint32],
     begin: int,
     end: int,
+    letters: ReferenceLetters,
 ) -> int:
     """Write the value of MD; return where it ends.
 
-    It tells the bases of the reference that differ or are deleted, as ``samtools calmd`` does. A
-    letter that is no base differs from every letter.
+    It tells the letters of the reference that differ or are deleted, as ``samtools calmd`` does: N
+    differs from every letter, and a letter that stands for two or three bases from all others.
 
     Parameters
     ----------
@@ -106,6 +129,8 @@ def put_mismatches(
         The operations of all rows.
     begin, end : int
         The half-open range of the operations.
+    letters : tuple of ndarray
+        The letters of the reference that stand for several bases.
 
     Returns
     -------
@@ -126,10 +151,14 @@ def put_mismatches(
                 done += equal
                 if done >= length:
                     break
-                at = put_small(text, at, run)
-                text[unsigned(at)] = _LETTERS[unsigned(reference[unsigned(position + done)])]
-                at += 1
-                run = 0
+                code = _letter_code(reference, position + done, letters)
+                if code > BREAK and code == oriented[unsigned(read_at + done)]:
+                    run += 1
+                else:
+                    at = put_small(text, at, run)
+                    text[unsigned(at)] = _LETTERS[unsigned(code)]
+                    at += 1
+                    run = 0
                 done += 1
             read_at += length
             position += length
@@ -137,7 +166,7 @@ def put_mismatches(
             at = put_small(text, at, run)
             store(text, at, _CARET)
             for base in range(length):
-                code = reference[unsigned(position + base)]
+                code = _letter_code(reference, position + base, letters)
                 text[unsigned(at + 1 + base)] = _LETTERS[unsigned(code)]
             at += 1 + length
             run = 0

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.records.sam_options import SamOptions
-from mummergpu.runtime.jit import jit_without_refcounts, writable
+from mummergpu.runtime.jit import jit_without_refcounts, widened, writable
 from mummergpu.sequence.offsets import longest_of
 from mummergpu.version import __version__
 
@@ -83,6 +83,7 @@ def sam_header(
     command: str,
     order: str = UNSORTED,
     checksums: Sequence[str] = (),
+    input_groups: Sequence[bytes] = (),
 ) -> SamHeader:
     """Return the header for alignments with a reference.
 
@@ -102,6 +103,8 @@ def sam_header(
     checksums : sequence of str
         The MD5 of the letters of each record in upper case, as hexadecimal digits; or nothing, to
         leave them out.
+    input_groups : sequence of bytes
+        The lines of other read groups than that of the options.
 
     Returns
     -------
@@ -122,6 +125,7 @@ def sam_header(
             lines.append(b"@SQ\tSN:%b\tLN:%d%b" % (name, length, mark))
     if options.read_group is not None:
         lines.append(options.read_group.line.encode())
+    lines.extend(input_groups)
     lines.append(_program_line(command))
     has_bases = lengths > 0
     ids = np.where(has_bases, np.cumsum(has_bases) - 1, -1).astype(np.int32)
@@ -157,7 +161,9 @@ def check_records(reference: Reference, format_name: str) -> None:
         seen.add(name)
 
 
-def check_queries(block: NamedSequences, path: str) -> None:
+def check_queries(
+    block: NamedSequences, path: str, offsets: npt.NDArray[np.int64] | None = None
+) -> None:
     """Refuse a block with a query that SAM cannot describe.
 
     Empty names are accepted: ``*`` stands for them.
@@ -168,15 +174,19 @@ def check_queries(block: NamedSequences, path: str) -> None:
         The queries.
     path : str
         The files of the queries, for errors.
+    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,), optional
+        Where each query begins that is written, if that is not where each one of the block does.
 
     Raises
     ------
     InputError
         If a query is longer than `MOST_QUERY_BASES`, or its name longer than `MOST_NAME_BYTES`, or
-        if the name has a byte that is not printable ASCII, or an ``@``.
+        if the name has a byte that is not printable ASCII, or begins with ``@``, as lines of the
+        header do. The specification allows no ``@`` at all, but all programs read it elsewhere.
     """
-    if longest_of(writable(block.offsets)) > MOST_QUERY_BASES:
-        lengths = np.diff(block.offsets)
+    own = block.offsets if offsets is None else offsets
+    if longest_of(writable(own)) > MOST_QUERY_BASES:
+        lengths = np.diff(own)
         name = _name_of(block, int(np.argmax(lengths > MOST_QUERY_BASES)))
         raise InputError(f"SAM has queries of at most {MOST_QUERY_BASES:,} bases", path, None, name)
     if longest_of(writable(block.name_offsets)) > MOST_NAME_BYTES:
@@ -184,21 +194,26 @@ def check_queries(block: NamedSequences, path: str) -> None:
         name = _name_of(block, int(np.argmax(sizes > MOST_NAME_BYTES)))
         raise InputError(f"SAM allows names of at most {MOST_NAME_BYTES} bytes", path, None, name)
     names = block.names
-    place = find_forbidden(writable(names))
+    place = find_forbidden(writable(names), writable(block.name_offsets))
     if place >= 0:
         query = int(np.searchsorted(block.name_offsets, place, side="right")) - 1
         name = _name_of(block, query)
-        what = "'@'" if names[place] == _AT_SIGN else f"byte {int(names[place])}"
-        raise InputError(f"SAM allows no {what} in a name", path, None, name)
+        if names[place] == _AT_SIGN:
+            raise InputError("SAM allows no name that begins with '@'", path, None, name)
+        raise InputError(f"SAM allows no byte {int(names[place])} in a name", path, None, name)
 
 
 @jit_without_refcounts
-def find_forbidden(names: npt.NDArray[np.uint8]) -> int:
-    """Return where the first byte is that SAM allows in no name; -1 if there is none."""
+def find_forbidden(names: npt.NDArray[np.uint8], name_offsets: npt.NDArray[np.int64]) -> int:
+    """Return where a byte is that SAM does not allow there in a name; -1 if there is none."""
     for place in range(names.size):
         byte = names[place]
-        if byte < _FIRST_PRINTED or byte > _LAST_PRINTED or byte == _AT_SIGN:
+        if byte < _FIRST_PRINTED or byte > _LAST_PRINTED:
             return place
+    for query in range(name_offsets.size - 1):
+        begin = name_offsets[query]
+        if begin < name_offsets[query + 1] and names[begin] == _AT_SIGN:
+            return widened(begin)
     return -1
 
 

@@ -118,3 +118,26 @@ def usual_read_group(query_paths: Sequence[str]) -> ReadGroup:
     if query_paths[0] == STANDARD_INPUT or not name:
         name = _NAMELESS
     return ReadGroup(f"@RG\tID:{name}\tSM:{name}\tPL:OTHER", name)
+
+
+def check_groups(lines: Sequence[bytes], own: ReadGroup) -> None:
+    """Refuse a read group that has the name of another one, which the header of reads tells of.
+
+    Parameters
+    ----------
+    lines : sequence of bytes
+        The lines of the header about read groups.
+    own : ReadGroup
+        The group of the reads without one.
+
+    Raises
+    ------
+    OptionError
+        If there is another group of that name.
+    """
+    if any(f"ID:{own.name}".encode() in line.split(b"\t") for line in lines):
+        raise OptionError(
+            _OPTION,
+            f"some reads are of a read group '{own.name}', as their header says, and others of "
+            "none: name one read group for all",
+        )

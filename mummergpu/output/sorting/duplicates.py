@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
+from mummergpu.output.alignments.arrays import ReadsWithQualities, row_arrays
 from mummergpu.output.sorting.duplicate_buckets import (
     BUCKETS,
     Buckets,
@@ -76,7 +76,7 @@ class DuplicateFinder:
         tuple of ndarray
             In the order of the reads.
         """
-        rows = block_arrays(reads, columns).rows
+        rows = row_arrays(columns)
         room = empty_templates(reads.offsets.size - 1)
         count = list_templates(rows, _scores_of(reads), self._bits, room)
         # Of pairs there are half as many as reads; only what is copied is kept.

@@ -224,7 +224,7 @@ def test_options_that_an_index_cannot_serve_are_refused(fasta: Path, tmp_path: P
     path = index_of(fasta, tmp_path, **TREE_PAGES)
     index = IndexFile(str(path))
     plan_index(index, index_options("tree", policy=Policy.from_code("QRTn")), 2)
-    with pytest.raises(OptionError, match=r"--search: the index '.*' is for 'tree'"):
+    with pytest.raises(OptionError, match=r"the index '.*' is for 'tree'"):
         plan_index(index, index_options("kmer"), 2)
     with pytest.raises(OptionError, match=r"--policy: the index '.*' is laid out for 'Tn'"):
         plan_index(index, index_options("tree", policy=Policy.from_code("Tmn")), 2)

@@ -20,6 +20,7 @@ from mummergpu.input import parser_state
 from mummergpu.input.files import TextStream
 from mummergpu.input.record_arrays import UNLIMITED, Limits
 from mummergpu.input.records import CHUNK_SIZE, RecordReader, printable
+from mummergpu.input.tags import NO_TAGS
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN
 
@@ -239,8 +240,10 @@ def test_blocks_own_their_arrays() -> None:
     assert pairs_of(blocks) == records
     first, second = blocks[0].codes, blocks[1].codes
     assert not np.shares_memory(first, second)
-    assert all(array.flags.c_contiguous for block in blocks for array in block)
-    assert [array.dtype for array in blocks[0]] == [
+    *arrays, tags = blocks[0]
+    assert tags is NO_TAGS
+    assert all(array.flags.c_contiguous for block in blocks for array in block[:-1])
+    assert [array.dtype for array in arrays] == [
         *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint8, np.uint16)
     ]
     for block in blocks:

@@ -20,7 +20,7 @@ from mummergpu.input.record_arrays import UNLIMITED, Limits
 from mummergpu.input.records import CHUNK_SIZE, RecordReader
 from mummergpu.input.reference import read_reference
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.sequence.codes import CODE_OF_BYTE, decode
+from mummergpu.sequence.codes import CODE_OF_BYTE, LETTER_CODE_OF_BYTE, decode
 
 PROTEIN = b"MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
 ACIDS = b"ACDEFGHIKLMNPQRSTVWY"
@@ -81,8 +81,8 @@ def written(records: Pairs, is_fastq: bool, width: int = 60) -> bytes:
 
 
 @jit_without_refcounts
-def encoded(text, codes):  # type: ignore[no-untyped-def]
-    return byte_runs.encode_letters(text, 0, codes, 0)
+def encoded(text, codes, keeps_letters):  # type: ignore[no-untyped-def]
+    return byte_runs.encode_letters(text, 0, codes, 0, keeps_letters)
 
 
 def test_every_letter_is_encoded_and_counted_wherever_it_stands() -> None:
@@ -94,9 +94,10 @@ def test_every_letter_is_encoded_and_counted_wherever_it_stands() -> None:
         behind = bytes(generator.choices(b"\n*-. 1@[`{", k=1)) + b"EFILPQ" * 16
         text = np.frombuffer(run + behind, dtype=np.uint8).copy()
         codes = np.full(text.size, 99, dtype=np.uint8)
-        end, foreign = encoded(text, codes)
+        table = generator.choice([CODE_OF_BYTE, LETTER_CODE_OF_BYTE])
+        end, foreign = encoded(text, codes, table is LETTER_CODE_OF_BYTE)
         assert end == length
-        assert codes[:length].tobytes() == CODE_OF_BYTE[text[:length]].tobytes()
+        assert codes[:length].tobytes() == table[text[:length]].tobytes()
         assert foreign == sum(letter not in IUPAC for letter in run.upper())
 
 

@@ -28,7 +28,7 @@ from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.input.read_reader import ReadReader
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.sequence.codes import BREAK, MARGIN
+from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN
 
 
 @pytest.fixture(scope="module")
@@ -467,3 +467,36 @@ def test_parts_of_a_block(tmp_path: Path) -> None:
     )
     first, second = block.part(0, 2).split_at(1)
     assert (first.query_count, second.query_count) == (1, 1)
+
+
+def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None:
+    """The memory of a search grows with the longest read of a block."""
+    texts = [b"ACGT", b"ACRYN" * 40, b"T" * 11, b"A" * 10, b""]
+    reads = [(b"r%d" % n, text, bytes([n]) * len(text)) for n, text in enumerate(texts)]
+    path = written(tmp_path, "long.fq", fastq(reads))
+    warnings: list[str] = []
+    rules = QueryRules(warn=warnings.append, most_bases=10)
+    for size in (1, 1000):
+        warnings.clear()
+        with ReadReader([ReadFile(path)], size, rules=rules) as reader:
+            blocks = list(reader)
+        assert max(block.longest for block in blocks) == 10
+        assert sum(block.base_count for block in blocks) == 14
+        assert all(block.codes.max(initial=0) <= BREAK for block in blocks)
+        parts = [block.part(n, n + 1) for block in blocks for n in range(block.query_count)]
+        for part, (_, text, qualities) in zip(parts, reads, strict=True):
+            own = part.as_written
+            codes = own.padded_codes[MARGIN:-MARGIN]
+            assert bytes(LETTERS[code] for code in codes) == text
+            assert own.base_qualities.tobytes() == qualities
+            assert own.offsets.tolist() == [0, len(text)]
+        (warning,) = warnings
+        assert warning.startswith(
+            "2 reads of more than 10 bases stayed unmapped, the longest of 200"
+        )
+    refused = QueryRules(most_bases=10, refuses_long=True)
+    with (
+        pytest.raises(InputError, match=r"a read of 200 bases, .* \(record 'r1'\)"),
+        ReadReader([ReadFile(path)], 1000, rules=refused) as reader,
+    ):
+        list(reader)

@@ -11,10 +11,13 @@ from helpers.oracle import normalised, reverse_complement
 from mummergpu.sequence.codes import (
     BREAK,
     CODE_OF_BYTE,
+    LETTERS,
     MARGIN,
+    NO_LETTERS,
     Strand,
     decode,
     encode,
+    flatten,
     padded_reverse_complements,
     reverse_complement_each,
     with_margins,
@@ -42,6 +45,34 @@ def test_the_table_has_a_code_for_each_byte() -> None:
 def test_letters_come_back_with_n_for_whatever_is_no_base() -> None:
     text = b"ACGTNacgtnRYKM-*uU "
     assert decode(encode(text)).decode() == normalised(text.decode())
+
+
+def test_letters_that_are_kept_have_codes_of_their_own() -> None:
+    letters = b"ACGTRYSWKMBDHVN"
+    for text in (letters, letters.lower()):
+        codes = encode(text, keeps_letters=True)
+        assert bytes(LETTERS[code] for code in codes) == letters
+        assert np.minimum(codes, BREAK).tolist() == encode(text).tolist()
+
+
+def test_kept_letters_are_complemented_in_sequences_of_any_length() -> None:
+    letters, complements = b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN"
+    for length in range(100):
+        text = (letters * 7)[:length]
+        codes = encode(text, keeps_letters=True)
+        turned = reverse_complement_each(codes, np.array([0, length]))
+        expected = text.translate(bytes.maketrans(letters, complements))[::-1]
+        assert bytes(LETTERS[code] for code in turned) == expected
+
+
+def test_flattened_codes_are_breaks_and_tell_what_they_were() -> None:
+    text = b"ACNR" + b"A" * 300_000 + b"Y" + b"N" * 300_000 + b"W"
+    codes = encode(text, keeps_letters=True)
+    letters = flatten(codes)
+    assert codes.tobytes() == encode(text).tobytes()
+    assert letters.positions.tolist() == [3, 300_004, 600_005]
+    assert [LETTERS[code] for code in letters.codes] == list(b"RYW")
+    assert flatten(codes) is NO_LETTERS
 
 
 def test_nothing_is_nothing() -> None:

@@ -1,0 +1,228 @@
+"""The command ``map``: the tags and read groups of reads, from SAM, BAM, CRAM and comments."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pysam
+import pytest
+from helpers.alignment_tools import samtools
+
+import mummergpu
+from mummergpu.cli.main import main
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+TEMPLATES = 120
+GROUPS = ["@RG\tID:l1\tSM:s\tLB:a", "@RG\tID:l2\tSM:s\tLB:b"]
+KEPT = [
+    *("RX:Z:ACG-TT", "BC:Z:hello world", "Ze:Z:", "XH:H:1AE3", "Xa:A:q", "RG:Z:l1"),
+    *("Xi:i:-5", "Xj:i:300", "Xk:i:-70000", "Xl:i:4000000000", "Xm:i:200", "Xn:i:-300"),
+    *("Xf:f:0.333333", "Xg:f:1e-30", "Xh:f:-1.5e+20", "Xo:f:0"),
+    *("Ba:B:c,-128,2", "Bb:B:C,255", "Bc:B:s,-300", "Bd:B:S,65535,1", "Be:B:i,-70000,1"),
+    *("Bf:B:I,4294967295", "Bg:B:f,1.5,0.1,3e+10"),
+]
+REPLACED = ["NM:i:90", "MD:Z:7", "AS:i:3", "XS:i:4", "SA:Z:g,1,+,9M,0,0;", "XA:Z:g,+1,9M,0;"]
+REPLACED += ["MC:Z:5M", "MQ:i:9"]
+OF_ALIGNMENTS = ["NH:i:3", "HI:i:1", "PG:Z:bwa", "UQ:i:7", "BQ:Z:@@@"]
+WRITTEN = {tag[:2] for tag in REPLACED}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A genome, and pairs with tags in every format; some reads are split."""
+    made = tmp_path_factory.mktemp("tags")
+    chance = random.Random(5)
+    genome = "".join(chance.choices("ACGT", k=20_000))
+    (made / "g.fa").write_text(f">g\n{genome}\n")
+    rows = ["@HD\tVN:1.6\tSO:unsorted", *GROUPS]
+    for number in range(TEMPLATES):
+        at = chance.randrange(9000)
+        first, second = genome[at : at + 100], genome[at + 300 : at + 400]
+        if number % 7 == 0:
+            first = first[:50] + genome[at + 10_000 : at + 10_050]
+        for flag, bases in ((77, first), (141, second.translate(COMPLEMENT)[::-1])):
+            tags = chance.sample(KEPT + REPLACED + OF_ALIGNMENTS, chance.randrange(20))
+            fields = [f"t{number}", flag, "*", 0, 0, "*", "*", 0, 0, bases, "I" * 100]
+            rows.append("\t".join(map(str, [*fields, *tags])))
+    (made / "u.sam").write_text("".join(f"{row}\n" for row in rows))
+    samtools("view", "-b", "-o", made / "u.bam", made / "u.sam")
+    samtools("view", "-C", "--output-fmt-option", "no_ref=1", "-o", made / "u.cram", made / "u.sam")
+    mates = ["-1", made / "1.fq", "-2", made / "2.fq"]
+    samtools("fastq", "-T", "*", "-n", *mates, made / "u.bam")
+    return made
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def run(*words: str) -> int:
+    return main(["map", "-C", "-q", "g.fa", *words])
+
+
+def rows_of(path: str) -> Iterator[list[str]]:
+    for row in samtools("view", path).decode().splitlines():
+        yield row.split("\t")
+
+
+def tags_of(fields: Iterable[str]) -> set[str]:
+    tags = list(fields)
+    assert len({tag[:2] for tag in tags}) == len(tags), tags
+    return {tag for tag in tags if tag[:2] not in WRITTEN}
+
+
+def expected(with_groups: bool = True) -> dict[tuple[str, int], set[str]]:
+    """The tags that records of a read have besides those of a mapper."""
+    kept = [tag for tag in KEPT if with_groups or tag[:2] != "RG"]
+    return {(row[0], int(row[1]) & 0xC0): set(row[11:]) & set(kept) for row in rows_of("u.sam")}
+
+
+def found(path: str) -> list[tuple[tuple[str, int], set[str]]]:
+    return [((row[0], int(row[1]) & 0xC0), tags_of(row[11:])) for row in rows_of(path)]
+
+
+def groups_of(path: str) -> list[str]:
+    header = samtools("view", "-H", path).decode().splitlines()
+    return [line for line in header if line.startswith("@RG")]
+
+
+@pytest.mark.parametrize("output", ["o.sam", "o.bam", "o.cram"])
+@pytest.mark.parametrize("reads", ["u.sam", "u.bam", "u.cram"])
+def test_tags_are_written_with_every_record(reads: str, output: str) -> None:
+    assert run(reads, "--all", "-o", output) == 0
+    own, records = expected(), found(output)
+    assert all(tags == own[read] for read, tags in records)
+    assert len(records) > 2 * TEMPLATES + TEMPLATES // 8
+    assert groups_of(output) == GROUPS
+
+
+def test_sorted_bam_has_the_same_records() -> None:
+    assert run("u.bam", "-o", "o.bam") == 0
+    assert run("u.bam", "--sort", "--mark-duplicates", "-o", "s.bam") == 0
+    own = expected()
+    assert all(tags == own[read] for read, tags in found("s.bam"))
+    assert len(found("s.bam")) == len(found("o.bam"))
+
+
+def test_numbers_are_those_of_the_bam(folder: Path) -> None:
+    """Numbers with a fraction keep all of their bits, and others their types."""
+    assert run("u.bam", "-o", "o.bam") == 0
+    with pysam.AlignmentFile("u.bam", check_sq=False) as file:
+        rows = list(file.fetch(until_eof=True))
+    own = {(row.query_name, row.is_read1): row.get_tags(with_value_type=True) for row in rows}
+    kept = {tag[:2] for tag in KEPT}
+    with pysam.AlignmentFile("o.bam") as file:
+        for row in file:
+            tags = own[row.query_name, row.is_read1]
+            mine = [tag for tag in row.get_tags(with_value_type=True) if tag[0] in kept]
+            assert mine == [tag for tag in tags if tag[0] in kept]
+
+
+def test_a_read_group_of_the_user_wins() -> None:
+    assert run("u.bam", "-R", "@RG\\tID:mine\\tSM:x", "-o", "o.bam") == 0
+    own = expected(with_groups=False)
+    assert all(tags == own[read] | {"RG:Z:mine"} for read, tags in found("o.bam"))
+    assert groups_of("o.bam") == ["@RG\tID:mine\tSM:x"]
+    assert run("u.bam", "--no-read-group", "-o", "o.bam") == 0
+    assert all(tags == own[read] for read, tags in found("o.bam"))
+    assert groups_of("o.bam") == []
+
+
+def test_reads_of_other_files_are_of_a_group_of_their_own(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = (folder / "u.sam").read_text()
+    Path("same.sam").write_text(other.replace(GROUPS[1], "@RG\tID:l3\tSM:s"))
+    Path("other.sam").write_text(other.replace("LB:a", "LB:c"))
+    plain = samtools("fastq", "-n", "-0", "/dev/null", "u.bam").decode()
+    Path("plain.fq").write_text(plain)
+    for files in (["u.bam", "plain.fq"], ["plain.fq", "u.bam"]):
+        assert run(*files, "--interleaved", "-o", "o.sam") == 0
+        usual = f"@RG\tID:{files[0].split('.')[0]}\tSM:{files[0].split('.')[0]}\tPL:OTHER"
+        assert groups_of("o.sam") == [usual, *GROUPS]
+        has_usual = sum(
+            usual[4:].split("\t")[0].replace("ID", "RG:Z") in row for row in rows_of("o.sam")
+        )
+        assert has_usual >= 2 * TEMPLATES
+    assert run("u.bam", "same.sam", "--interleaved", "-o", "o.sam") == 0
+    assert groups_of("o.sam") == [*GROUPS, "@RG\tID:l3\tSM:s"]
+    assert run("u.bam", "other.sam", "--interleaved", "-o", "o.sam") == 1
+    assert "other.sam: the read group 'l1' is another one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["o.sam", "o.bam"])
+def test_comments_are_tags(output: str) -> None:
+    assert run("1.fq", "2.fq", "-y", "-o", output) == 0
+    own = expected(with_groups=False)
+    assert all(tags == own[read] | {"RG:Z:1"} for read, tags in found(output))
+    assert run("1.fq", "2.fq", "-o", output) == 0
+    assert all(tags == {"RG:Z:1"} for _, tags in found(output))
+
+
+def test_comments_of_fasta_and_of_any_blanks_are_tags() -> None:
+    bases = Path("g.fa").read_text().splitlines()[1][500:600]
+    for start, end in ((">", ""), ("@", f"+a\tmore\n{'I' * 100}\n")):
+        for comment in ("\tBC:Z:A C\tXi:i:+7", " BC:Z:A C\tXi:i:7", " \t BC:Z:A C\tXi:i:007"):
+            Path("c.txt").write_text(
+                f"{start}a{comment}\r\n{bases}\r\n{end}{start}b \n{bases}\n{end[:1]}"
+                + (f"\n{'I' * 100}\n" if end else "")
+            )
+            assert run("c.txt", "--comments", "--no-read-group", "-o", "o.sam") == 0
+            assert [tags for _, tags in found("o.sam")] == [{"BC:Z:A C", "Xi:i:7"}, set()]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        *("1:N:0:ACGT", "length=100", "BC:Z:A\t", "BC:Z:A\tBC:Z:T", "BC:Z:A\t\tXi:i:1", "1C:Z:A"),
+        *(
+            "BC:Q:A",
+            "BC-Z:A",
+            "BC:Z-A",
+            "B:Z:A",
+            "BC:Z:\x7f",
+            "Xi:i:",
+            "Xi:i:1.5",
+            "Xi:i:-2147483649",
+        ),
+        *(
+            "Xi:i:4294967296",
+            "Xa:A:",
+            "Xa:A:ab",
+            "XH:H:1a",
+            "XH:H:1",
+            "Xf:f:",
+            "Xf:f:1_0",
+            "Xf:f:nan",
+        ),
+        *("XB:B:", "XB:B:x,1", "XB:B:c,128", "XB:B:C,-1", "XB:B:c1", "XB:B:c,", "XB:B:f,x"),
+        "Xi:i:99999999999999999999999",
+    ],
+)
+def test_other_comments_are_an_error(comment: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.fq").write_text(f"@fine BC:Z:A\nACGT\n+\nIIII\n@bad {comment}\nACGT\n+\nIIII\n")
+    assert run("bad.fq", "-o", "none.bam") == 0
+    assert run("bad.fq", "-y", "-o", "none2.bam") == 1
+    error = capsys.readouterr().err
+    assert "bad.fq: the comment '" in error and error.endswith("(record 'bad')\n")
+    assert not Path("none2.bam").exists()
+
+
+def test_python_keeps_tags_and_groups() -> None:
+    index = mummergpu.Index.build("g.fa", min_length=16)
+    alignments = index.map("u.bam")
+    alignments.write("o.bam")
+    own = expected()
+    assert all(tags == own[read] for read, tags in found("o.bam"))
+    assert groups_of("o.bam") == GROUPS
+    alignments.write("o.bam", read_group="@RG\tID:mine")
+    own = expected(with_groups=False)
+    assert all(tags == own[read] | {"RG:Z:mine"} for read, tags in found("o.bam"))
+    assert groups_of("o.bam") == ["@RG\tID:mine"]
+    mummergpu.map("g.fa", "1.fq", "2.fq", output="o.sam", comments=True, read_group="")
+    assert all(tags == own[read] for read, tags in found("o.sam"))
+    with pytest.raises(mummergpu.MummergpuError, match="long_reads"):
+        mummergpu.map("g.fa", "1.fq", output="o.sam", long_reads="never")

@@ -1,0 +1,112 @@
+"""Messages that name an option: each command that can show one has the option."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+import mummergpu
+from mummergpu.cli.main import commands
+
+PACKAGE: Final = Path(mummergpu.__file__).parent
+ROOMS: Final = ("input", "index", "matching", "mapping", "viterbi", "cuda", "pipeline", "output")
+
+SEARCHES: Final = ("match", "map", "align")
+"""The commands that may show what a module says that is not listed below."""
+
+SHOWN_BY: Final = {
+    "index/tree/policy.py": ("match", "index"),
+    "index/tree": ("match", "index", "sweep"),
+    "index/tree_index.py": ("match", "index"),
+    "matching/tree": ("match", "sweep"),
+    "mapping/genomes": ("align",),
+    "output/alignments": ("map",),
+    "output/open_alignments.py": ("map",),
+    "output/records/sam_options.py": ("match", "map"),
+    "output/sorting": ("map",),
+    "output/tree_text.py": ("match",),
+    "output/matches/mummer.py": ("match",),
+    "output/matches/picture_sink.py": ("plot",),
+    "pipeline/align_options.py": ("align",),
+    "pipeline/build_index.py": ("index",),
+    "pipeline/compression_on_device.py": ("map",),
+    "pipeline/first_reads.py": ("map",),
+    "pipeline/genome_outputs.py": ("align",),
+    "pipeline/map_reads.py": ("map",),
+    "pipeline/matrix_opening.py": ("align",),
+    "pipeline/plot_file.py": ("plot",),
+}
+"""The commands that may show what a module, or those of a folder, say."""
+
+ADVICE: Final = re.compile(r"(?<![\w'-])--[a-z][a-z-]+")
+OF_A_COMMAND: Final = re.compile(r"'mummergpu [a-z]+[^']*'|pip install [^;]*")
+
+
+def messages_of(path: Path) -> Iterator[str]:
+    """All texts of a module; those that are formatted have a question mark for each value."""
+    tree = ast.parse(path.read_text())
+    formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parts = {id(part) for node in formatted for part in node.values}
+    for node in ast.walk(tree):
+        if id(node) in parts:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "?" for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def docstrings_of(path: Path) -> set[str]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+    texts = {ast.get_docstring(node, clean=False) or "" for node in nodes}
+    # A text after a constant describes it.
+    for node in nodes:
+        texts |= {
+            str(one.value.value)
+            for one in node.body
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+        }
+    return texts
+
+
+def commands_of(path: str) -> tuple[str, ...]:
+    known = [verbs for place, verbs in SHOWN_BY.items() if f"{path}/".startswith(f"{place}/")]
+    return known[0] if known else SEARCHES
+
+
+def options_of(verb: str) -> set[str]:
+    command: click.Command = commands.commands[verb]
+    return {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+
+
+def advised() -> list[tuple[str, str]]:
+    """The modules and the options that their messages name."""
+    found = []
+    for room in ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            place = path.relative_to(PACKAGE).as_posix()
+            for text in set(messages_of(path)) - docstrings_of(path):
+                options = ADVICE.findall(OF_A_COMMAND.sub("", text))
+                found += [(place, option) for option in options]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize(("place", "option"), advised())
+def test_each_command_has_the_options_that_its_messages_name(place: str, option: str) -> None:
+    if place == "cuda/nvrtc.py":
+        pytest.skip("these are options of the compiler")
+    for verb in commands_of(place):
+        assert option in options_of(verb), f"{place} advises {option}, which '{verb}' lacks"
+
+
+def test_there_is_advice() -> None:
+    assert len(advised()) > 20
