@@ -87,6 +87,17 @@ def test_both_backends_write_the_same_from_repeats(
     assert everything_given_back(machine.devices[0])
 
 
+def test_reads_of_several_lengths_begin_anywhere_in_a_block(
+    machine: Machine, output: Output
+) -> None:
+    """An index that lists all positions lets the processor look up one k-mer in a window."""
+    write_repeats(Path(), 60)
+    output("index", "-l", "16", "r.fa", "-o", "r.mgi")
+    expected, _ = output("map", "r.mgi", "1.fq", "2.fq", "-C")
+    ours, _ = output("map", "r.mgi", "1.fq", "2.fq", "--backend", "cuda")
+    assert rows(ours) == rows(expected) and len(rows(ours)) > 300
+
+
 def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Output) -> None:
     files = write_pairs(Path(), 240)
     for words in ([files.first, files.second], [files.first]):

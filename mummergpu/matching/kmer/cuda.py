@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from mummergpu.cuda.bit_planes import (
@@ -65,6 +66,9 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         BackendError
             If they do not fit the device's memory.
         """
+        # The samples of a device lie at multiples of the step in a block of queries, and not in each
+        # query: with the step of a page, it would miss other matches in each block.
+        pages = [replace(page, sample_step=None) for page in pages]
         with self.device.current():
             self._let_go()
             program = self._program(KMER_PROGRAM)
