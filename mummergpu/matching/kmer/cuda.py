@@ -66,8 +66,8 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         BackendError
             If they do not fit the device's memory.
         """
-        # The samples of a device lie at multiples of the step in a block of queries, and not in each
-        # query: with the step of a page, it would miss other matches in each block.
+        # The samples of a device lie at multiples of the step in a block, and not in each query:
+        # with the step of a page, it would miss other matches in each block.
         pages = [replace(page, sample_step=None) for page in pages]
         with self.device.current():
             self._let_go()
