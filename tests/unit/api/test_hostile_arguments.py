@@ -95,14 +95,17 @@ def calls_of(index: mummergpu.Index) -> dict[str, tuple[Callable[..., Any], dict
         "write matches": (index.match(reads).write, {"path": "x.txt"}),
         "write alignments": (index.map(reads).write, {"path": "x.sam"}),
         "write genomes": (index.align(reads, min_cluster=10).write, {"path": "x.paf"}),
-        "page": (mummergpu.plot.page, {"matches": index.match(reads)}),
+        **{
+            name: (getattr(mummergpu.plot, name), {"matches": index.match(reads)})
+            for name in ("page", "dotplot", "coverage", "lengths")
+        },
     }
 
 
 NAMES_OF_CALLS = (
     *("build", "open", "save", "verify", "match", "stream", "match on device", "map"),
     *("stream map", "align", "run match", "run map", "run align", "write matches"),
-    *("write alignments", "write genomes", "page"),
+    *("write alignments", "write genomes", "page", "dotplot", "coverage", "lengths"),
 )
 
 
@@ -111,12 +114,18 @@ def called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     given = dict(given)
     rest = given.pop("paths", [])
     result = function(*rest, **given) if isinstance(rest, list) else function(rest, **given)
+    if hasattr(result, "figure"):
+        from matplotlib import pyplot
+
+        pyplot.close(result.figure)
     return list(result) if isinstance(result, Generator) else result
 
 
 @pytest.mark.parametrize("name", NAMES_OF_CALLS)
 def test_any_argument_works_or_is_named(index: mummergpu.Index, name: str) -> None:
     function, usual = calls_of(index)[name]
+    if name in ("dotplot", "coverage", "lengths"):
+        pytest.importorskip("matplotlib").use("agg")
     if name != "match on device":
         called(function, usual)
     wrong = []
