@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
 
+# A star import of these hides Python's own `map`.
 __all__ = [
     "AlignedGenomes",
     "Alignment",
