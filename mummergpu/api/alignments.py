@@ -172,7 +172,7 @@ class Alignments(AlignmentRows[Alignment]):
         """The bases of each read: ndarray, dtype=int64, shape=(n_reads,)."""
         return joined([np.diff(block.offsets) for block, _ in self._blocks], np.int64)
 
-    @property
+    @cached_property
     def reverse(self) -> npt.NDArray[np.bool_]:
         """Whether the reverse complement is aligned: ndarray, dtype=bool, shape=(n_rows,)."""
         return (self.flag & int(SamFlag.REVERSE)).astype(np.bool_)

@@ -165,7 +165,9 @@ class ResultRows(FoundInReference, Sequence[Row], Generic[Row]):
             if field == _CIGAR:
                 return self._values(field, slice(None))
             values = getattr(self, field)
-            return pd.arrays.IntegerArray(values, values < 0) if field in self._can_lack else values
+            if field in self._can_lack:
+                return pd.arrays.IntegerArray(values.copy(), values < 0)
+            return values
 
         frame = pd.DataFrame({name: column(name) for name in self._row._fields})
         return cast("pandas.DataFrame", frame)

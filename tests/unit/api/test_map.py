@@ -312,6 +312,9 @@ def test_tables(alignments: mummergpu.Alignments) -> None:
         row.reference for row in alignments
     ]
     assert frame["position"].isna().tolist() == [row.position < 0 for row in alignments]
+    frame.loc[:, ["position", "score"]] = 7
+    assert [row.score for row in alignments] == [row.score for row in expected]
+    assert set(alignments.position.tolist()) != {7}
     pytest.importorskip("polars")
     assert alignments.to_polars().rows() == [tuple(row) for row in expected]
 
