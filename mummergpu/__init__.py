@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mummergpu.api.align_run import align as align
     from mummergpu.api.aligned_genomes import AlignedGenomes as AlignedGenomes
     from mummergpu.api.aligned_genomes import GenomeAlignment as GenomeAlignment
+    from mummergpu.api.alignments import Alignment as Alignment
     from mummergpu.api.alignments import Alignments as Alignments
     from mummergpu.api.device_matches import DeviceMatches as DeviceMatches
     from mummergpu.api.index import Index as Index
@@ -31,9 +32,29 @@ if TYPE_CHECKING:
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
 
+# A star import of these hides Python's own `map`.
+__all__ = [
+    "AlignedGenomes",
+    "Alignment",
+    "Alignments",
+    "DeviceArray",
+    "DeviceMatches",
+    "GenomeAlignment",
+    "Index",
+    "Match",
+    "Matches",
+    "MummergpuError",
+    "RunStats",
+    "__version__",
+    "align",
+    "map",
+    "match",
+    "plot",
+]
 
 _PLACES = {
     "AlignedGenomes": "mummergpu.api.aligned_genomes",
+    "Alignment": "mummergpu.api.alignments",
     "Alignments": "mummergpu.api.alignments",
     "DeviceArray": "mummergpu.cuda.device_array",
     "DeviceMatches": "mummergpu.api.device_matches",
@@ -66,4 +87,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PLACES, *_MODULES])
+    return sorted({*globals(), *__all__})

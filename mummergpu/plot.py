@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from mummergpu.api.requests import number_asked, positive, shown, text_asked, truth
 from mummergpu.drawing.coverage import BINS, CoverageCounter, draw_coverage
 from mummergpu.drawing.dots import LINE_WIDTH, draw_dots
 from mummergpu.drawing.lengths import LengthCounter, draw_lengths
@@ -22,6 +25,7 @@ from mummergpu.drawing.segments import (
     reference_records,
     segments_of,
 )
+from mummergpu.errors import OptionError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,8 +69,10 @@ def dotplot(
     LibraryError
         If matplotlib is missing.
     """
+    segments, caption = in_layout(segments_of(_checked(matches)), _order(order)), _title(title)
+    width = number_asked("linewidth", linewidth)
     axes = _axes(ax, "dots")
-    draw_dots(axes, in_layout(segments_of(matches), order), title, line_width=linewidth)
+    draw_dots(axes, segments, caption, line_width=width)
     return axes
 
 
@@ -96,12 +102,12 @@ def coverage(
     LibraryError
         If matplotlib is missing.
     """
+    references, caption = reference_records(_checked(matches)), _title(title)
+    counter = CoverageCounter(references, positive("bins", bins))
     axes = _axes(ax, "coverage")
-    references = reference_records(matches)
-    counter = CoverageCounter(references, bins)
     positions = reference_positions_of(matches, references)
     counter.add(positions, matches.length, matches.reverse)
-    draw_coverage(axes, counter, title)
+    draw_coverage(axes, counter, caption)
     return axes
 
 
@@ -127,10 +133,10 @@ def lengths(matches: Matches, ax: Axes | None = None, *, title: str | None = Non
     LibraryError
         If matplotlib is missing.
     """
+    counter, caption = LengthCounter(), _title(title)
+    counter.add(_checked(matches).length)
     axes = _axes(ax, "lengths")
-    counter = LengthCounter()
-    counter.add(matches.length)
-    draw_lengths(axes, counter, title)
+    draw_lengths(axes, counter, caption)
     return axes
 
 
@@ -152,12 +158,30 @@ def page(matches: Matches, *, order: bool | None = None, title: str = "") -> str
         The page, of about 5 MB at most; of more matches than that, it holds the longest, and says
         so. It needs neither a network nor other files.
     """
-    return page_of(in_layout(segments_of(matches), order), title)
+    segments = in_layout(segments_of(_checked(matches)), _order(order))
+    return page_of(segments, text_asked("title", title))
+
+
+def _checked(matches: Matches) -> Matches:
+    """Return matches; refuse what has none in the memory of the host."""
+    if not isinstance(getattr(matches, "length", None), np.ndarray):
+        raise OptionError("matches", f"{shown(matches)} has no matches in columns of numpy")
+    return matches
+
+
+def _order(order: bool | None) -> bool | None:
+    return None if order is None else truth("order", order)
+
+
+def _title(title: str | None) -> str | None:
+    return None if title is None else text_asked("title", title)
 
 
 def _axes(axes: Axes | None, kind: str) -> Axes:
     """Return the axes of the caller, or those of a new figure."""
     if axes is not None:
+        if not hasattr(axes, "figure"):
+            raise OptionError("ax", f"{shown(axes)} are no axes of matplotlib")
         return axes
     require_matplotlib("mummergpu.plot")
     from matplotlib import pyplot

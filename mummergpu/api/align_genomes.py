@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from typing import cast
 
 from mummergpu.api.aligned_genomes import AlignedGenomes
-from mummergpu.api.engine import LOG, Engine, FoundBlock
+from mummergpu.api.engine import Engine, FoundBlock
 from mummergpu.api.genome_requests import alignment_method, genome_options
-from mummergpu.api.matches import SearchedReference
+from mummergpu.api.log import LOG
 from mummergpu.api.query_blocks import (
     Queries,
     blocks_of_files,
@@ -20,7 +20,8 @@ from mummergpu.api.query_blocks import (
     query_rules,
 )
 from mummergpu.api.requests import PathLike, device_options, search_options, thread_count
-from mummergpu.input.memory import PLACE
+from mummergpu.api.tables import SearchedReference
+from mummergpu.input.files import PLACE
 from mummergpu.input.queries import QueryBlock
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from io import StringIO
 
-from mummergpu.api.engine import LOG
 from mummergpu.api.genome_requests import (
     alignment_filter,
     alignment_method,
     format_of_request,
     genome_options,
 )
+from mummergpu.api.log import LOG, tell_of_compiling
 from mummergpu.api.requests import (
     PathLike,
     device_options,
+    memory_asked,
+    path_asked,
+    paths_asked,
     positive,
     search_options,
     thread_count,
+    truth,
 )
-from mummergpu.api.run import RunStats, names_of
-from mummergpu.errors import OptionError
+from mummergpu.api.run import RunStats
 from mummergpu.index.kind_of_file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.output.genomes.targets import genome_target
@@ -137,21 +139,19 @@ def align(
         If the input, an argument or the machine is at fault. No file is left then.
     """
     count = thread_count(threads)
-    name, paths = os.fspath(reference), names_of(queries)
-    if not paths:
-        raise OptionError("queries", "name at least one file")
-    target = genome_target(os.fspath(output), format_of_request(format), "output")
+    name, paths = path_asked("reference", reference), paths_asked("queries", queries)
+    target = genome_target(path_asked("output", output), format_of_request(format), "output")
     length = positive("min_length", min_length)
     anchors = MatchOptions(
         name,
         paths,
         (target,),
         threads=count,
-        index=IndexOptions(length, kind_for_reference(name), max_memory),
+        index=IndexOptions(length, kind_for_reference(name), memory_asked(max_memory)),
         search=search_options(length, strands, mode),
         device=device_options(backend, count),
-        any_letters=any_letters,
-        no_empty=no_empty,
+        any_letters=truth("any_letters", any_letters),
+        no_empty=truth("no_empty", no_empty),
     )
     clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
     genomes = genome_options(
@@ -166,5 +166,6 @@ def align(
         method=alignment_method(method, genomes, anchors.search, has_length),
     )
     stats = Stats()
+    tell_of_compiling()
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)

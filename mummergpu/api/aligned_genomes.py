@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
-from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.api.genome_requests import format_of_request
-from mummergpu.api.matches import SearchedReference, decoded_name
-from mummergpu.api.requests import PathLike, positive
+from mummergpu.api.requests import PathLike, path_asked, positive
 from mummergpu.api.tables import (
     ROWS_SHOWN,
-    NamedColumns,
-    arrow_table,
-    distinct_names,
-    pandas_table,
-    polars_table,
+    AlignmentRows,
+    SearchedReference,
+    decoded_name,
+    joined,
 )
 from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.operation_text import cigar_texts
 from mummergpu.output.genomes.targets import genome_target
 from mummergpu.pipeline.genome_outputs import genome_compressor, genome_format
 from mummergpu.pipeline.genome_sink import GenomeOutput, chosen_one_to_one
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
 
 
 class GenomeAlignment(NamedTuple):
@@ -75,7 +65,7 @@ class GenomeAlignment(NamedTuple):
     cigar: str
 
 
-class AlignedGenomes(Sequence[GenomeAlignment]):
+class AlignedGenomes(AlignmentRows[GenomeAlignment]):
     """The alignments of some queries with a reference, from `Index.align`.
 
     They ascend by query, record of the reference, start in it, strand, and start in the query.
@@ -117,6 +107,12 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
     ('34M', [1])
     """
 
+    _row = GenomeAlignment
+    _names: ClassVar = {
+        "query": ("query", "query_names"),
+        "reference": ("reference", "_record_names"),
+    }
+
     def __init__(
         self,
         blocks: Sequence[AlignedQueries],
@@ -131,18 +127,18 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
         sizes = [np.diff(one.cigar_offsets) for one in columns]
         ends = [block.forward_ends() for block in self._blocks]
         queries = [one.queries + first for one, first in zip(columns, firsts[:-1], strict=True)]
-        self.query = _joined(queries, np.int64)
-        self.reference = _joined([one.records for one in columns], np.int64)
-        self.reverse = _joined([one.strands != 0 for one in columns], np.bool_)
-        self.query_start = _joined([begins for begins, _ in ends], np.int64)
-        self.query_end = _joined([last for _, last in ends], np.int64)
-        self.reference_start = _joined([one.reference_starts for one in columns], np.int64)
-        self.reference_end = _joined([one.reference_ends for one in columns], np.int64)
-        self.identity = _joined([one.identities for one in columns], np.float64)
-        self.errors = _joined([one.errors for one in columns], np.int64)
-        self.score = _joined([one.scores for one in columns], np.int64)
-        self.cigar_offsets = np.cumsum(_joined([np.zeros(1, np.int64), *sizes], np.int64))
-        self.cigars = _joined([one.cigars for one in columns], np.uint32)
+        self.query = joined(queries, np.int64)
+        self.reference = joined([one.records for one in columns], np.int64)
+        self.reverse = joined([one.strands != 0 for one in columns], np.bool_)
+        self.query_start = joined([begins for begins, _ in ends], np.int64)
+        self.query_end = joined([last for _, last in ends], np.int64)
+        self.reference_start = joined([one.reference_starts for one in columns], np.int64)
+        self.reference_end = joined([one.reference_ends for one in columns], np.int64)
+        self.identity = joined([one.identities for one in columns], np.float64)
+        self.errors = joined([one.errors for one in columns], np.int64)
+        self.score = joined([one.scores for one in columns], np.int64)
+        self.cigar_offsets = np.cumsum(joined([np.zeros(1, np.int64), *sizes], np.int64))
+        self.cigars = joined([one.cigars for one in columns], np.uint32)
 
     @cached_property
     def query_names(self) -> list[str]:
@@ -152,77 +148,21 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
     @property
     def query_lengths(self) -> npt.NDArray[np.int64]:
         """The bases of each query: ndarray, dtype=int64, shape=(n_queries,)."""
-        return _joined([block.lengths for block in self._blocks], np.int64)
-
-    @cached_property
-    def reference_names(self) -> list[str]:
-        """The names of the records of the reference."""
-        return list(self._searched.names)
-
-    @property
-    def reference_lengths(self) -> npt.NDArray[np.int64]:
-        """The bases of each record: ndarray, dtype=int64, shape=(n_records,)."""
-        return self._searched.reference.record_lengths
+        return joined([block.lengths for block in self._blocks], np.int64)
 
     def __len__(self) -> int:
         return self.query.size
 
-    def __iter__(self) -> Iterator[GenomeAlignment]:
-        return (self[number] for number in range(len(self)))
-
-    @overload
-    def __getitem__(self, key: int) -> GenomeAlignment: ...
-
-    @overload
-    def __getitem__(self, key: slice | npt.NDArray[np.bool_]) -> AlignedGenomes: ...
-
-    def __getitem__(self, key: Any) -> GenomeAlignment | AlignedGenomes:
-        """Return one alignment, or the alignments of a slice or of a mask of truth values."""
-        if isinstance(key, slice):
-            if key.step is not None and key.step < 0:
-                raise IndexError("alignments keep their order: a step must be positive")
-            mask = np.zeros(len(self), dtype=np.bool_)
-            mask[key] = True
-            return self._part(mask)
-        if isinstance(key, np.ndarray) and key.dtype == np.bool_ and key.shape == (len(self),):
-            return self._part(key)
-        try:
-            number = range(len(self))[index(key)]
-        except TypeError:
-            text = "only an integer, a slice, or a mask of all alignments selects some"
-            raise IndexError(text) from None
-        return GenomeAlignment(
-            self.query_names[self.query[number]],
-            self._searched.names[self.reference[number]],
-            int(self.query_start[number]),
-            int(self.query_end[number]),
-            int(self.reference_start[number]),
-            int(self.reference_end[number]),
-            bool(self.reverse[number]),
-            float(self.identity[number]),
-            int(self.errors[number]),
-            int(self.score[number]),
-            self.cigar(number),
-        )
-
     def __repr__(self) -> str:
         lines = [f"{len(self):,} alignments of {len(self.query_names):,} queries"]
-        for row in range(min(len(self), ROWS_SHOWN)):
+        for row in self._rows(slice(ROWS_SHOWN)):
             lines.append(
-                f"  {self.query_names[self.query[row]]}:"
-                f"{self.query_start[row]}-{self.query_end[row]} {'-+'[not self.reverse[row]]} "
-                f"{self._searched.names[self.reference[row]]}:"
-                f"{self.reference_start[row]}-{self.reference_end[row]} {self.identity[row]:.1%}"
+                f"  {row.query}:{row.query_start}-{row.query_end} {'-' if row.reverse else '+'} "
+                f"{row.reference}:{row.reference_start}-{row.reference_end} {row.identity:.1%}"
             )
         if len(self) > ROWS_SHOWN:
             lines.append("  ...")
         return "\n".join(lines)
-
-    def cigar(self, row: int) -> str:
-        """Return the alignment of a row as text, such as ``120M1D87M``."""
-        number = range(len(self))[row]
-        begin, end = self.cigar_offsets[number : number + 2]
-        return "".join(f"{one >> 4}{'MID'[one & 15]}" for one in self.cigars[begin:end].tolist())
 
     def one_to_one(self) -> AlignedGenomes:
         """Return the alignments that map each base to its best place, in both genomes.
@@ -237,47 +177,6 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
         if not self._blocks:
             return self
         return self._with_blocks(list(chosen_one_to_one(self._blocks)))
-
-    def to_arrow(self) -> pyarrow.Table:
-        """Return a table of Arrow, in which names are coded by a dictionary, and CIGARs are text.
-
-        Raises
-        ------
-        LibraryError
-            If pyarrow is not installed.
-        """
-        table = arrow_table("AlignedGenomes", self._named(), self._numbers())
-        import pyarrow as pa
-
-        text, offsets = cigar_texts(self.cigars, self.cigar_offsets)
-        cigars = pa.LargeStringArray.from_buffers(
-            len(self), pa.py_buffer(offsets), pa.py_buffer(text[: offsets[-1]])
-        )
-        return cast("pyarrow.Table", table.append_column("cigar", cigars))
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame of pandas, in which names are categories, and CIGARs are text.
-
-        Raises
-        ------
-        LibraryError
-            If pandas is not installed.
-        """
-        table = pandas_table("AlignedGenomes", self._named(), self._numbers())
-        text, offsets = cigar_texts(self.cigars, self.cigar_offsets)
-        letters, ends = text[: offsets[-1]].tobytes().decode("ascii"), offsets.tolist()
-        table["cigar"] = [letters[ends[row] : ends[row + 1]] for row in range(len(self))]
-        return table
-
-    def to_polars(self) -> polars.DataFrame:
-        """Return a data frame of polars, in which names are categories, and CIGARs are text.
-
-        Raises
-        ------
-        LibraryError
-            If polars, or pyarrow, by which it is made, is not installed.
-        """
-        return polars_table("AlignedGenomes", self.to_arrow)
 
     def write(self, path: PathLike, format: str | None = None, *, threads: int = 1) -> None:
         """Write the alignments to a file, as ``mummergpu align`` does.
@@ -298,7 +197,7 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
         MummergpuError
             If the file cannot be written, or the queries of a .delta come from several files.
         """
-        target = genome_target(os.fspath(path), format_of_request(format), "path")
+        target = genome_target(path_asked("path", path), format_of_request(format), "path")
         made = genome_format(target.format, self._searched.reference, self._query_paths)
         with ExitStack() as stack:
             file = stack.enter_context(OutputFile(target.path))
@@ -310,19 +209,8 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
                 written.write(block)
             written.finish()
 
-    def _named(self) -> NamedColumns:
-        return {
-            "query": distinct_names(self.query, self.query_names),
-            "reference": distinct_names(self.reference, self.reference_names),
-        }
-
-    def _numbers(self) -> dict[str, npt.NDArray[Any]]:
-        names = ("query_start", "query_end", "reference_start", "reference_end", "reverse")
-        return {name: getattr(self, name) for name in (*names, "identity", "errors", "score")}
-
-    def _part(self, mask: npt.NDArray[np.bool_]) -> AlignedGenomes:
-        ends = np.cumsum([block.alignments.count for block in self._blocks])[:-1]
-        parts = np.split(mask, ends) if self._blocks else []
+    def _part(self, key: slice | npt.NDArray[np.bool_]) -> AlignedGenomes:
+        parts = self._masks(key, [block.alignments.count for block in self._blocks])
         return self._with_blocks(
             [
                 replace(block, alignments=block.alignments.taken(np.flatnonzero(part)))
@@ -332,8 +220,3 @@ class AlignedGenomes(Sequence[GenomeAlignment]):
 
     def _with_blocks(self, blocks: Sequence[AlignedQueries]) -> AlignedGenomes:
         return AlignedGenomes(blocks, self._searched, self._query_paths)
-
-
-def _joined(parts: Sequence[npt.NDArray[Any]], kind: type) -> npt.NDArray[Any]:
-    """Return a column of all blocks; an empty one if there is no block."""
-    return np.concatenate([np.empty(0, dtype=kind), *parts])

@@ -1,23 +1,21 @@
-"""Alignments of reads as columns of numpy, and as files."""
+"""Alignments of reads as columns of numpy, as rows, as tables, and as files."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.mapping_requests import read_group_asked, sort_options
-from mummergpu.api.matches import names_of_queries
-from mummergpu.api.requests import PathLike
-from mummergpu.errors import LibraryError
+from mummergpu.api.mapping_requests import alignment_target, read_group_asked, sort_options
+from mummergpu.api.requests import PathLike, positive
+from mummergpu.api.tables import AlignmentRows, Scalar, SearchedReference, joined, names_of_queries
+from mummergpu.errors import OptionError
 from mummergpu.input.read_block import ReadBlock
-from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.folded_columns import fold
 from mummergpu.output.open_alignments import (
     AlignmentFacts,
@@ -26,24 +24,58 @@ from mummergpu.output.open_alignments import (
     open_alignment_sink,
 )
 from mummergpu.output.records.sam_options import check_groups
-from mummergpu.output.targets import target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
-
-if TYPE_CHECKING:
-    import pyarrow
-
-LETTERS: Final = "MIDNSHP=X"
-"""The operations of a CIGAR, as BAM numbers them."""
 
 MappedBlock = tuple[ReadBlock, AlignmentColumns]
 
 
-class Alignments:
+class Alignment(NamedTuple):
+    """One alignment of a read, or a read without one.
+
+    Attributes
+    ----------
+    name : str
+        The name of the read.
+    flag : int
+        The flags of SAM.
+    reference : str or None
+        The name of the record of the reference.
+    position : int
+        The first base of the record that is aligned, 0-based; -1 for none.
+    cigar : str
+        The CIGAR as text, such as ``3S97M``; ``*`` for none.
+    mapping_quality : int
+        0 to 60.
+    template_length : int
+        The TLEN of SAM.
+    mate : int
+        The row of the mate; -1 for none.
+    score, second_score, edit_distance : int
+        The tags AS, XS and NM of SAM.
+    reverse : bool
+        Whether the reverse complement of the read is aligned.
+    """
+
+    name: str
+    flag: int
+    reference: str | None
+    position: int
+    cigar: str
+    mapping_quality: int
+    template_length: int
+    mate: int
+    score: int
+    second_score: int
+    edit_distance: int
+    reverse: bool
+
+
+class Alignments(AlignmentRows[Alignment]):
     """The alignments of some reads, in the order of the reads: a row for each.
 
     A read without an alignment has a row, too. Other places of a read have rows with flag 256, if
-    they were asked for.
+    they were asked for. Rows, slices and masks are those of `Matches`.
 
     Attributes
     ----------
@@ -61,25 +93,46 @@ class Alignments:
         Where the operations of each row begin in `cigars`, and where the last ones end.
     cigars : ndarray, dtype=uint32
         The operations as BAM packs them: bases in the upper 28 bits, the operation in the others.
+        `cigar` returns the text of a row.
     template_length : ndarray, dtype=int32, shape=(n_rows,)
         The TLEN of SAM.
     mate : ndarray, dtype=int64, shape=(n_rows,)
-        The row of the mate; -1 for none.
+        The row of the mate; -1 for none, or if it is not among these rows.
     score, second_score, edit_distance : ndarray, dtype=int32, shape=(n_rows,)
         The tags AS, XS and NM of SAM.
+
+    Examples
+    --------
+    >>> import mummergpu
+    >>> bases = "ACGTTGCATTAGCAGGATCCATTGACCAGTCAATCGGATTCCGATAGCAATTCGGACTTAC"
+    >>> index = mummergpu.Index.build([("chr", bases)], min_length=16)
+    >>> found = index.map([("one", bases[5:45]), ("none", "ACGT")])
+    >>> found
+    <mummergpu.Alignments: 2 rows, 1 of them mapped>
+    >>> found[0].position, found[0].cigar, found[found.flag & 4 != 0][0].name
+    (5, '40M', 'none')
     """
+
+    _row = Alignment
+    _names: ClassVar = {
+        "name": ("read", "read_names"),
+        "reference": ("reference", "_record_names"),
+    }
+    _can_lack = ("position",)
 
     def __init__(
         self,
         blocks: Sequence[MappedBlock],
-        reference: Reference,
+        searched: SearchedReference,
         tells_alternatives: bool = False,
         input_groups: Sequence[bytes] = (),
+        cuts_templates: bool = False,
     ) -> None:
         self._blocks = list(blocks)
-        self._reference = reference
+        self._searched = searched
         self._tells_alternatives = tells_alternatives
         self._input_groups = input_groups
+        self._cuts_templates = cuts_templates
         columns = [found for _, found in self._blocks]
         reads = _starts(block.query_count for block, _ in self._blocks)
         rows = _starts(found.row_count for found in columns)
@@ -103,30 +156,29 @@ class Alignments:
     def _joined(
         self,
         column: Callable[[AlignmentColumns], npt.NDArray[Any]],
-        kind: type,
+        kind: type[Scalar],
         starts: Sequence[int] | None = None,
-    ) -> npt.NDArray[Any]:
+    ) -> npt.NDArray[Scalar]:
         """Return a column of all blocks, to which the start of each block is added."""
         parts = [column(found) for _, found in self._blocks]
         if starts is not None:
             parts = [part + start for part, start in zip(parts, starts, strict=True)]
-        return np.concatenate([np.empty(0, dtype=kind), *parts])
+        return joined(parts, kind)
 
     @cached_property
     def read_names(self) -> list[str]:
-        """The names of the reads; mates have the same."""
+        """The names of the reads, also of those without a row; mates have the same."""
         return [name for block, _ in self._blocks for name in names_of_queries(block)]
 
     @property
     def read_lengths(self) -> npt.NDArray[np.int64]:
         """The bases of each read: ndarray, dtype=int64, shape=(n_reads,)."""
-        lengths = [np.diff(block.as_written.offsets) for block, _ in self._blocks]
-        return np.concatenate([np.empty(0, dtype=np.int64), *lengths])
+        return joined([np.diff(block.as_written.offsets) for block, _ in self._blocks], np.int64)
 
     @cached_property
-    def reference_names(self) -> list[str]:
-        """The names of the records of the reference."""
-        return [name.decode("utf-8", "surrogateescape") for name in self._reference.names]
+    def reverse(self) -> npt.NDArray[np.bool_]:
+        """Whether the reverse complement is aligned: ndarray, dtype=bool, shape=(n_rows,)."""
+        return (self.flag & int(SamFlag.REVERSE)).astype(np.bool_)
 
     def __len__(self) -> int:
         return self.flag.size
@@ -134,37 +186,6 @@ class Alignments:
     def __repr__(self) -> str:
         mapped = int((self.flag & 4 == 0).sum())
         return f"<mummergpu.Alignments: {len(self):,} rows, {mapped:,} of them mapped>"
-
-    def cigar(self, row: int) -> str:
-        """Return the CIGAR of a row as text, such as ``3S97M``; ``*`` if it has none."""
-        packed = self.cigars[self.cigar_offsets[row] : self.cigar_offsets[row + 1]]
-        return "".join(f"{one >> 4}{LETTERS[one & 15]}" for one in packed.tolist()) or "*"
-
-    def to_arrow(self) -> pyarrow.Table:
-        """Return a table of Arrow with the columns, and the names of reads and records.
-
-        Raises
-        ------
-        LibraryError
-            If pyarrow is not installed.
-        """
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise LibraryError("Alignments.to_arrow", "pyarrow", "arrow", str(error)) from error
-        records = pa.array(self.reference, mask=self.reference < 0)
-        names = pa.array(self.reference_names, pa.string())
-        cigars = pa.LargeListArray.from_arrays(pa.array(self.cigar_offsets), pa.array(self.cigars))
-        plain = ("mapping_quality", "template_length", "mate", "score", "second_score")
-        columns = {
-            "name": pa.array(self.read_names, pa.string()).take(pa.array(self.read)),
-            "flag": pa.array(self.flag),
-            "reference": pa.DictionaryArray.from_arrays(records, names),
-            "position": pa.array(self.position, mask=self.position < 0),
-            "cigar": cigars,
-            **{name: pa.array(getattr(self, name)) for name in (*plain, "edit_distance")},
-        }
-        return cast("pyarrow.Table", pa.table(columns))
 
     def write(
         self,
@@ -192,29 +213,36 @@ class Alignments:
         Raises
         ------
         MummergpuError
-            If the file cannot be written.
+            If the file cannot be written; or a selection has some rows of a read or of its mate,
+            and lacks others: a record tells of these.
         """
-        target = target_of(os.fspath(path), format, "path")
-        blocks, group = self._blocks, read_group_asked(read_group, ["-"])
+        target, count = alignment_target(path, format, "path"), positive("threads", threads)
+        if self._cuts_templates:
+            text = (
+                "a read, or its mate, has rows that are not selected, and its records tell of them"
+            )
+            raise OptionError("write", f"{text}; write all rows, or select all of a template")
+        reference, blocks = self._searched.reference, self._blocks
+        groups, group = self._input_groups, read_group_asked(read_group)
         if read_group is not None:
             blocks = [(block.without_groups(), columns) for block, columns in blocks]
-        groups = self._input_groups if read_group is None else ()
+            groups = ()
         if groups and all(block.has_groups for block, _ in blocks):
             group = None
         elif group is not None:
             check_groups(groups, group)
         facts = AlignmentFacts(
-            self._reference,
+            reference,
             ("-",),
-            threads,
+            count,
             read_group=group,
             input_groups=groups,
-            sort=sort_options(sort, mark_duplicates, threads),
+            sort=sort_options(sort, mark_duplicates, count),
         )
         check_alignment_target(target, facts.sort)
         with ExitStack() as stack:
             file = stack.enter_context(OutputFile(target.path))
-            place = index_path(target, self._reference, facts.sort)
+            place = index_path(target, reference, facts.sort)
             index = None if place is None else stack.enter_context(OutputFile(place))
             sink = open_alignment_sink(target, file, facts, Stats(), index)
             stack.callback(sink.close)
@@ -222,6 +250,18 @@ class Alignments:
                 told = fold(columns) if self._tells_alternatives else columns
                 sink.write(sink.prepare(block, told))
             sink.finish()
+
+    def _part(self, key: slice | npt.NDArray[np.bool_]) -> Alignments:
+        masks = self._masks(key, [columns.row_count for _, columns in self._blocks])
+        cuts, blocks = self._cuts_templates, []
+        for (block, columns), mask in zip(self._blocks, masks, strict=True):
+            templates = columns.reads // (2 if block.paired else 1)
+            counts = np.bincount(templates), np.bincount(templates, mask)
+            cuts = cuts or bool(((counts[1] > 0) & (counts[1] < counts[0])).any())
+            blocks.append((block, columns.taken(mask)))
+        return Alignments(
+            *(blocks, self._searched, self._tells_alternatives, self._input_groups, cuts)
+        )
 
 
 def _starts(sizes: Any) -> list[int]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.matches import Matches, SearchedReference, names_of_queries
+from mummergpu.api.matches import Matches
 from mummergpu.api.query_blocks import no_queries
+from mummergpu.api.tables import FoundInReference, SearchedReference, joined, names_of_queries
 from mummergpu.input.joined_blocks import join_query_blocks
 from mummergpu.input.queries import QueryBlock
 from mummergpu.output.matches.match_table import MatchTable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns
 
 
-class DeviceMatches:
+class DeviceMatches(FoundInReference):
     """The matches of some queries, on a GPU: query by query, forward strand before reverse.
 
     The columns are those of `Matches`, of the same types, but each is a `DeviceArray`, which other
@@ -66,18 +67,7 @@ class DeviceMatches:
     @property
     def query_lengths(self) -> npt.NDArray[np.int64]:
         """The bases of each query, on the host: ndarray, dtype=int64, shape=(n_queries,)."""
-        nothing = np.empty(0, dtype=np.int64)
-        return np.concatenate([nothing, *(np.diff(block.offsets) for block in self._blocks)])
-
-    @cached_property
-    def reference_names(self) -> list[str]:
-        """The names of the records of the reference."""
-        return list(self._searched.names)
-
-    @property
-    def reference_lengths(self) -> npt.NDArray[np.int64]:
-        """The bases of each record, on the host: ndarray, dtype=int64, shape=(n_records,)."""
-        return self._searched.reference.record_lengths
+        return joined([np.diff(block.offsets) for block in self._blocks], np.int64)
 
     def to_host(self) -> Matches:
         """Return the matches on the host.

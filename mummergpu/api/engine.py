@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mummergpu.api.device_search import columns_of, offer_records, refuse_several_parts
 from mummergpu.api.kept_index import KeptIndex, OpenSearch
 from mummergpu.api.kept_minimizers import KeptMinimizers
+from mummergpu.api.log import LOG, tell_of_compiling
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
@@ -21,12 +21,14 @@ from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork, StorableIndex
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.options import MappingOptions
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.matching.search import BlockMems, BlockSearch
 from mummergpu.pipeline.backend_choice import processor_is_faster
 from mummergpu.pipeline.found_matches import filter_mems
+from mummergpu.pipeline.mapping_passes import pages_of_first_pass
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.query_progress import QueryProgress
@@ -35,8 +37,6 @@ from mummergpu.runtime.stats import Stats
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns
-
-LOG: Final = logging.getLogger("mummergpu")
 
 Result = TypeVar("Result")
 
@@ -55,6 +55,7 @@ class Engine:
     """
 
     def __init__(self, source: Reference | IndexFile, options: IndexOptions) -> None:
+        tell_of_compiling()
         self.source = source
         self.reference = source.reference if isinstance(source, IndexFile) else source
         self.options = options
@@ -205,25 +206,43 @@ class Engine:
         return columns_of(opened.backend, blocks, options.strands)
 
     @contextmanager
-    def lend_backend(self, device: DeviceOptions, minimum_length: int) -> Iterator[Backend[Any]]:
-        """Lend the backend of an index of several groups, in which one caller loads the pages.
+    def lend_search(
+        self, device: DeviceOptions, options: MappingOptions
+    ) -> Iterator[tuple[Backend[Any], Sequence[Any] | None]]:
+        """Lend a backend to whoever maps reads.
 
         Parameters
         ----------
         device : DeviceOptions
             Where to search.
-        minimum_length : int
-            The fewest bases of a match that the index finds.
+        options : MappingOptions
+            How the first pass maps.
 
         Yields
         ------
-        Backend
-            Other searches of this index wait until it is given back; they load their own pages.
+        backend : Backend
+            It stays open, and with it what it has loaded.
+        pages : sequence of KmerPage or None
+            All pages of the index. The backend has loaded what the first pass searches of them, and
+            others search beside the caller. None if there are several groups: the caller loads one
+            after the other, and other searches wait.
         """
-        opened = self._opened(device, minimum_length)
-        assert not opened.index.has_one_group
-        with opened.lock:
-            yield opened.backend
+        length = self.options.minimum_length
+        if not self.kept_index(length).has_one_group:
+            opened = self._opened(device, length)
+            with opened.lock:
+                yield opened.backend, None
+            return
+        opened = self._opened(device, options.seed_length)
+        with ThreadPoolExecutor(device.threads) as executor:
+            self._load_group(opened, 0, BuildWork(executor, device.threads, Stats(), _do_nothing))
+        backend, pages = opened.backend, opened.index.pages
+        assert pages is not None
+        if backend.name == "cpu":
+            # One of its own takes no time, and skips k-mers that other searches need.
+            backend = open_cpu_backend(self.options.kind, Stats())
+            backend.load_pages(pages_of_first_pass(pages, options), options.seed_length)
+        yield backend, pages
 
     def kept_index(self, minimum_length: int) -> KeptIndex[StorableIndex[Any]]:
         """Return the index that serves a minimum length.

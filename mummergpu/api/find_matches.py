@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import cast
 
 from mummergpu.api.device_matches import DeviceMatches
+from mummergpu.api.device_search import refuse_several_steps
 from mummergpu.api.engine import Engine
-from mummergpu.api.matches import Matches, SearchedReference
-from mummergpu.api.on_device import match_on_device
+from mummergpu.api.matches import Matches
 from mummergpu.api.query_blocks import (
     Queries,
     blocks_of_files,
+    names_of_files,
     no_queries,
     one_block,
     parts_of_block,
@@ -19,13 +23,18 @@ from mummergpu.api.query_blocks import (
 )
 from mummergpu.api.requests import (
     PathLike,
+    backend_asked,
     device_options,
+    paths_asked,
     refuse_single_mates,
     search_options,
     thread_count,
 )
+from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
+from mummergpu.input.queries import QueryBlock, QueryRules
 from mummergpu.matching.merge import join_all
+from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.pipeline.query_volume import estimate_query_bases
 
 
@@ -89,6 +98,7 @@ class FindsMatches:
         options = search_options(self._length(min_length), strands, mode)
         searched = block.base_count * len(options.strands)
         length = options.minimum_length
+        backend = backend_asked(backend)
         name = self._engine.choose_backend(backend, searched, length, count)
         device = device_options(name, count)
         parts = list(parts_of_block(block, self._engine.block_bases(device, length)))
@@ -131,11 +141,9 @@ class FindsMatches:
             If a file or an argument is at fault; for arguments, before the first block is asked
             for.
         """
-        names = tuple(os.fspath(path) for path in paths)
-        if not names:
-            raise OptionError("paths", "name at least one file")
-        refuse_single_mates(names, pair)
-        count = thread_count(threads)
+        names, rules = paths_asked("paths", paths), query_rules(any_letters, pair)
+        refuse_single_mates(names, rules.paired)
+        count, backend = thread_count(threads), backend_asked(backend)
         options = search_options(self._length(min_length), strands, mode)
         length = options.minimum_length
         searched = None
@@ -144,7 +152,6 @@ class FindsMatches:
             backend = self._engine.choose_backend(backend, searched, length, count)
         device = device_options(backend, count)
         block_bases = self._engine.block_bases(device, length)
-        rules = query_rules(any_letters, pair)
 
         def found() -> Generator[Matches]:
             with blocks_of_files(names, block_bases, rules, count) as blocks:
@@ -187,9 +194,43 @@ class FindsMatches:
             If a query or an argument is at fault, or no GPU can do it in one step; it says why.
         """
         options = search_options(self._length(min_length), strands, mode)
-        count = thread_count(threads)
+        device = device_options("cuda", thread_count(threads))
         rules = query_rules(any_letters, pair)
-        return match_on_device(self._engine, self._searched, queries, options, count, rules)
+        refuse_several_steps(self._engine.options, options)
+        kept: list[QueryBlock] = []
+        with self._blocks_for_device(queries, options, device, rules, kept) as blocks:
+            columns = self._engine.find_on_device(blocks, options, device)
+        return DeviceMatches(kept, columns, self._searched, options.strands)
+
+    @contextmanager
+    def _blocks_for_device(
+        self,
+        queries: Queries | PathLike | Sequence[PathLike],
+        options: SearchOptions,
+        device: DeviceOptions,
+        rules: QueryRules,
+        kept: list[QueryBlock],
+    ) -> Iterator[Iterator[QueryBlock]]:
+        """Give the queries in blocks that suit the device, and keep them on the host too."""
+
+        def keep_each(blocks: Iterator[QueryBlock]) -> Iterator[QueryBlock]:
+            for block in blocks:
+                kept.append(block)
+                yield block
+
+        names = names_of_files(queries)
+        if names is not None:
+            refuse_single_mates(names, rules.paired)
+        else:
+            # Wrong queries are told of before a device is opened.
+            whole = one_block(cast("Queries", queries), rules)
+            kept += [] if whole is None else [whole]
+        block_bases = self._engine.block_bases(device, options.minimum_length)
+        if names is None:
+            yield chain.from_iterable(parts_of_block(block, block_bases) for block in kept)
+        else:
+            with blocks_of_files(names, block_bases, rules, device.threads) as blocks:
+                yield keep_each(blocks)
 
     def _length(self, asked: int | None) -> int:
         """Return the fewest bases of a match: by default what the index was made for."""

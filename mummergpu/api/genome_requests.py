@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mummergpu.api.requests import meaning
+from mummergpu.api.requests import count_asked, meaning, number_asked, truth
 from mummergpu.errors import OptionError
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
 from mummergpu.matching.options import SearchOptions, Uniqueness
@@ -53,18 +53,19 @@ def genome_options(
         If a number is not one, negative, or too large.
     """
     clusters = ClusterOptions(
-        _count("min_cluster", min_cluster),
-        _count("max_gap", max_gap),
-        _count("diagonal_difference", diagonal_difference),
-        _share("diagonal_factor", diagonal_factor, None),
+        count_asked("min_cluster", min_cluster),
+        count_asked("max_gap", max_gap),
+        count_asked("diagonal_difference", diagonal_difference),
+        number_asked("diagonal_factor", diagonal_factor),
     )
-    length = _count("break_length", break_length)
+    length = count_asked("break_length", break_length)
     if gap_open is not None:
-        gap_open = _count("gap_open", gap_open)
+        gap_open = count_asked("gap_open", gap_open)
     if gap_extend is not None:
-        gap_extend = _count("gap_extend", gap_extend)
+        gap_extend = count_asked("gap_extend", gap_extend)
     costs = costs_of_gaps(gap_open, gap_extend, formats)
-    return GenomeOptions(clusters, length, bool(extend), bool(simplify), costs)
+    is_extended, is_simple = truth("extend", extend), truth("simplify", simplify)
+    return GenomeOptions(clusters, length, is_extended, is_simple, costs)
 
 
 def alignment_method(
@@ -127,8 +128,11 @@ def alignment_filter(one_to_one: bool, min_identity: float, min_aligned: int) ->
     OptionError
         If a number is not one, or out of its range.
     """
-    least_identity = _share("min_identity", min_identity, 1)
-    return AlignmentFilter(bool(one_to_one), least_identity, _count("min_aligned", min_aligned))
+    return AlignmentFilter(
+        truth("one_to_one", one_to_one),
+        number_asked("min_identity", min_identity, 1),
+        count_asked("min_aligned", min_aligned),
+    )
 
 
 def format_of_request(name: str | None) -> str | None:
@@ -138,25 +142,3 @@ def format_of_request(name: str | None) -> str | None:
         if name is None
         else meaning("format", name, {known: known for known in GENOME_FORMATS})
     )
-
-
-def _count(option: str, number: int) -> int:
-    try:
-        found = number.__index__()
-    except AttributeError:
-        raise OptionError(option, f"{number!r} is not an integer") from None
-    if found < 0:
-        raise OptionError(option, f"{number} is less than 0")
-    return found
-
-
-def _share(option: str, number: float, most: float | None) -> float:
-    try:
-        found = float(number)
-    except (TypeError, ValueError):
-        raise OptionError(option, f"{number!r} is not a number") from None
-    if not found >= 0:
-        raise OptionError(option, f"{number} is not at least 0")
-    if most is not None and found > most:
-        raise OptionError(option, f"{number} is more than {most}: it is a share, and no percentage")
-    return found

@@ -10,26 +10,36 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.api.align_genomes import AlignsGenomes
-from mummergpu.api.engine import LOG, Engine
+from mummergpu.api.engine import Engine
 from mummergpu.api.find_matches import FindsMatches
+from mummergpu.api.log import LOG
 from mummergpu.api.map_reads import MapsReads
-from mummergpu.api.matches import SearchedReference
-from mummergpu.api.reference_source import source_of
-from mummergpu.api.requests import PathLike, positive, thread_count
+from mummergpu.api.requests import (
+    PathLike,
+    meaning,
+    memory_asked,
+    path_asked,
+    positive,
+    thread_count,
+    truth,
+)
+from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
+from mummergpu.index.format import is_index
 from mummergpu.index.kind_of_file import kind_of_file
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.verification import require_reference, verify
-from mummergpu.input.memory import NamedSequence
+from mummergpu.input.memory import NamedSequence, reference_in_memory
+from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.runtime.processors import processor_count
 from mummergpu.runtime.stats import Stats
 
-PURPOSES = (None, "reads", "genomes", "memory")
+PURPOSES = ("reads", "genomes", "memory")
 
 
 class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
@@ -104,12 +114,14 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
             If the input or an argument is at fault.
         """
         count = thread_count(threads)
-        if purpose not in PURPOSES:
-            raise OptionError("purpose", f"{purpose!r} is none of {', '.join(map(repr, PURPOSES))}")
+        if purpose is not None:
+            purpose = meaning("purpose", purpose, {name: name for name in PURPOSES})
         options = IndexOptions(
-            positive("min_length", min_length), KmerOptions(purpose=purpose), max_memory
+            positive("min_length", min_length),
+            KmerOptions(purpose=purpose),
+            memory_asked(max_memory),
         )
-        source = source_of(reference, any_letters, count)
+        source = _source_of(reference, truth("any_letters", any_letters), count)
         engine = Engine(source, options)
         engine.prepare(count)
         return cls(engine, source.path)
@@ -135,9 +147,9 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
         InputError
             If the file is not an index of this version, or damaged.
         """
-        name = os.fspath(path)
+        name, memory = path_asked("path", path), memory_asked(max_memory)
         file = IndexFile(name)
-        options = IndexOptions(file.header.minimum_length, kind_of_file(file), max_memory)
+        options = IndexOptions(file.header.minimum_length, kind_of_file(file), memory)
         return cls(Engine(file, options), name)
 
     @property
@@ -168,13 +180,13 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
         MummergpuError
             If the file cannot be written.
         """
-        engine = self._engine
+        engine, name = self._engine, path_asked("path", path)
         if isinstance(engine.source, IndexFile):
             raise OptionError("save", f"the index is in the file '{self._path}' already")
         with ThreadPoolExecutor(processor_count()) as executor:
             work = BuildWork(executor, processor_count(), Stats(), _do_nothing)
             plan = engine.kept_index(self.min_length).plan
-            with open_index_file(os.fspath(path)) as output:
+            with open_index_file(name) as output:
                 write_index(plan, self.min_length, output, work, LOG.debug)
 
     def verify(self, reference: PathLike | None = None) -> None:
@@ -196,10 +208,11 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
         file = self._engine.source
         if not isinstance(file, IndexFile):
             raise OptionError("verify", "only an index in a file can be damaged")
+        name = None if reference is None else path_asked("reference", reference)
         with ThreadPoolExecutor(processor_count()) as executor:
             verify(file, executor.map)
-            if reference is not None:
-                require_reference(file, read_reference(os.fspath(reference)), executor.map)
+            if name is not None:
+                require_reference(file, read_reference(name), executor.map)
 
     def close(self) -> None:
         """Release the memory and the devices; searches that are under way must have ended."""
@@ -216,6 +229,19 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
     @property
     def _reference(self) -> Reference:
         return self._engine.reference
+
+
+def _source_of(
+    reference: PathLike | Iterable[NamedSequence], any_letters: bool, threads: int
+) -> Reference:
+    """Return the records of a FASTA file, or those in memory."""
+    if not isinstance(reference, str | os.PathLike):
+        return reference_in_memory(reference, any_letters=any_letters)
+    path = path_asked("reference", reference)
+    if is_index(path):
+        raise OptionError("reference", f"'{path}' is an index already; use Index.open")
+    with ReadingThreads(threads) as reading:
+        return read_reference(path, any_letters=any_letters, threads=reading)
 
 
 def _do_nothing() -> None:

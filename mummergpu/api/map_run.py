@@ -1,28 +1,32 @@
-"""The command ``map`` from Python: from files to a file, with the same output."""
+"""The command ``map`` from Python: to a file, with the same output."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from io import StringIO
 
-from mummergpu.api.engine import LOG
+from mummergpu.api.log import LOG, tell_of_compiling
 from mummergpu.api.mapping_requests import (
+    Mates,
+    Reads,
+    alignment_target,
     insert_sizes,
     other_places,
     read_group_asked,
     read_sources,
     refuses_long,
+    seed_length_asked,
     sort_options,
 )
 from mummergpu.api.requests import (
     PathLike,
     device_options,
-    positive,
+    memory_asked,
+    path_asked,
     thread_count,
+    truth,
 )
 from mummergpu.api.run import RunStats
-from mummergpu.output.targets import target_of
 from mummergpu.pipeline import map_reads as pipeline
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.runtime.progress import NullProgress
@@ -31,8 +35,8 @@ from mummergpu.runtime.stats import Stats
 
 def map(
     reference: PathLike,
-    reads: PathLike | Iterable[PathLike],
-    mates: PathLike | Iterable[PathLike] | None = None,
+    reads: Reads,
+    mates: Mates | None = None,
     *,
     output: PathLike,
     interleaved: bool = False,
@@ -53,20 +57,21 @@ def map(
     long_reads: str = "unmapped",
     comments: bool = False,
 ) -> RunStats:
-    """Map the reads in files to a reference, and write their alignments to a file.
+    """Map reads to a reference, and write their alignments to a file.
 
     Parameters
     ----------
     reference : path
         A FASTA file or an index file.
-    reads : path, or iterable of paths
-        The files of reads: FASTQ, FASTA, or unaligned SAM, BAM or CRAM.
-    mates : path, or iterable of paths, optional
-        The files of the second mates, one for each of `reads`.
+    reads : path, iterable of paths, or iterable of tuple
+        The files of reads: FASTQ, FASTA, or unaligned SAM, BAM or CRAM. Or reads in memory, as for
+        `Index.map`.
+    mates : path, iterable of paths, or iterable of tuple, optional
+        The files of the second mates, one for each of `reads`; or the second mates in memory.
     output : path
         The file for the alignments; its name decides whether it is SAM, BAM or CRAM.
     interleaved : bool, default False
-        Mates alternate in each of `reads`.
+        Mates alternate in each of `reads`, or in the reads in memory.
     sort : bool, default False
         Sort BAM or CRAM by coordinate; BAM gets an index beside it.
     mark_duplicates : bool, default False
@@ -120,24 +125,25 @@ def map(
     stats, places = Stats(), other_places(max_secondary, max_xa)
     sources = read_sources(reads, mates, interleaved)
     options = MapOptions(
-        os.fspath(reference),
+        path_asked("reference", reference),
         sources,
-        target_of(os.fspath(output), format, "output"),
+        alignment_target(output, format, "output"),
         threads=count,
-        seed_length=None if seed_length is None else positive("seed_length", seed_length),
+        seed_length=seed_length_asked(seed_length),
         insert_sizes=insert_sizes(insert_size),
         most_secondary=places.most_secondary,
         most_alternatives=places.most_alternatives,
-        memory=max_memory,
+        memory=memory_asked(max_memory),
         device=device_options(backend, count),
-        read_group=read_group_asked(read_group, sources[0].paths),
+        read_group=read_group_asked(read_group, sources),
         sort=sort_options(sort, mark_duplicates, count),
-        gpu_compression=gpu_compression,
-        any_letters=any_letters,
-        no_empty=no_empty,
+        gpu_compression=truth("gpu_compression", gpu_compression),
+        any_letters=truth("any_letters", any_letters),
+        no_empty=truth("no_empty", no_empty),
         refuses_long=refuses_long(long_reads),
         keeps_groups=read_group is None,
-        comments=comments,
+        comments=truth("comments", comments),
     )
+    tell_of_compiling()
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)

@@ -2,50 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
 
-from mummergpu.api.requests import PathLike, count_asked
-from mummergpu.api.run import names_of
+from mummergpu.api.requests import (
+    PathLike,
+    count_asked,
+    meaning,
+    path_asked,
+    paths_asked,
+    positive,
+    shown,
+    text_asked,
+    truth,
+)
 from mummergpu.errors import OptionError
+from mummergpu.input.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair
 from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.output.open_alignments import ALIGNMENT_FORMATS
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.targets import OutputTarget, target_of
+
+LONGEST_SEED: Final = 200
+"""The longest matches that alignments may be asked to begin with, as for the command."""
+
+Reads = PathLike | Iterable[PathLike] | Iterable[NamedSequence] | Iterable[NamedPair]
+"""Files of reads, or reads in memory."""
+
+Mates = PathLike | Iterable[PathLike] | Iterable[NamedSequence]
+"""Files of second mates, or second mates in memory."""
 
 
-def read_sources(
-    reads: PathLike | Iterable[PathLike],
-    mates: PathLike | Iterable[PathLike] | None,
-    interleaved: bool,
-) -> tuple[ReadSource, ...]:
-    """Return the files of reads, those of mates two and two.
+def read_sources(reads: Reads, mates: Mates | None, interleaved: bool) -> tuple[ReadSource, ...]:
+    """Return the files of reads, those of mates two and two; or what has the reads in memory.
 
     Parameters
     ----------
-    reads : path, or iterable of paths
-        The files; those of first mates, if there are others.
-    mates : path, iterable of paths, or None
-        The file of second mates for each of `reads`.
+    reads : path, iterable of paths, or iterable of tuple
+        The files; those of first mates, if there are others. Or reads with their names, or pairs of
+        them.
+    mates : path, iterable of paths, iterable of tuple, or None
+        The file of second mates for each of `reads`; or the second mates in memory.
     interleaved : bool
         Whether mates alternate in each of `reads`.
 
     Raises
     ------
     OptionError
-        If there is no file, or a file of mates too few or too many.
+        If there is nothing to map, a file of mates too few or too many, or one of both is in files
+        and the other in memory.
     """
-    names = names_of(reads)
-    if not names:
-        raise OptionError("reads", "name at least one file")
+    interleaved = truth("interleaved", interleaved)
+    if mates is not None and interleaved:
+        raise OptionError("interleaved", "mates that alternate have no other file or list")
+    names, first, given = _files_or_reads("reads", reads)
     if mates is None:
-        return tuple(ReadFile(name, interleaved) for name in names)
-    if interleaved:
-        raise OptionError("interleaved", "mates that alternate in a file have no other file")
-    others = names_of(mates)
+        if names:
+            return tuple(ReadFile(name, interleaved) for name in names)
+        return (ReadsInMemory(given, None, interleaved or is_pair(first)),)
+    if is_pair(first):
+        raise OptionError("mates", "the reads are pairs already")
+    others, _, second_mates = _files_or_reads("mates", mates)
+    if bool(names) != bool(others):
+        raise OptionError("mates", "reads and mates are both in files, or both in memory")
+    if not names:
+        return (ReadsInMemory(given, second_mates),)
     if len(others) != len(names):
         raise OptionError("mates", f"{len(others)} files of mates for {len(names)} files of reads")
     return tuple(map(MateFiles, names, others))
+
+
+def _files_or_reads(option: str, given: object) -> tuple[tuple[str, ...], Any, Iterator[Any]]:
+    """Return the names of files; or none, the first of what is in memory, and all of that."""
+    if isinstance(given, str | os.PathLike):
+        return (path_asked(option, given),), None, iter(())
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        text = "is neither a file nor reads with their names, such as [('read', 'ACGT')]"
+        raise OptionError(option, f"{shown(given)} {text}")
+    rest = iter(given)
+    first = next(rest, None)
+    if first is None:
+        raise OptionError(option, "name at least one file, or give a read")
+    every = chain((first,), rest)
+    if isinstance(first, str | os.PathLike):
+        return paths_asked(option, every), None, iter(())
+    return (), first, every
 
 
 def insert_sizes(asked: Sequence[float] | None) -> InsertSizes | None:
@@ -53,11 +99,11 @@ def insert_sizes(asked: Sequence[float] | None) -> InsertSizes | None:
     if asked is None:
         return None
     try:
-        mean, deviation = map(float, asked)
-    except (TypeError, ValueError):
-        raise OptionError("insert_size", f"{asked!r} is not a mean and a deviation") from None
+        mean, deviation = (float(number) for number in asked if not isinstance(asked, str | bytes))
+    except (TypeError, ValueError, OverflowError):
+        raise OptionError("insert_size", f"{shown(asked)} is not a mean and a deviation") from None
     if not (0 < mean < 1e6 and 0 < deviation < 1e6):
-        raise OptionError("insert_size", f"{asked!r} are not numbers of bases")
+        raise OptionError("insert_size", f"{shown(asked)} are not numbers of bases")
     return InsertSizes.of_user(mean, deviation)
 
 
@@ -98,22 +144,40 @@ def other_places(max_secondary: int, max_xa: int) -> OtherPlaces:
     return places
 
 
-def read_group_asked(line: str | None, paths: Sequence[str]) -> ReadGroup | None:
+def read_group_asked(line: str | None, sources: Sequence[ReadSource] = ()) -> ReadGroup | None:
     """Return the read group of a line; None for an empty one, the usual one for None."""
     if line is None:
-        return usual_read_group(paths)
-    return read_group_of(line) if line else None
+        of_file = bool(sources) and not isinstance(sources[0], ReadsInMemory)
+        return usual_read_group(sources[0].paths if of_file else ["-"])
+    text = text_asked("read_group", line)
+    return read_group_of(text) if text else None
 
 
 def refuses_long(long_reads: str) -> bool:
     """Return whether reads that are too long to be mapped are an error; else they stay unmapped."""
-    if long_reads not in ("unmapped", "error"):
-        raise OptionError("long_reads", f"{long_reads!r} is neither 'unmapped' nor 'error'")
-    return long_reads == "error"
+    return meaning("long_reads", long_reads, {"unmapped": False, "error": True})
 
 
 def sort_options(sort: bool, mark_duplicates: bool, threads: int) -> SortOptions | None:
     """Return what is done with all alignments before they are written; None for nothing."""
-    if not sort and not mark_duplicates:
+    by_coordinate, marks = truth("sort", sort), truth("mark_duplicates", mark_duplicates)
+    if not by_coordinate and not marks:
         return None
-    return SortOptions(by_coordinate=sort, mark_duplicates=mark_duplicates, threads=threads)
+    return SortOptions(by_coordinate=by_coordinate, mark_duplicates=marks, threads=threads)
+
+
+def alignment_target(path: PathLike, format: str | None, option: str) -> OutputTarget:
+    """Return the file for alignments of reads."""
+    if format is not None:
+        format = meaning("format", format, {name: name for name in ALIGNMENT_FORMATS})
+    target = target_of(path_asked(option, path), format, option)
+    if target.format not in ALIGNMENT_FORMATS:
+        raise OptionError(option, f"alignments are SAM, BAM or CRAM, not {target.format}")
+    return target
+
+
+def seed_length_asked(asked: int | None) -> int | None:
+    """Return the shortest matches that alignments begin with, or None."""
+    if asked is not None and (asked := positive("seed_length", asked)) > LONGEST_SEED:
+        raise OptionError("seed_length", f"{asked} is more than {LONGEST_SEED}")
+    return asked

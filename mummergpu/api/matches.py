@@ -1,43 +1,33 @@
-"""Matches as columns of numpy, and as the tables of other libraries."""
+"""Matches as columns of numpy, as rows, as tables, and as files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
-from itertools import pairwise
-from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.requests import PathLike, meaning, path_asked
 from mummergpu.api.tables import (
     ROWS_SHOWN,
-    NamedColumns,
-    arrow_table,
-    distinct_names,
-    pandas_table,
-    polars_table,
+    ResultRows,
+    SearchedReference,
+    names_of_queries,
 )
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import RecordLookup, record_lookup
-from mummergpu.input.reference import Reference
 from mummergpu.matching.columns import MemColumns
 from mummergpu.output.matches.match_table import MatchTable, match_table
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.open_sink import RunFacts, open_sink
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
-from mummergpu.output.targets import target_of
+from mummergpu.output.targets import FORMATS, target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
-
     from mummergpu.matching.search import BlockMems
 
 
@@ -64,30 +54,7 @@ class Match(NamedTuple):
     reverse: bool
 
 
-class SearchedReference:
-    """A reference, and what all matches in it share: it is made once, when it is needed.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    """
-
-    def __init__(self, reference: Reference) -> None:
-        self.reference = reference
-
-    @cached_property
-    def lookup(self) -> RecordLookup:
-        """The table from which the record of a position is found."""
-        return record_lookup(self.reference.record_starts, self.reference.codes.size)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of the records."""
-        return tuple(decoded_name(name) for name in self.reference.names)
-
-
-class Matches(Sequence[Match]):
+class Matches(ResultRows[Match]):
     """The matches of some queries: query by query, forward strand before reverse.
 
     Attributes
@@ -109,6 +76,12 @@ class Matches(Sequence[Match]):
     >>> len(m), m[0].reference, m[0].reference_start, m[0].length
     (1, 'chr', 3, 6)
     """
+
+    _row = Match
+    _names: ClassVar = {
+        "query": ("query", "query_names"),
+        "reference": ("reference", "_record_names"),
+    }
 
     def __init__(
         self,
@@ -151,53 +124,12 @@ class Matches(Sequence[Match]):
         """The bases of each query: ndarray, dtype=int64, shape=(n_queries,)."""
         return np.diff(self._block.offsets)
 
-    @cached_property
-    def reference_names(self) -> list[str]:
-        """The names of the records of the reference."""
-        return list(self._searched.names)
-
-    @property
-    def reference_lengths(self) -> npt.NDArray[np.int64]:
-        """The bases of each record: ndarray, dtype=int64, shape=(n_records,)."""
-        return self._searched.reference.record_lengths
-
     def __len__(self) -> int:
         return self.length.size
 
-    def __iter__(self) -> Iterator[Match]:
-        return (self[number] for number in range(len(self)))
-
-    @overload
-    def __getitem__(self, key: int) -> Match: ...
-
-    @overload
-    def __getitem__(self, key: slice | npt.NDArray[np.bool_]) -> Matches: ...
-
-    def __getitem__(self, key: Any) -> Match | Matches:
-        """Return one match, or the matches of a slice or of a mask of truth values."""
-        if isinstance(key, slice):
-            if key.step is not None and key.step < 0:
-                raise IndexError("matches keep their order: a step must be positive")
-            return self._part(key)
-        if isinstance(key, np.ndarray) and key.dtype == np.bool_ and key.shape == (len(self),):
-            return self._part(key)
-        try:
-            number = range(len(self))[index(key)]
-        except TypeError:
-            text = "only an integer, a slice, or a mask of all matches selects some"
-            raise IndexError(text) from None
-        return Match(
-            self.query_names[self.query[number]],
-            self._searched.names[self.reference[number]],
-            int(self.query_start[number]),
-            int(self.reference_start[number]),
-            int(self.length[number]),
-            bool(self.reverse[number]),
-        )
-
     def __repr__(self) -> str:
         lines = [f"{len(self):,} matches of {self._block.query_count:,} queries"]
-        for match in self[:ROWS_SHOWN]:
+        for match in self._rows(slice(ROWS_SHOWN)):
             end, query_end = match.reference_start + match.length, match.query_start + match.length
             lines.append(
                 f"  {match.query}:{match.query_start}-{query_end} "
@@ -207,42 +139,12 @@ class Matches(Sequence[Match]):
             lines.append("  ...")
         return "\n".join(lines)
 
-    def to_arrow(self) -> pyarrow.Table:
-        """Return a table of Arrow, in which names are coded by a dictionary.
-
-        Raises
-        ------
-        LibraryError
-            If pyarrow is not installed.
-        """
-        return arrow_table("Matches", self._named(), self._numbers())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame of pandas, in which names are categories.
-
-        Raises
-        ------
-        LibraryError
-            If pandas is not installed.
-        """
-        return pandas_table("Matches", self._named(), self._numbers())
-
-    def to_polars(self) -> polars.DataFrame:
-        """Return a data frame of polars, in which names are categories.
-
-        Raises
-        ------
-        LibraryError
-            If polars, or pyarrow, by which it is made, is not installed.
-        """
-        return polars_table("Matches", self.to_arrow)
-
-    def write(self, path: str, format: str | None = None) -> None:
+    def write(self, path: PathLike, format: str | None = None) -> None:
         """Write the matches to a file.
 
         Parameters
         ----------
-        path : str
+        path : path
             The file; its name decides on the compression.
         format : str, optional
             The format, as in the command's ``--format``; by default the name of the file decides.
@@ -252,7 +154,9 @@ class Matches(Sequence[Match]):
         MummergpuError
             If the file cannot be written, or a library for the format is not installed.
         """
-        target = target_of(str(path), format)
+        if format is not None:
+            format = meaning("format", format, {name: name for name in FORMATS})
+        target = target_of(path_asked("path", path), format, "path")
         sam = SamOptions(usual_read_group(["-"]))
         searched = self._searched.reference
         facts = RunFacts(searched, ("-",), TextStyle(), len(self) + 1, 1, sam=sam)
@@ -262,20 +166,6 @@ class Matches(Sequence[Match]):
         ):
             sink.write(sink.prepare(self._block, self._mems()))
             sink.finish()
-
-    def _named(self) -> NamedColumns:
-        return {
-            "query": distinct_names(self.query, self.query_names),
-            "reference": distinct_names(self.reference, self.reference_names),
-        }
-
-    def _numbers(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "query_start": self.query_start,
-            "reference_start": self.reference_start,
-            "length": self.length,
-            "reverse": self.reverse,
-        }
 
     def _part(self, key: slice | npt.NDArray[np.bool_]) -> Matches:
         table = MatchTable(
@@ -308,15 +198,3 @@ class Matches(Sequence[Match]):
                 lengths,
             )
         return found
-
-
-def names_of_queries(block: QueryBlock) -> list[str]:
-    """Return the names of the queries of a block."""
-    text = block.names.tobytes()
-    bounds = block.name_offsets.tolist()
-    return [decoded_name(text[begin:end]) for begin, end in pairwise(bounds)]
-
-
-def decoded_name(name: bytes) -> str:
-    """Return a name as text, from which its bytes can be made again."""
-    return name.decode("utf-8", "surrogateescape")

@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from mummergpu.api.engine import LOG
-from mummergpu.api.requests import PathLike
-from mummergpu.input.memory import PLACE, NamedSequence, block_in_memory
+from mummergpu.api.log import LOG
+from mummergpu.api.requests import PathLike, paths_asked, truth
+from mummergpu.input.files import PLACE
+from mummergpu.input.memory import NamedSequence, block_in_memory
 from mummergpu.input.paired_queries import pairs_in_memory
 from mummergpu.input.queries import QueryBlock, QueryRules
 from mummergpu.input.query_stream import QueryStream
@@ -28,7 +29,8 @@ def query_rules(any_letters: bool, pair: bool) -> QueryRules:
     pair : bool
         The queries are pairs of reads: first and second mates in turn, or in two files in turn.
     """
-    return QueryRules(any_letters, warn=LOG.warning, paired=pair)
+    letters = truth("any_letters", any_letters)
+    return QueryRules(letters, warn=LOG.warning, paired=truth("pair", pair))
 
 
 def one_block(queries: Queries, rules: QueryRules) -> QueryBlock | None:
@@ -104,11 +106,9 @@ def names_of_files(queries: Queries | PathLike | Sequence[PathLike]) -> tuple[st
     queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
         The queries. A plain text is a sequence, and not a file.
     """
-    if isinstance(queries, os.PathLike):
-        return (os.fspath(queries),)
-    if isinstance(queries, list | tuple) and queries:
-        if all(isinstance(path, os.PathLike) for path in queries):
-            return tuple(os.fspath(path) for path in queries)
+    several = list(queries) if isinstance(queries, list | tuple) else [queries]
+    if several and all(isinstance(path, os.PathLike) for path in several):
+        return paths_asked("queries", queries)
     return None
 
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from io import StringIO
 
-from mummergpu.api.engine import LOG
-from mummergpu.api.purposes import with_purpose
+from mummergpu.api.log import LOG, tell_of_compiling
 from mummergpu.api.requests import (
     PathLike,
     device_options,
+    instance,
+    meaning,
+    memory_asked,
+    path_asked,
+    paths_asked,
     positive,
     refuse_single_mates,
     search_options,
+    thread_count,
+    truth,
 )
 from mummergpu.errors import OptionError
 from mummergpu.index.kind_of_file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
-from mummergpu.output.targets import OutputTarget, target_of
+from mummergpu.output.targets import FORMATS, OutputTarget, target_of
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.runtime.processors import processor_count
+from mummergpu.pipeline.purposes import NEEDS, TEXT_FORMAT
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 
@@ -150,12 +155,14 @@ def match(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    count = processor_count() if threads is None else positive("threads", threads)
-    name = os.fspath(reference)
-    paths, targets = names_of(queries), _targets_of(output, format)
+    count, pair = thread_count(threads), truth("pair", pair)
+    name = path_asked("reference", reference)
+    paths, targets = paths_asked("queries", queries), _targets_of(output, format)
     refuse_single_mates(paths, pair)
-    strands, mode, style = with_purpose(
-        purpose, strands, mode, style or TextStyle(), [target.format for target in targets]
+    style = instance("style", TextStyle() if style is None else style, TextStyle)
+    sam = SamOptions(usual_read_group(paths)) if sam is None else sam
+    strands, mode, style = _with_purpose(
+        purpose, strands, mode, style, [target.format for target in targets]
     )
     length = positive("min_length", min_length)
     stats = Stats()
@@ -164,32 +171,65 @@ def match(
         paths,
         targets,
         threads=count,
-        index=IndexOptions(length, kind_for_reference(name), max_memory),
+        index=IndexOptions(length, kind_for_reference(name), memory_asked(max_memory)),
         search=search_options(length, strands, mode),
         device=device_options(backend, count),
         style=style,
-        sam=sam or SamOptions(usual_read_group(paths)),
-        any_letters=any_letters,
-        no_empty=no_empty,
+        sam=instance("sam", sam, SamOptions),
+        any_letters=truth("any_letters", any_letters),
+        no_empty=truth("no_empty", no_empty),
         paired=pair,
     )
+    tell_of_compiling()
     pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
     return RunStats.of(stats)
-
-
-def names_of(paths: PathLike | Iterable[PathLike]) -> tuple[str, ...]:
-    """Return the names of one file or of several."""
-    if isinstance(paths, str | os.PathLike):
-        return (os.fspath(paths),)
-    return tuple(os.fspath(path) for path in paths)
 
 
 def _targets_of(
     output: PathLike | Iterable[PathLike], format_name: str | None
 ) -> tuple[OutputTarget, ...]:
-    names = names_of(output)
-    if not names:
-        raise OptionError("output", "name at least one file")
-    if format_name is not None and len(names) > 1:
-        raise OptionError("format", "several outputs take their formats from their names")
+    names = paths_asked("output", output)
+    if format_name is not None:
+        format_name = meaning("format", format_name, {name: name for name in FORMATS})
+        if len(names) > 1:
+            raise OptionError("format", "several outputs take their formats from their names")
     return tuple(target_of(name, format_name, "output") for name in names)
+
+
+def _with_purpose(
+    purpose: str | None, strands: str, mode: str, style: TextStyle, formats: Sequence[str]
+) -> tuple[str, str, TextStyle]:
+    """Return the strands, the mode and the style of a run, with what its purpose needs.
+
+    Parameters
+    ----------
+    purpose : str or None
+        ``mgaps``, ``nucmer`` or ``mummerplot``; None changes nothing.
+    strands, mode, style
+        As for `match`; the mode ``maxmatch`` stands for all matches in spite of the purpose.
+    formats : sequence of str
+        The formats of the outputs.
+
+    Raises
+    ------
+    OptionError
+        If there is no such purpose, or something else makes no sense for it.
+    """
+    if purpose is None:
+        return strands, mode, style
+    needs = meaning("purpose", purpose, NEEDS)
+    clashes = [name for name in needs.refused if getattr(style, name)]
+    if needs.both_strands and strands == "forward":
+        clashes.append("strands='forward'")
+    if TEXT_FORMAT not in formats:
+        clashes.append(f"output as {formats[0]}")
+    if clashes:
+        raise OptionError("purpose", f"{purpose!r} and {clashes[0]} exclude each other")
+    if needs.unique_in_reference and mode == "all":
+        mode = "mumreference"
+    style = replace(
+        style,
+        forward_coordinates=style.forward_coordinates or needs.forward_coordinates,
+        three_columns_for=purpose if needs.three_columns else "",
+    )
+    return strands, mode, style

@@ -1,14 +1,23 @@
-"""Columns as the tables of other libraries, which are imported when they are asked for."""
+"""Columns of numpy as rows, and as the tables of other libraries: what all results share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+import importlib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from operator import index
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import LibraryError
+from mummergpu.input.queries import QueryBlock
+from mummergpu.input.record_lookup import RecordLookup, record_lookup
+from mummergpu.input.reference import Reference
+from mummergpu.output.genomes.operation_text import Texts, cigar_texts
 from mummergpu.output.matches.arrow import readable_name
 
 if TYPE_CHECKING:
@@ -16,136 +25,259 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+Row = TypeVar("Row", bound=tuple[Any, ...])
+Scalar = TypeVar("Scalar", bound=np.generic)
+
 ROWS_SHOWN: Final = 5
 """The rows of a result that an interpreter shows."""
 
-NamedColumns = Mapping[str, tuple[npt.NDArray[Any], list[str]]]
-"""Columns of names: for each, numbers into a list of different names."""
+_ROWS_AT_ONCE: Final = 1 << 12
+"""The rows that are made together when all are asked for one by one."""
 
-NumberColumns = Mapping[str, npt.NDArray[Any]]
-"""The other columns."""
+_CIGAR: Final = "cigar"
 
-
-def arrow_table(owner: str, named: NamedColumns, numbers: NumberColumns) -> pyarrow.Table:
-    """Return a table of Arrow, in which names are coded by a dictionary.
-
-    Parameters
-    ----------
-    owner : str
-        The class whose columns they are, for errors.
-    named : mapping
-        The columns of names.
-    numbers : mapping
-        The other columns.
-
-    Returns
-    -------
-    pyarrow.Table
-        The columns in this order.
-
-    Raises
-    ------
-    LibraryError
-        If pyarrow is not installed.
-    """
-    pa = _library(owner, "pyarrow", "arrow")
-    columns = {
-        **{
-            name: pa.DictionaryArray.from_arrays(
-                pa.array(values.astype(np.int32)), pa.array(names, pa.string())
-            )
-            for name, (values, names) in named.items()
-        },
-        **{name: pa.array(values) for name, values in numbers.items()},
-    }
-    return cast("pyarrow.Table", pa.table(columns))
+_LETTERS: Final = "MIDNSHP=X"
+"""The operations of a CIGAR, as BAM numbers them."""
 
 
-def pandas_table(owner: str, named: NamedColumns, numbers: NumberColumns) -> pandas.DataFrame:
-    """Return a data frame of pandas, in which names are categories.
+class SearchedReference:
+    """A reference, and what all results of searches in it share: it is made once, when needed.
 
     Parameters
     ----------
-    owner, named, numbers
-        As for `arrow_table`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns in this order.
-
-    Raises
-    ------
-    LibraryError
-        If pandas is not installed.
+    reference : Reference
+        The reference.
     """
-    pd = _library(owner, "pandas", "pandas")
-    columns = {
-        **{
-            name: pd.Categorical.from_codes(values.astype(np.int32), names)
-            for name, (values, names) in named.items()
-        },
-        **numbers,
-    }
-    return cast("pandas.DataFrame", pd.DataFrame(columns))
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+
+    @cached_property
+    def lookup(self) -> RecordLookup:
+        """The table from which the record of a position is found."""
+        return record_lookup(self.reference.record_starts, self.reference.codes.size)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the records."""
+        return tuple(decoded_name(name) for name in self.reference.names)
 
 
-def polars_table(owner: str, make_arrow: Callable[[], pyarrow.Table]) -> polars.DataFrame:
-    """Return a data frame of polars, in which names are categories.
+class FoundInReference:
+    """A result that knows the reference in which it was found."""
 
-    Parameters
-    ----------
-    owner : str
-        The class whose columns they are, for errors.
-    make_arrow : callable
-        Returns the table of Arrow that the data frame is made of.
+    _searched: SearchedReference
 
-    Returns
-    -------
-    polars.DataFrame
-        The same columns.
+    @cached_property
+    def reference_names(self) -> list[str]:
+        """The names of the records of the reference."""
+        return list(self._searched.names)
 
-    Raises
-    ------
-    LibraryError
-        If polars or pyarrow is not installed.
+    @property
+    def _record_names(self) -> tuple[str, ...]:
+        """The same names, which nobody changes."""
+        return self._searched.names
+
+    @property
+    def reference_lengths(self) -> npt.NDArray[np.int64]:
+        """The bases of each record: ndarray, dtype=int64, shape=(n_records,)."""
+        return self._searched.reference.record_lengths
+
+
+class ResultRows(FoundInReference, Sequence[Row], Generic[Row]):
+    """Columns of numpy that are also a sequence of rows, and tables.
+
+    The fields of a row are the columns of a table, and attributes of this class: arrays of numbers,
+    or for `_names` the numbers of names, of which negative ones stand for None.
     """
-    pl = _library(owner, "polars", "polars")
-    return cast("polars.DataFrame", pl.from_arrow(make_arrow()))
+
+    _row: ClassVar[Any]
+    """The class of the rows, a named tuple."""
+
+    _names: ClassVar[dict[str, tuple[str, str]]]
+    """For each field that is a name, the attributes that have its numbers and its names."""
+
+    _can_lack: ClassVar[tuple[str, ...]] = ()
+    """The fields of numbers of which -1 stands for none: in tables, they are null then."""
+
+    def __iter__(self) -> Iterator[Row]:
+        for first in range(0, len(self), _ROWS_AT_ONCE):
+            yield from self._rows(slice(first, first + _ROWS_AT_ONCE))
+
+    @overload
+    def __getitem__(self, key: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, key: slice | npt.NDArray[np.bool_]) -> Self: ...
+
+    def __getitem__(self, key: Any) -> Row | Self:
+        """Return one row, or the rows of a slice or of a mask of truth values."""
+        if isinstance(key, slice):
+            if key.step is not None and key.step < 0:
+                raise IndexError("rows keep their order: a step must be positive")
+            return self._part(key)
+        if isinstance(key, np.ndarray) and key.dtype == np.bool_ and key.shape == (len(self),):
+            return self._part(key)
+        try:
+            number = range(len(self))[index(key)]
+        except TypeError:
+            text = "only an integer, a slice, or a mask of all rows selects some"
+            raise IndexError(text) from None
+        return next(self._rows(slice(number, number + 1)))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return a table of Arrow, in which names are coded by a dictionary, and CIGARs are text.
+
+        Raises
+        ------
+        LibraryError
+            If pyarrow is not installed.
+        """
+        pa = self._library("pyarrow", "arrow")
+
+        def column(field: str) -> Any:
+            if field == _CIGAR:
+                text, offsets = self._cigar_texts()
+                buffers = pa.py_buffer(offsets), pa.py_buffer(text[: offsets[-1]])
+                return pa.LargeStringArray.from_buffers(len(self), *buffers)
+            if field in self._names:
+                numbers, names = self._distinct_names(field)
+                codes = pa.array(numbers, mask=numbers < 0)
+                return pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string()))
+            values = getattr(self, field)
+            return pa.array(values, mask=values < 0 if field in self._can_lack else None)
+
+        return cast("pyarrow.Table", pa.table({name: column(name) for name in self._row._fields}))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame of pandas, in which names are categories, and CIGARs are text.
+
+        Raises
+        ------
+        LibraryError
+            If pandas is not installed.
+        """
+        pd = self._library("pandas", "pandas")
+
+        def column(field: str) -> Any:
+            if field in self._names:
+                return pd.Categorical.from_codes(*self._distinct_names(field))
+            if field == _CIGAR:
+                return self._values(field, slice(None))
+            values = getattr(self, field)
+            if field in self._can_lack:
+                return pd.arrays.IntegerArray(values.copy(), values < 0)
+            return values
+
+        frame = pd.DataFrame({name: column(name) for name in self._row._fields})
+        return cast("pandas.DataFrame", frame)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a data frame of polars, in which names are categories, and CIGARs are text.
+
+        Raises
+        ------
+        LibraryError
+            If polars, or pyarrow, by which it is made, is not installed.
+        """
+        return cast(
+            "polars.DataFrame", self._library("polars", "polars").from_arrow(self.to_arrow())
+        )
+
+    @abstractmethod
+    def _part(self, key: slice | npt.NDArray[np.bool_]) -> Self:
+        """Return the rows of a slice, or of a mask."""
+
+    def _masks(
+        self, key: slice | npt.NDArray[np.bool_], sizes: Sequence[int]
+    ) -> list[npt.NDArray[np.bool_]]:
+        """Return the rows of a slice or of a mask as a mask for each block of so many rows."""
+        mask = np.zeros(len(self), dtype=np.bool_)
+        mask[key] = True
+        return np.split(mask, np.cumsum(sizes)[:-1]) if sizes else []
+
+    def _cigar_texts(self) -> Texts:
+        """Return the CIGARs of all rows as text, and where each begins."""
+        raise NotImplementedError
+
+    def _rows(self, rows: slice) -> Iterator[Row]:
+        columns = [self._values(field, rows) for field in self._row._fields]
+        return map(self._row._make, zip(*columns, strict=True))
+
+    def _values(self, field: str, rows: slice) -> list[Any]:
+        """Return the values of a field in some rows."""
+        if field == _CIGAR:
+            return [getattr(self, field)(row) for row in range(len(self))[rows]]
+        if field not in self._names:
+            return cast("list[Any]", getattr(self, field)[rows].tolist())
+        numbers, names = (getattr(self, name) for name in self._names[field])
+        return [names[number] if number >= 0 else None for number in numbers[rows].tolist()]
+
+    def _distinct_names(self, field: str) -> tuple[npt.NDArray[np.int32], list[str]]:
+        """Return numbers into a list of different names; several records may have the same name.
+
+        Bytes that are not UTF-8 become escapes, which all libraries take.
+        """
+        numbers, names = (getattr(self, name) for name in self._names[field])
+        readable = [readable_name(name.encode("utf-8", "surrogateescape")) for name in names]
+        places: dict[str, int] = {}
+        place_of_name = [places.setdefault(name, len(places)) for name in readable]
+        if len(places) < len(readable):
+            numbers = np.array([*place_of_name, -1], dtype=np.int32)[numbers]
+        return numbers.astype(np.int32), list(places)
+
+    def _library(self, name: str, extra: str) -> Any:
+        """Import a library that only some methods need."""
+        try:
+            return importlib.import_module(name)
+        except ImportError as error:
+            purpose = f"{type(self).__name__}.to_{extra}"
+            raise LibraryError(purpose, name, extra, str(error)) from error
 
 
-def distinct_names(
-    numbers: npt.NDArray[Any], names: Sequence[str]
-) -> tuple[npt.NDArray[Any], list[str]]:
-    """Return numbers into a list of different names; several records may have the same name.
+class AlignmentRows(ResultRows[Row]):
+    """Rows with a CIGAR.
 
-    Parameters
-    ----------
-    numbers : ndarray
-        Numbers into `names`.
-    names : sequence of str
-        Names, in which bytes that are not UTF-8 become escapes, which all libraries take.
-
-    Returns
-    -------
-    numbers : ndarray
-        Numbers into the list below.
-    names : list of str
-        Different names.
+    `cigar` is text in a row, in a table, and as a method. The packed operations of all rows are
+    `cigars`, and `cigar_offsets` tells where those of a row begin.
     """
-    readable = [readable_name(name.encode("utf-8", "surrogateescape")) for name in names]
-    places: dict[str, int] = {}
-    place_of_name = [places.setdefault(name, len(places)) for name in readable]
-    if len(places) == len(readable):
-        return numbers, readable
-    return np.array(place_of_name, dtype=np.uint32)[numbers], list(places)
+
+    cigar_offsets: npt.NDArray[np.int64]
+    cigars: npt.NDArray[np.uint32]
+
+    def cigar(self, row: int) -> str:
+        """Return the CIGAR of a row as text, such as ``3S97M``; ``*`` if it has none.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row; a negative one counts from the end.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        """
+        number = range(len(self))[row]
+        packed = self.cigars[self.cigar_offsets[number] : self.cigar_offsets[number + 1]]
+        return "".join(f"{one >> 4}{_LETTERS[one & 15]}" for one in packed.tolist()) or "*"
+
+    def _cigar_texts(self) -> Texts:
+        return cigar_texts(self.cigars, self.cigar_offsets)
 
 
-def _library(owner: str, name: str, extra: str) -> Any:
-    """Import a library that only some methods need."""
-    import importlib
+def joined(parts: Sequence[npt.NDArray[Any]], kind: type[Scalar]) -> npt.NDArray[Scalar]:
+    """Return a column of all blocks; an empty one if there is no block."""
+    return np.concatenate([np.empty(0, dtype=kind), *parts])
 
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise LibraryError(f"{owner}.to_{extra}", name, extra, str(error)) from error
+
+def names_of_queries(block: QueryBlock) -> list[str]:
+    """Return the names of the queries of a block."""
+    text = block.names.tobytes()
+    bounds = block.name_offsets.tolist()
+    return [decoded_name(text[begin:end]) for begin, end in pairwise(bounds)]
+
+
+def decoded_name(name: bytes) -> str:
+    """Return a name as text, from which its bytes can be made again."""
+    return name.decode("utf-8", "surrogateescape")

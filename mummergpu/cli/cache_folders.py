@@ -14,25 +14,7 @@ from pathlib import Path
 import click
 
 from mummergpu.cli.option_types import PROGRAM
-from mummergpu.runtime.cache_places import cache_folder, can_be_written, processor_code_places
-
-
-def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:
-    """Return the folder that keeps new code for this processor.
-
-    Parameters
-    ----------
-    environment : mapping of str
-        As in `mummergpu.runtime.cache_places.cache_folder`.
-
-    Returns
-    -------
-    Path
-        The first of the possible folders that can be written to; if none can, the first. It may
-        not exist yet.
-    """
-    places = processor_code_places(environment)
-    return Path(next(filter(can_be_written, places), places[0]))
+from mummergpu.runtime.cache_places import cache_folder
 
 
 def folder_of_kernels(environment: Mapping[str, str]) -> Path | None:

@@ -6,9 +6,9 @@ import os
 
 import click
 
-from mummergpu.cli.cache_folders import folder_of_compiled_code, folder_of_kernels
+from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_types import HELP_OPTIONS
-from mummergpu.runtime.cache_places import can_be_written
+from mummergpu.runtime.cache_places import can_be_written, folder_of_compiled_code
 
 
 @click.command("doctor", context_settings=HELP_OPTIONS)

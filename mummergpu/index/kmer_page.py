@@ -33,7 +33,7 @@ class KmerPage:
     sample_step : int or None
         A search looks up k-mers only at multiples of so many bases of a query, and misses the
         matches without one of these; None for a step with which it finds all. It needs a table of
-        all positions.
+        all positions. A search may find all matches in spite of it.
     """
 
     page: Page

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT: Final = "-"
 
+PLACE: Final = "<memory>"
+"""What errors name in place of a file if a program has the records in memory."""
+
 _TRAILING_DATA: Final = "the compressed data are followed by something else"
 _HEAD_SIZE: Final = 1 << 16
 _LONGEST_BLANK_HEAD: Final = 1 << 20

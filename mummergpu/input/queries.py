@@ -17,7 +17,14 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.file_records import FileRecords, RecordOptions
-from mummergpu.input.files import STANDARD_INPUT, check_compression, file_size, open_binary, reading
+from mummergpu.input.files import (
+    PLACE,
+    STANDARD_INPUT,
+    check_compression,
+    file_size,
+    open_binary,
+    reading,
+)
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import Limits
 from mummergpu.input.records import CHUNK_SIZE
@@ -293,7 +300,7 @@ def bytes_of(paths: Sequence[str]) -> int | None:
 
 def _size_of(path: str) -> int | None:
     """Return the size of a file, after a check that it can be read; a pipe is not opened."""
-    if path == STANDARD_INPUT:
+    if path in (STANDARD_INPUT, PLACE):
         return None
     with reading(path):
         mode = os.stat(path).st_mode

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mummergpu.errors import InputError
+from mummergpu.input.memory import ReadsInMemory
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class MateFiles:
         return self.first, self.second
 
 
-ReadSource = ReadFile | MateFiles
+ReadSource = ReadFile | MateFiles | ReadsInMemory
 
 
 def _are_same_file(one: str, other: str) -> bool:

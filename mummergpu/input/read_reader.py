@@ -14,6 +14,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.file_records import FileRecords, RecordOptions, read_groups_of
 from mummergpu.input.formats import Format
+from mummergpu.input.memory import ReadsInMemory
 from mummergpu.input.qualities import looks_like_old_illumina
 from mummergpu.input.queries import QueryRules, bytes_of
 from mummergpu.input.read_block import ReadBlock
@@ -40,8 +41,8 @@ class ReadReader(ClosedAtEnd):
 
     Parameters
     ----------
-    sources : sequence of ReadFile or MateFiles
-        The files in order, of any formats.
+    sources : sequence of ReadFile, MateFiles or ReadsInMemory
+        The files in order, of any formats, or reads in memory.
     block_size : int
         About how many bases a block has, at least 1.
     chunk_size : int, default CHUNK_SIZE
@@ -139,10 +140,10 @@ class ReadReader(ClosedAtEnd):
         for number, source in enumerate(self._sources):
             first = index
             with ExitStack() as stack:
-                options = self._options(len(source.paths))
+                paths = () if isinstance(source, ReadsInMemory) else source.paths
+                options = self._options(len(paths))
                 self._files = [
-                    stack.enter_context(FileRecords(path, options, self._threads))
-                    for path in source.paths
+                    stack.enter_context(FileRecords(path, options, self._threads)) for path in paths
                 ]
                 for block in self._blocks_of(source, stack):
                     if index == first:
@@ -177,7 +178,7 @@ class ReadReader(ClosedAtEnd):
 
     def _options(self, files: int) -> RecordOptions:
         return RecordOptions(
-            Limits.of_block(max(self._block_size // files, 1)),
+            Limits.of_block(max(self._block_size // max(files, 1), 1)),
             self._chunk_size,
             any_letters=self._rules.any_letters,
             no_empty=self._rules.no_empty,
@@ -187,8 +188,13 @@ class ReadReader(ClosedAtEnd):
         )
 
     def _blocks_of(self, source: ReadSource, stack: ExitStack) -> Iterator[ReadBlock]:
+        limits = Limits.of_block(self._block_size)
+        if isinstance(source, ReadsInMemory):
+            records = source.records(limits, self._rules.any_letters)
+            if len(records) == 2:
+                return mates_of_two(2 * source.paths, records, limits)
+            return reads_of_file(source.paths[0], records[0], source.interleaved, True)
         if isinstance(source, MateFiles):
-            limits = Limits.of_block(self._block_size)
             return mates_of_two(source.paths, self._side_by_side(stack), limits)
         (file,) = self._files
         return reads_of_file(source.path, file, source.interleaved, source.ignores_flags)

@@ -64,6 +64,24 @@ def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(os.path.join(place, _PROCESSOR_CODE) for place in places)
 
 
+def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:
+    """Return the folder that keeps new code for this processor.
+
+    Parameters
+    ----------
+    environment : mapping of str
+        As in `processor_code_places`.
+
+    Returns
+    -------
+    Path
+        The first of the possible folders that can be written to; if none can, the first. It may
+        not exist yet.
+    """
+    places = processor_code_places(environment)
+    return Path(next(filter(can_be_written, places), places[0]))
+
+
 def can_be_written(folder: str) -> bool:
     """Return whether this user can create files in a folder, or the folder itself.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from time import perf_counter
 from typing import Any, Final
 
 import numba
@@ -89,28 +90,40 @@ def inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool)
     return numba.njit(forceinline=True, **options)(function)
 
 
-def announce_first_compilation(announce: Callable[[], None]) -> None:
-    """Call `announce` once, just before numba compiles for the first time.
+def announce_compilation(announce: Callable[[], None], after: float) -> None:
+    """Call `announce` once, just before numba compiles a function.
 
     Parameters
     ----------
     announce : callable
         Called without arguments, at most once; never if numba does not report when it compiles.
+    after : float
+        The seconds of compiling before that.
     """
     with suppress(ImportError, AttributeError):
         from numba.core import event
 
         class Announcer(event.Listener):
+            """Adds up the time of compiling; numba compiles one function at a time."""
+
             def __init__(self) -> None:
                 self.done = False
+                self.seconds = 0.0
+                self.begins: list[float] = []
 
             def on_start(self, _event: Any) -> None:
-                if not self.done:
+                now = perf_counter()
+                # A function is compiled while those that call it are.
+                running = now - self.begins[0] if self.begins else 0.0
+                self.begins.append(now)
+                if not self.done and self.seconds + running >= after:
                     self.done = True
                     announce()
 
             def on_end(self, _event: Any) -> None:
-                pass
+                begin = self.begins.pop() if self.begins else perf_counter()
+                if not self.begins:
+                    self.seconds += perf_counter() - begin
 
         register: Callable[[str, Any], None] = event.register
         register("numba:compile", Announcer())

@@ -165,7 +165,7 @@ def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return np.require(array, requirements=["C", "W"])
 
 
-def on_first_compilation(announce: Callable[[], None]) -> None:
+def on_first_compilation(announce: Callable[[], None], after: float = 0.0) -> None:
     """Call `announce` once, just before the first compilation (a warm cache has none).
 
     Parameters
@@ -173,12 +173,14 @@ def on_first_compilation(announce: Callable[[], None]) -> None:
     announce : callable
         Called without arguments, at most once per process; never if numba does not report when it
         compiles.
+    after : float, default 0.0
+        Wait until so many seconds of compiling are over, and a further function is compiled.
     """
 
     def register() -> None:
-        from mummergpu.runtime.compiler import announce_first_compilation
+        from mummergpu.runtime.compiler import announce_compilation
 
-        announce_first_compilation(announce)
+        announce_compilation(announce, after)
 
     before_numba_compiles(register)
 

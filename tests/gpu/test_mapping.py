@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from helpers.read_pairs import COMPLEMENT, write_pairs
 
+import mummergpu
+
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 
@@ -59,3 +61,24 @@ def test_pairs(tmp_path: Path) -> None:
     expected = rows(tmp_path, *given, "-C")
     assert rows(tmp_path, *given, "--backend", "cuda") == expected
     assert len(expected) > 8000
+
+
+def test_reads_of_several_lengths_and_an_index(tmp_path: Path) -> None:
+    """An index that lists all positions lets the processor look up one k-mer in a window."""
+    write_repeats(tmp_path, 400, 3000)
+    made = random.Random(2)
+    for name in ("1.fq", "2.fq"):
+        lines = (tmp_path / name).read_text().splitlines()
+        for at in range(0, len(lines), 4):
+            bases = made.randrange(90, 151)
+            lines[at + 1], lines[at + 3] = lines[at + 1][:bases], lines[at + 3][:bases]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    index = mummergpu.Index.build(tmp_path / "r.fa", min_length=16)
+    index.save(tmp_path / "r.mgi")
+    given = ["r.mgi", "1.fq", "2.fq"]
+    assert rows(tmp_path, *given, "--backend", "cuda") == rows(tmp_path, *given, "-C")
+    files = tmp_path / "1.fq", tmp_path / "2.fq"
+    expected = list(index.map(*files, backend="cpu"))
+    for _ in range(2):
+        assert list(index.map(*files, backend="cuda")) == expected
+    index.close()

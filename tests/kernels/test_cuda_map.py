@@ -16,6 +16,7 @@ from helpers.host_device import everything_given_back
 from helpers.played_machine import Machine, Output
 from helpers.read_pairs import write_pairs
 
+import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.mapping.candidates.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
@@ -86,6 +87,37 @@ def test_both_backends_write_the_same_from_repeats(
     assert rows(ours) == rows(expected) and len(rows(ours)) > 150 * len(reads)
     assert set(json.loads(report.read_text())["kernels"]) >= KERNELS
     assert everything_given_back(machine.devices[0])
+
+
+def test_reads_of_several_lengths_begin_anywhere_in_a_block(
+    machine: Machine, output: Output
+) -> None:
+    """An index that lists all positions lets the processor look up one k-mer in a window."""
+    write_repeats(Path(), 60)
+    output("index", "-l", "16", "r.fa", "-o", "r.mgi")
+    expected, _ = output("map", "r.mgi", "1.fq", "2.fq", "-C")
+    ours, _ = output("map", "r.mgi", "1.fq", "2.fq", "--backend", "cuda")
+    assert rows(ours) == rows(expected) and len(rows(ours)) > 300
+
+
+@pytest.mark.parametrize("given", [{}, {"max_secondary": 3}, {"seed_length": 30}])
+def test_an_index_in_python_takes_the_candidates_of_the_device(
+    machine: Machine, given: dict[str, Any]
+) -> None:
+    """Its rows are those of the processor, and it is searched on the device once."""
+    write_repeats(Path(), 60)
+    with mummergpu.Index.build("r.fa", min_length=16) as index:
+        expected = index.map("1.fq", "2.fq", backend="cpu", **given)
+        assert not machine.devices
+        for _ in range(2):
+            found = index.map("1.fq", "2.fq", backend="cuda", **given)
+            assert list(found) == list(expected) and len(found) >= 300
+        (device,) = machine.devices
+        assert set(device.launches) >= KERNELS
+        # Other searches share the device with it.
+        bases = Path("r.fa").read_text().split()[1][:90]
+        assert list(index.match(bases, backend="cuda")) == list(index.match(bases, backend="cpu"))
+    assert all(map(everything_given_back, machine.devices))
 
 
 def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Output) -> None:

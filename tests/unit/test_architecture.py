@@ -20,8 +20,8 @@ SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 ROOMS = (
     "__main__",
     "cli",
-    "api",
     "plot",
+    "api",
     "studies",
     "pipeline",
     "output",

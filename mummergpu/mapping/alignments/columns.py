@@ -125,6 +125,33 @@ class AlignmentColumns:
             *(self.scores, self.second_scores, self.edit_distances),
         )
 
+    def taken(self, is_wanted: npt.NDArray[np.bool_]) -> AlignmentColumns:
+        """Return copies of some rows; a mate that is not among them becomes `NO_ROW`.
+
+        Parameters
+        ----------
+        is_wanted : ndarray, dtype=bool, shape=(n_rows,)
+            Which rows.
+        """
+        sizes = np.diff(self.cigar_offsets)
+        numbers = np.where(is_wanted, np.cumsum(is_wanted) - 1, NO_ROW)
+        # The last number is that of no row.
+        mates = np.append(numbers, NO_ROW)[self.mate_rows[is_wanted]]
+        return AlignmentColumns(
+            self.reads[is_wanted],
+            self.flags[is_wanted],
+            self.records[is_wanted],
+            self.positions[is_wanted],
+            self.qualities[is_wanted],
+            np.concatenate(([0], np.cumsum(sizes[is_wanted]))),
+            self.cigars[np.repeat(is_wanted, sizes)],
+            self.template_lengths[is_wanted],
+            mates,
+            self.scores[is_wanted],
+            self.second_scores[is_wanted],
+            self.edit_distances[is_wanted],
+        )
+
     def first_rows(self, count: int) -> AlignmentColumns:
         """Return the first rows, as views of the columns.
 

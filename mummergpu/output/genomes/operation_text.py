@@ -17,6 +17,7 @@ Int64Array = npt.NDArray[np.int64]
 OperationArray = npt.NDArray[np.uint32]
 
 _MINUS: Final = np.uint8(ord("-"))
+_STAR: Final = np.uint8(ord("*"))
 _ONE: Final = np.uint8(ord("1"))
 
 Texts = tuple[TextArray, Int64Array]
@@ -24,7 +25,7 @@ Texts = tuple[TextArray, Int64Array]
 
 
 def cigar_texts(cigars: OperationArray, offsets: Int64Array) -> Texts:
-    """Return the CIGAR of each alignment as text.
+    """Return the CIGAR of each alignment as text; ``*`` if it has no operation.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ def cigar_texts(cigars: OperationArray, offsets: Int64Array) -> Texts:
     tuple of ndarray
         The texts, and where each begins.
     """
-    text = np.empty((MOST_DIGITS + 1) * cigars.size + OVERSHOOT, dtype=np.uint8)
+    size = (MOST_DIGITS + 1) * cigars.size + offsets.size + OVERSHOOT
+    text = np.empty(size, dtype=np.uint8)
     text_offsets = np.zeros(offsets.size, dtype=np.int64)
     _write_cigars(cigars, offsets, text, text_offsets)
     return text, text_offsets
@@ -78,6 +80,9 @@ def _write_cigars(
     at = 0
     for row in range(offsets.size - 1):
         at = put_cigar(text, at, cigars, offsets[row], offsets[row + 1], False)
+        if offsets[row] == offsets[row + 1]:
+            store(text, at, _STAR)
+            at += 1
         text_offsets[row + 1] = at
 
 

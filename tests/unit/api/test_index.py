@@ -6,7 +6,11 @@ import doctest
 import gc
 import logging
 import multiprocessing
+import os
 import random
+import subprocess
+import sys
+import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,9 +22,11 @@ import pytest
 import mummergpu
 import mummergpu.api.index
 import mummergpu.api.matches
+import mummergpu.api.tables
 from mummergpu.api import engine
 from mummergpu.cli.main import main
 
+ROOT = Path(mummergpu.__file__).parents[1]
 MADE = random.Random(11)
 BASES = "".join(MADE.choices("ACGT", k=4000))
 RECORDS = [("one", BASES[:1500]), ("empty", ""), ("two words", BASES[1500:] + "NN" + BASES[:400])]
@@ -195,7 +201,7 @@ def test_searches_of_one_index_share_what_they_know_of_its_records(
     index: mummergpu.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = index.match(QUERIES)
-    monkeypatch.setattr(mummergpu.api.matches, "record_lookup", pytest.fail)
+    monkeypatch.setattr(mummergpu.api.tables, "record_lookup", pytest.fail)
     second = index.match(QUERIES)
     assert list(first) == list(second)
     second.reference_names.clear()
@@ -292,8 +298,45 @@ def test_examples_do_what_they_say(module: Any) -> None:
 def test_public_names_are_there() -> None:
     for name in (
         *("Index", "Matches", "Match", "RunStats", "match", "MummergpuError"),
-        *("DeviceArray", "DeviceMatches"),
+        *("DeviceArray", "DeviceMatches", "Alignment", "Alignments"),
     ):
         assert name in dir(mummergpu) and getattr(mummergpu, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         mummergpu.nothing  # noqa: B018
+
+
+def test_all_lists_the_public_names() -> None:
+    places = {*mummergpu._PLACES, *mummergpu._MODULES, "__version__"}
+    assert sorted(mummergpu.__all__) == mummergpu.__all__ and set(mummergpu.__all__) == places
+    program = """
+    import sys
+    import mummergpu
+    assert not {"numba", "numpy"} & set(sys.modules)
+    assert set(mummergpu.__all__) <= set(dir(mummergpu))
+    from mummergpu import *
+    assert Index is mummergpu.Index and plot is mummergpu.plot and map is mummergpu.map
+    assert "numba" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, cwd=ROOT)
+
+
+def test_long_compiling_is_told_once(tmp_path: Path) -> None:
+    """Python prints a warning where nobody has set up a log; a warm cache needs none."""
+    program = """
+    import mummergpu
+    from mummergpu.api import log
+    log.SILENT_SECONDS = 0.0
+    index = mummergpu.Index.build([("one", "ACGTTGCATTAGCAGGAT" * 9)], min_length=12)
+    index.match("ACGTTGCATTAGCAGGAT")
+    """
+    words = [sys.executable, "-c", textwrap.dedent(program)]
+    told = []
+    for folder in (tmp_path / "cache", tmp_path / "cache"):
+        environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(folder)}
+        done = subprocess.run(
+            words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        )
+        told.append(done.stderr)
+    folder = tmp_path / "cache" / "processor"
+    line = "mummergpu compiles for this processor, once, for a minute or two; kept in"
+    assert told == [f"{line} '{folder}'\n", ""]

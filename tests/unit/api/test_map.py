@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import gc
+import threading
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +89,7 @@ def test_files_are_those_of_the_command(alignments: mummergpu.Alignments) -> Non
 def test_blocks_are_joined(
     index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mummergpu.api.engine.Engine.block_bases", lambda *_: 2000)
+    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 2000)
     found = index.map("both.fq", interleaved=True, threads=2)
     for name in ("read", "flag", "position", "cigar_offsets", "cigars", "mate", "score"):
         assert np.array_equal(getattr(found, name), getattr(alignments, name)), name
@@ -94,13 +98,237 @@ def test_blocks_are_joined(
     assert len(single) == 2 * PAIRS and set(single.mate.tolist()) == {-1}
 
 
-def test_tables_of_arrow(alignments: mummergpu.Alignments) -> None:
+def columns_of(alignments: mummergpu.Alignments) -> list[Any]:
+    return [getattr(alignments, name).tolist() for name in DTYPES]
+
+
+DTYPES: dict[str, type] = {
+    **{"read": np.int64, "flag": np.uint16, "reference": np.int32, "position": np.int64},
+    **{"mapping_quality": np.uint8, "cigar_offsets": np.int64, "cigars": np.uint32},
+    **{"template_length": np.int32, "mate": np.int64, "score": np.int32},
+    **{"second_score": np.int32, "edit_distance": np.int32, "reverse": np.bool_},
+}
+
+
+@pytest.fixture(scope="module")
+def mates(folder: Path) -> list[list[tuple[str, str, str]]]:
+    """The first and the second mates of the files."""
+    found = []
+    for name in ("1.fq", "2.fq"):
+        lines = (folder / name).read_text().splitlines()
+        found.append([(lines[n][1:], lines[n + 1], lines[n + 3]) for n in range(0, len(lines), 4)])
+    return found
+
+
+def test_reads_in_memory_are_mapped_as_those_of_files(
+    index: mummergpu.Index, alignments: mummergpu.Alignments, mates: list[list[Any]]
+) -> None:
+    first, second = mates
+    numbers = [(name, bases, [ord(one) - 33 for one in text]) for name, bases, text in first]
+    arrays = [
+        (name.encode(), bases.encode(), np.array([ord(one) - 33 for one in text], dtype=np.uint8))
+        for name, bases, text in second
+    ]
+    pairs = list(zip(first, second, strict=True))
+    for found in (
+        index.map(pairs),
+        index.map(first, second),
+        index.map(numbers, iter(arrays)),
+        index.map((list(pair) for pair in pairs), threads=1),
+        index.map([read for pair in pairs for read in pair], interleaved=True),
+    ):
+        assert columns_of(found) == columns_of(alignments)
+        assert found.read_names == alignments.read_names
+        found.write("memory.sam", read_group=GROUP)
+        assert rows_of("memory.sam") == rows_of("x.sam")
+    stats = mummergpu.map("r.fa", pairs, output="memory.sam", read_group=GROUP)
+    assert rows_of("memory.sam") == rows_of("x.sam") and stats.queries == 2 * PAIRS
+    mummergpu.map("r.fa", first, iter(second), output="memory.sam")
+    assert "@RG\tID:reads\tSM:reads" in Path("memory.sam").read_text()
+
+
+def test_reads_in_memory_need_no_qualities(index: mummergpu.Index, mates: list[list[Any]]) -> None:
+    lines = [f">{name}\n{bases}\n" for name, bases, _ in mates[0]]
+    Path("1.fa").write_text("".join(lines))
+    expected = index.map("1.fa")
+    named = [(name, bases) for name, bases, _ in mates[0]]
+    for reads in (named, [(*read, None) for read in named], dict(named).items()):
+        assert list(index.map(reads)) == list(expected)
+    mixed = [read if n % 2 else read[:2] for n, read in enumerate(mates[0])]
+    index.map(mixed).write("mixed.sam")
+    told = [fields[10] == "*" for fields in rows_of("mixed.sam")]
+    assert told == [n % 2 == 0 for n in range(PAIRS)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"reads": ["ACGT" * 9, ("r", "ACGT")]}, "reads: .* is not the name of a file"),
+        ({"reads": [("r", "ACGT"), "ACGT"]}, "reads: 'ACGT' is not a name and a sequence"),
+        ({"reads": b"ACGT"}, "reads: b'ACGT' is neither a file nor reads with their names"),
+        ({"reads": [("r", "ACGT", "FF")]}, "quality has 2 characters, sequence has 4 .record 'r'"),
+        ({"reads": [("r", "ACGT", "FFF ")]}, "a quality is not from 0 to 93"),
+        ({"reads": [("r", "ACGT", [1, 2, 3, 94])]}, "a quality is not from 0 to 93"),
+        ({"reads": [("r", "ACGT", [-1, 2, 3, 4])]}, "a quality is not from 0 to 93"),
+        ({"reads": [("r", "ACGT", [0.5] * 4)]}, "are no qualities of bases"),
+        ({"reads": [("r", "AC!T")]}, "'!' is not a sequence character"),
+        ({"reads": [(("r", "ACGT"), ("r", "ACGT")), ("s", "ACGT")]}, "pairs and single reads"),
+        ({"reads": [("r", "ACGT"), (("r", "ACGT"), ("r", "ACGT"))]}, "pairs and single reads"),
+        ({"reads": [(("r", "ACGT"), ("s", "ACGT"))]}, "<memory>: not the mate of 'r'"),
+        ({"reads": [("r", "ACGT")], "mates": []}, "mates: name at least one file, or give a read"),
+        ({"reads": [("r", "ACGT")], "mates": "2.fq"}, "mates: .* both in files, or both in memory"),
+        ({"reads": [("r", "ACGT")], "interleaved": True}, "the last read has no mate"),
+        ({"reads": [("r", "ACGT")], "mates": [("r", "A"), ("s", "A")]}, "the read has no mate"),
+        (
+            {"reads": [(("r", "ACGT"), ("r", "ACGT"))], "mates": [("r", "A")]},
+            "mates: the reads are pairs already",
+        ),
+    ],
+)
+def test_wrong_reads_in_memory(index: mummergpu.Index, arguments: Any, message: str) -> None:
+    with pytest.raises(mummergpu.MummergpuError, match=message):
+        index.map(**arguments)
+
+
+def test_an_error_of_who_makes_the_reads_is_theirs(index: mummergpu.Index) -> None:
+    def reads() -> Iterator[tuple[str, str]]:
+        yield "r", "ACGT"
+        raise ZeroDivisionError
+
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError):
+        index.map(reads())
+    assert threading.active_count() == before
+
+
+def test_rows_and_columns_agree(alignments: mummergpu.Alignments) -> None:
+    rows = list(alignments)
+    assert len(rows) == len(alignments) and rows[7] == alignments[7] == alignments[7 - len(rows)]
+    for number, row in enumerate(rows):
+        assert row.name == alignments.read_names[alignments.read[number]]
+        record = alignments.reference[number]
+        assert row.reference == (alignments.reference_names[record] if record >= 0 else None)
+        assert row.cigar == alignments.cigar(number) == alignments.cigar(number - len(rows))
+        assert row.reverse == bool(row.flag & 16)
+        for name in ("flag", "position", "mapping_quality", "template_length", "mate", "score"):
+            assert getattr(row, name) == getattr(alignments, name)[number]
+    assert alignments.reference_lengths.tolist() == [
+        len(record.split("\n", 1)[1].replace("\n", ""))
+        for record in Path("r.fa").read_text().split(">")[1:]
+    ]
+    for wrong in ("a", [1], slice(None, None, -1), np.ones(3, dtype=np.bool_), len(rows)):
+        with pytest.raises(IndexError):
+            alignments[wrong]  # type: ignore[index]
+    with pytest.raises(IndexError):
+        alignments.cigar(len(rows))
+
+
+def test_columns_have_their_types(index: mummergpu.Index, alignments: mummergpu.Alignments) -> None:
+    Path("empty.fq").write_text("")
+    for found in (alignments, alignments[:0], alignments[3:9], index.map("empty.fq")):
+        for name, dtype in DTYPES.items():
+            assert getattr(found, name).dtype == dtype, name
+
+
+def test_slices_and_masks_select_rows(
+    index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 3000)
+    blocks = index.map("1.fq", "2.fq", threads=2)
+    for whole in (alignments, blocks):
+        for key in (slice(5, 90), slice(None, None, 3), whole.mapping_quality > 30, whole.reverse):
+            part = whole[key]
+            numbers = np.arange(len(whole))[key]
+            places = {row: place for place, row in enumerate(numbers.tolist())}
+            expected = [
+                row._replace(mate=places.get(row.mate, -1))
+                for row in (whole[int(number)] for number in numbers)
+            ]
+            assert list(part) == expected and len(part) == len(expected) > 10
+            assert part.read_names == whole.read_names
+            assert part.cigar_offsets[-1] == part.cigars.size
+            assert list(part[2:9]) == list(part)[2:9] or part.mate.max() > 0
+
+
+def test_a_selection_of_whole_templates_is_written(alignments: mummergpu.Alignments) -> None:
+    proper = alignments[(alignments.flag & 2) != 0]
+    proper.write("proper.sam", read_group=GROUP)
+    expected = [fields for fields in rows_of("x.sam") if int(fields[1]) & 2]
+    assert rows_of("proper.sam") == expected and 0 < len(expected) < 2 * PAIRS
+    alignments[10:20].write("ten.sam", read_group=GROUP)
+    assert rows_of("ten.sam") == rows_of("x.sam")[10:20]
+    first = alignments[(alignments.flag & 64) != 0]
+    for cut in (first, first[:3], alignments[1:4]):
+        with pytest.raises(mummergpu.MummergpuError, match="write: a read, or its mate, has rows"):
+            cut.write("cut.sam")
+    assert not Path("cut.sam").exists()
+
+
+def test_blocks_come_one_by_one(
+    index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 3000)
+    before = threading.active_count()
+    blocks = list(index.stream_map("1.fq", "2.fq", threads=2))
+    assert len(blocks) > 5
+    rows = [row._replace(mate=-1) for block in blocks for row in block]
+    assert rows == [row._replace(mate=-1) for row in alignments]
+    assert all((block.mate ^ 1 == np.arange(len(block))).all() for block in blocks)
+    sizes = [len(block) for block in blocks]
+    again = index.stream_map("1.fq", "2.fq", threads=2)
+    assert [len(block) for block in again] == sizes
+    for _ in index.stream_map("1.fq", "2.fq", threads=2):
+        break
+    gc.collect()
+    assert threading.active_count() == before
+    with pytest.raises(mummergpu.MummergpuError, match="threads: 0 is not positive"):
+        index.stream_map("1.fq", threads=0)
+
+
+def test_reads_are_asked_for_as_they_are_mapped(
+    index: mummergpu.Index, mates: list[list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 3000)
+    reads = iter(mates[0] * 200)
+    stream = index.stream_map(reads, threads=1)
+    assert len(next(stream)) > 0
+    stream.close()
+    assert len(list(reads)) > 20 * PAIRS
+
+
+def test_tables(alignments: mummergpu.Alignments) -> None:
     pytest.importorskip("pyarrow")
-    table = alignments.to_arrow()
-    rows: list[dict[str, Any]] = table.slice(40, 2).to_pylist()
-    assert [row["name"] for row in rows] == ["pair20", "pair20"]
-    assert rows[0]["position"] == alignments.position[40]
-    assert len(table) == 2 * PAIRS
+    rows: list[dict[str, Any]] = alignments.to_arrow().to_pylist()
+    found = [mummergpu.Alignment(**row) for row in rows]
+    expected = [
+        row._replace(position=None if row.position < 0 else row.position) for row in alignments
+    ]
+    assert found == expected and any(row.reference is None for row in found)
+    pandas = pytest.importorskip("pandas")
+    frame = alignments.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["cigar"].tolist() == [row.cigar for row in alignments]
+    assert [name if isinstance(name, str) else None for name in frame["reference"]] == [
+        row.reference for row in alignments
+    ]
+    assert frame["position"].isna().tolist() == [row.position < 0 for row in alignments]
+    frame.loc[:, ["position", "score"]] = 7
+    assert [row.score for row in alignments] == [row.score for row in expected]
+    assert set(alignments.position.tolist()) != {7}
+    pytest.importorskip("polars")
+    assert alignments.to_polars().rows() == [tuple(row) for row in expected]
+
+
+def test_a_cigar_is_text_everywhere(index: mummergpu.Index) -> None:
+    pytest.importorskip("pyarrow")
+    bases = Path("r.fa").read_text().split("\n")[1]
+    query = [("q", bases[100:160] + bases[165:230])]
+    for found in (index.map(query), index.align(query, min_cluster=20)):
+        texts = [found[0].cigar, found.cigar(0), found.to_arrow()["cigar"].to_pylist()[0]]
+        assert texts == ["60M5D65M"] * 3
+        assert found.cigars.tolist() == [60 << 4, 5 << 4 | 2, 65 << 4]
+    none = index.map([("none", "ACGT")])
+    assert none[0].cigar == none.cigar(0) == none.to_arrow()["cigar"].to_pylist()[0] == "*"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +354,6 @@ def test_no_reads_have_no_rows(index: mummergpu.Index) -> None:
     assert len(found) == 0 and found.cigar_offsets.tolist() == [0] and found.read_names == []
 
 
-def test_examples() -> None:
-    import mummergpu.api.alignments
-
-    assert doctest.testmod(mummergpu.api.alignments).failed == 0
+@pytest.mark.parametrize("module", ["alignments", "map_reads"])
+def test_examples(module: str) -> None:
+    assert doctest.testmod(import_module(f"mummergpu.api.{module}")).failed == 0

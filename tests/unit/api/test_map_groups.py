@@ -93,7 +93,7 @@ def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str,
 def test_blocks_of_any_size_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     index = opened(5)
     expected = index.map("1.fq", "2.fq")
-    monkeypatch.setattr("mummergpu.api.engine.Engine.block_bases", lambda *_: 4000)
+    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 4000)
     found = index.map("1.fq", "2.fq", threads=2)
     for name in COLUMNS:
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
@@ -144,7 +144,7 @@ def test_other_searches_go_on_before_and_after() -> None:
 def test_a_failure_gives_the_index_back(monkeypatch: pytest.MonkeyPatch) -> None:
     index = opened(2)
     with monkeypatch.context() as broken:
-        broken.setattr("mummergpu.api.read_mapping.open_mapping", _fail)
+        broken.setattr("mummergpu.api.map_reads.open_mapping", _fail)
         with pytest.raises(mummergpu.MummergpuError, match="played"):
             index.map("1.fq", "2.fq", backend="cpu")
     assert len(index.map("1.fq", "2.fq", backend="cpu")) >= 2 * PAIRS

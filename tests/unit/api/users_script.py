@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 import mummergpu
 from mummergpu import (
+    Alignment,
+    Alignments,
     DeviceArray,
     DeviceMatches,
     Index,
@@ -66,6 +68,30 @@ def search(folder: Path) -> int:
         look_at(m)
         m.write(str(folder / "m.txt"), format="mummer")
     return found
+
+
+def look_at_alignments(found: Alignments) -> None:
+    assert_type(found.read, npt.NDArray[np.int64])
+    assert_type(found.flag, npt.NDArray[np.uint16])
+    assert_type(found.reverse, npt.NDArray[np.bool_])
+    assert_type(found.cigars, npt.NDArray[np.uint32])
+    assert_type(found.cigar(0), str)
+    assert_type(found[0], Alignment)
+    assert_type(found[0].reference, str | None)
+    assert_type(found[1:], Alignments)
+    assert_type(found[found.mapping_quality > 20], Alignments)
+    assert_type(iter(found), Iterator[Alignment])
+
+
+def map_reads(index: Index, folder: Path) -> int:
+    reads = [("a", "ACGT" * 10, "F" * 40), ("b", "ACGT" * 10, None)]
+    look_at_alignments(index.map(reads))
+    index.map([("a", b"ACGT" * 10)], [("a", b"ACGT" * 10)])
+    index.map([(("a", "ACGT" * 10), ("a", "ACGT" * 10))])
+    index.map((name, bases, [30] * len(bases)) for name, bases, _ in reads)
+    blocks = index.stream_map(folder / "q.fa")
+    assert_type(blocks, Generator[Alignments, None, None])
+    return sum(len(block) for block in blocks)
 
 
 def search_on_a_gpu(index: Index, folder: Path) -> Matches:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from mummergpu.runtime import code_cache, jit
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.code_cache import keep_code_in, on_cache_trouble
 from mummergpu.runtime.code_generation import PACKAGE
+from mummergpu.runtime.compiler import announce_compilation
 from mummergpu.runtime.native.store import native_stores
 from mummergpu.sequence.codes import write_reverse_complements
 
@@ -59,6 +61,14 @@ def works(dispatcher: Any) -> bool:
 
 def kept_files(place: Path) -> list[Path]:
     return sorted(place.rglob("*.code"))
+
+
+def test_compiling_is_announced_once_and_after_some_time(place: Path) -> None:
+    told: list[str] = []
+    for name, seconds in (("soon", 0.0), ("later", 1e-9), ("never", 1e9)):
+        announce_compilation(partial(told.append, name), seconds)
+    assert not works(fresh(jit.jit)) and told[0] == "soon"
+    assert not works(fresh(jit.jit_without_refcounts)) and told == ["soon", "later"]
 
 
 @pytest.mark.parametrize("decorator", DECORATORS)

@@ -1,0 +1,178 @@
+"""Arguments of any kind: a call works, or raises an error that names the argument."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mummergpu
+from mummergpu.errors import BackendError, InputError, OptionError, OutputError
+
+BASES = "ACGTTGCATTAGCAGGATCCATTGACCAGTCAATCGGATTCCGATAGCAATTCGGACTTACGGTTA"
+NAMED = [("a", BASES[:50]), ("b", BASES[10:])]
+
+VALUES = {
+    "none": None,
+    "large": 1 << 70,
+    "somewhat large": 1 << 40,
+    "negative": -1,
+    "very negative": -(1 << 70),
+    "zero": 0,
+    "one": 1,
+    "true": True,
+    "numpy": np.int64(12),
+    "unsigned": np.uint8(12),
+    "flag of numpy": np.bool_(True),
+    "float": 2.5,
+    "nan": float("nan"),
+    "infinite": float("inf"),
+    "float of numpy": np.float64("nan"),
+    "text": "what",
+    "empty text": "",
+    "text with a zero": "x\0y",
+    "surrogate": "\ud800",
+    "bytes": b"\xff",
+    "path": Path("none.fa"),
+    "folder": Path("."),
+    "object": object(),
+    "list": [],
+    "list of none": [None],
+    "list of text": ["ACGT"],
+    "list of bytes": [b"ACGT"],
+    "list of numbers": [("a", 3)],
+    "list of long rows": [("a", "ACGT", None, 4)],
+    "list of odd qualities": [("a", "ACGT", object())],
+    "mapping": {"a": "ACGT"},
+    "array": np.array([1, 2]),
+    "class": int,
+}
+
+NAMES = {"breaklen": "break_length", "REFERENCE": "reference"}
+"""The parameters behind the options of the command, where other rooms name those."""
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("r.fa", "q.fa"):
+        Path(name).write_text("".join(f">{name}\n{bases}\n" for name, bases in NAMED))
+
+
+@pytest.fixture(scope="module")
+def index() -> mummergpu.Index:
+    return mummergpu.Index.build(NAMED, min_length=12)
+
+
+def calls_of(index: mummergpu.Index) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """The public functions, and arguments with which each of them works."""
+    index.save("r.mgi")
+    reads = [("r", BASES[5:45])]
+    return {
+        "build": (mummergpu.Index.build, {"reference": NAMED}),
+        "open": (mummergpu.Index.open, {"path": "r.mgi"}),
+        "save": (index.save, {"path": "x.mgi"}),
+        "verify": (mummergpu.Index.open("r.mgi").verify, {"reference": "r.fa"}),
+        "match": (index.match, {"queries": reads}),
+        "stream": (index.stream, {"paths": ["q.fa"]}),
+        "match on device": (index.match_on_device, {"queries": reads}),
+        "map": (index.map, {"reads": reads}),
+        "stream map": (index.stream_map, {"reads": reads}),
+        "align": (index.align, {"queries": reads}),
+        "run match": (
+            mummergpu.match,
+            {"reference": "r.fa", "queries": "q.fa", "output": "x.txt"},
+        ),
+        "run map": (mummergpu.map, {"reference": "r.fa", "reads": "q.fa", "output": "x.sam"}),
+        "run align": (
+            mummergpu.align,
+            {"reference": "r.fa", "queries": "q.fa", "output": "x.paf"},
+        ),
+        "write matches": (index.match(reads).write, {"path": "x.txt"}),
+        "write alignments": (index.map(reads).write, {"path": "x.sam"}),
+        "write genomes": (index.align(reads, min_cluster=10).write, {"path": "x.paf"}),
+        **{
+            name: (getattr(mummergpu.plot, name), {"matches": index.match(reads)})
+            for name in ("page", "dotplot", "coverage", "lengths")
+        },
+    }
+
+
+NAMES_OF_CALLS = (
+    *("build", "open", "save", "verify", "match", "stream", "match on device", "map"),
+    *("stream map", "align", "run match", "run map", "run align", "write matches"),
+    *("write alignments", "write genomes", "page", "dotplot", "coverage", "lengths"),
+)
+
+
+def called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """The result of a call, and all blocks of one that streams."""
+    given = dict(given)
+    rest = given.pop("paths", [])
+    result = function(*rest, **given) if isinstance(rest, list) else function(rest, **given)
+    if hasattr(result, "figure"):
+        from matplotlib import pyplot
+
+        pyplot.close(result.figure)
+    return list(result) if isinstance(result, Generator) else result
+
+
+@pytest.mark.parametrize("name", NAMES_OF_CALLS)
+def test_any_argument_works_or_is_named(index: mummergpu.Index, name: str) -> None:
+    function, usual = calls_of(index)[name]
+    if name in ("dotplot", "coverage", "lengths"):
+        pytest.importorskip("matplotlib").use("agg")
+    if name != "match on device":
+        called(function, usual)
+    wrong = []
+    for option in inspect.signature(function).parameters:
+        for kind, value in VALUES.items():
+            try:
+                called(function, {**usual, option: value})
+            except OptionError as error:
+                told = error.option.strip("-").replace("-", "_")
+                if NAMES.get(told, told) != option:
+                    wrong.append((option, kind, str(error)))
+            except (InputError, OutputError, BackendError):
+                pass
+            except BaseException as error:
+                wrong.append((option, kind, repr(error)))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_every_public_function_is_called(index: mummergpu.Index) -> None:
+    assert set(calls_of(index)) == set(NAMES_OF_CALLS)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"min_length": 1 << 70}, "min_length: .* is not between"),
+        ({"min_length": float("nan")}, "min_length: nan is not an integer"),
+        ({"queries": ["ACGT"]}, "queries: 'ACGT' is not a name and a sequence"),
+        ({"queries": [("a", "ACGT"), "ACGT"]}, "queries: 'ACGT' is not a name and a sequence"),
+        ({"queries": [("a", 7)]}, r"queries: \('a', 7\) is not a name and a sequence"),
+        ({"queries": 7}, "queries: 7 has no names and sequences"),
+        ({"threads": "two"}, "threads: 'two' is not an integer"),
+        ({"strands": ["both"]}, r"strands: \['both'\] is not one of"),
+        ({"pair": "no"}, "pair: 'no' is neither True nor False"),
+    ],
+)
+def test_messages(index: mummergpu.Index, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        index.match(**{"queries": "ACGT", **given})
+
+
+def test_numbers_and_paths_of_other_libraries_are_taken(index: mummergpu.Index) -> None:
+    expected = list(index.match(NAMED, min_length=14, threads=1))
+    numbers: dict[str, Any] = {"min_length": np.uint16(14), "threads": np.int32(1)}
+    assert list(index.match(NAMED, any_letters=np.bool_(False), **numbers)) == expected
+    with_qualities = [(name, bases.encode(), "F" * len(bases)) for name, bases in NAMED]
+    assert list(index.match(with_qualities, min_length=14)) == expected
+    for path in ("q.fa", b"q.fa", Path("q.fa")):
+        (block,) = index.stream(path, min_length=14)  # type: ignore[arg-type]
+        assert list(block) == expected
