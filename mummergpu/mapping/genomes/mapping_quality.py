@@ -41,7 +41,7 @@ WORD_BASES: Final = 24
 """The bases of a word: by chance, hardly any occurs twice in a genome."""
 
 WORD_STEP: Final = 16
-MOST_WORDS: Final = 1 << 22
+MOST_WORDS: Final = 1 << 21
 """One word of so many positions is looked at, and of large references no more than so many."""
 
 _SLICE_BASES: Final = 1 << 20
