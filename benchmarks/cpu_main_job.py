@@ -164,7 +164,7 @@ def many_matches(reads: Path) -> tuple[Any, Any, Any]:
     import numpy as np
 
     from mummergpu.input.queries import QueryReader
-    from mummergpu.matching.columns import MemColumns
+    from mummergpu.sequence.mems import MemColumns
 
     with QueryReader([str(reads)], 1 << 24) as reader:
         block = next(reader)

@@ -34,7 +34,7 @@ from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import Page
-from mummergpu.matching.columns import MemColumns
+from mummergpu.sequence.mems import MemColumns
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats

@@ -25,7 +25,7 @@ from mummergpu.mapping.options import MappingOptions
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions
-from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.backend_choice import processor_is_faster
 from mummergpu.pipeline.found_matches import filter_mems
 from mummergpu.pipeline.mapping_passes import pages_of_first_pass
@@ -34,6 +34,7 @@ from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns

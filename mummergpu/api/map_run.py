@@ -73,7 +73,7 @@ def map(
     interleaved : bool, default False
         Mates alternate in each of `reads`, or in the reads in memory.
     sort : bool, default False
-        Sort BAM or CRAM by coordinate; BAM gets an index beside it.
+        Sort BAM or CRAM by coordinate; a file gets an index beside it.
     mark_duplicates : bool, default False
         Flag duplicates in BAM or CRAM.
     gpu_compression : bool, default False

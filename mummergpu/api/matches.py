@@ -17,7 +17,6 @@ from mummergpu.api.tables import (
     names_of_queries,
 )
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.matches.match_table import MatchTable, match_table
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.open_sink import RunFacts, open_sink
@@ -26,9 +25,10 @@ from mummergpu.output.targets import FORMATS, target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 if TYPE_CHECKING:
-    from mummergpu.matching.search import BlockMems
+    from mummergpu.sequence.mems import BlockMems
 
 
 class Match(NamedTuple):

@@ -11,8 +11,8 @@ from mummergpu.cli.map_options import MAP_OPTIONS, map_options
 from mummergpu.cli.option_types import HELP_OPTIONS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
-_INDEXES: Final = (".bai", ".csi")
-"""How the names of the indexes of a sorted BAM end."""
+_INDEXES: Final = (".bai", ".csi", ".crai")
+"""How the names of the indexes of sorted BAM and CRAM end."""
 
 
 @click.command("map", context_settings=HELP_OPTIONS, params=MAP_OPTIONS)

@@ -65,7 +65,7 @@ MAP_OPTIONS: Final[list[click.Parameter]] = [
     click.Option(
         ["--sort"],
         is_flag=True,
-        help="Sort BAM or CRAM by coordinate; BAM gets an index beside it.",
+        help="Sort BAM or CRAM by coordinate; a file gets an index beside it.",
     ),
     click.Option(
         ["--mark-duplicates"],

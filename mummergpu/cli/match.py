@@ -36,6 +36,7 @@ from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
 from mummergpu.index.options import IndexOptions, TreeOptions
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
+from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.output.targets import OutputTarget
@@ -79,9 +80,10 @@ def run_match(**given: Any) -> None:
         pipeline.run(options, stats, progress, words.notice, words.warn)
         if skipped := stats.counts.get("skipped_lookups", 0):
             words.say(
-                f"{skipped:,} k-mers of the queries were skipped, which occur more than "
-                f"{given['max_occurrences']:,} times in the reference: matches that begin with "
-                "them are not reported"
+                f"{counted(skipped, 'k-mer')} of the queries {'was' if skipped == 1 else 'were'} "
+                f"skipped, which {'occurs' if skipped == 1 else 'occur'} more than "
+                f"{counted(given['max_occurrences'], 'time')} in the reference: matches that begin "
+                f"with {'it' if skipped == 1 else 'them'} are not reported"
             )
         for line in stats.summary():
             words.notice(line)

@@ -18,6 +18,7 @@ from mummergpu.cli.study_options import (
     study_trees,
     study_workloads,
 )
+from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.studies.data_set import DataSet
@@ -99,7 +100,7 @@ def sweep(**given: Any) -> None:
         for data, folder in _data_sets(given, study.searcher):
             made = measure(data, options, study.searcher, folder, study.progress)
             study.progress.write_line(
-                f"{PROGRAM}: {data.name}: {made:,} runs are new in {folder}"
+                f"{PROGRAM}: {data.name}: {counted(made, 'run is', 'runs are')} new in {folder}"
                 if made
                 else f"{PROGRAM}: {data.name}: all runs were already in {folder}"
             )

@@ -15,6 +15,7 @@ from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import PIECE_BYTES, digest_of
 from mummergpu.index.file import IndexFile
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.words import counted
 
 
 def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -> None:
@@ -106,7 +107,8 @@ def first_difference(indexed: Reference, other: Reference) -> str:
         position of the first different base, counted from 1, of the first different record.
     """
     if len(indexed.names) != len(other.names):
-        return f"the index has {len(indexed.names):,} records, and the file {len(other.names):,}"
+        records = counted(len(indexed.names), "record")
+        return f"the index has {records}, and the file {len(other.names):,}"
     different = _first_different_code(indexed, other)
     for number, (name, other_name) in enumerate(zip(indexed.names, other.names, strict=True)):
         shown = f"record {number + 1:,}"
@@ -115,7 +117,8 @@ def first_difference(indexed: Reference, other: Reference) -> str:
         lengths = int(indexed.record_lengths[number]), int(other.record_lengths[number])
         shown = f"record '{_text(name)}'"
         if lengths[0] != lengths[1]:
-            return f"{shown} has {lengths[0]:,} bases in the index, and {lengths[1]:,} in the file"
+            bases = counted(lengths[0], "base")
+            return f"{shown} has {bases} in the index, and {lengths[1]:,} in the file"
         position = different - int(indexed.record_starts[number])
         if position < lengths[0]:
             return f"{shown} differs from its base {position + 1:,} on"

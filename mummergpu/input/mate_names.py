@@ -11,6 +11,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.mates import SUFFIX_BYTES, name_mates
 from mummergpu.input.record_lines import line_of_record
 from mummergpu.input.records import printable
+from mummergpu.runtime.words import counted
 
 
 class Named(Protocol):
@@ -142,5 +143,5 @@ def without_mate(path: str, number: int, name: str, other: str | None = None) ->
     if other is None:
         message = "the last read has no mate"
     else:
-        message = f"the read has no mate: '{other}' has {number:,} reads"
+        message = f"the read has no mate: '{other}' has {counted(number, 'read')}"
     return InputError(message, path, line_of_record(path, number), name)

@@ -7,7 +7,6 @@ codes: the file is read for it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -17,12 +16,15 @@ from mummergpu.errors import InputError
 from mummergpu.input.files import Input
 from mummergpu.input.formats import Format
 from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.runtime.jit import jit_without_refcounts, writable
+from mummergpu.runtime.jit import jit_without_refcounts
 
 _CHUNK_BYTES: Final = 1 << 20
 
-_LINE_ENDS: Final = b"\n\r"
-_START: Final = b">"
+_LINE_FEED: Final = 10
+_CARRIAGE_RETURN: Final = 13
+_START: Final = 62
+"""What begins the header of a record, at the beginning of a line: ``>``."""
+
 _FIRST_LETTER: Final = 33
 _LAST_LETTER: Final = 126
 """The bytes that count: those that are printable (SAM format specification, 1.3.2)."""
@@ -31,7 +33,11 @@ _LOWER_A: Final = 97
 _LOWER_Z: Final = 122
 _TO_UPPER: Final = 32
 
+_LETTERS, _IN_HEADER, _LAST_BYTE = range(3)
+"""What `split_letters` keeps: the letters it copied, and where the next text goes on."""
+
 ByteArray = npt.NDArray[np.uint8]
+Int64Array = npt.NDArray[np.int64]
 
 
 def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[str]:
@@ -57,77 +63,73 @@ def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[s
     with Input(path, threads) as file:
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
-        found = []
-        letters = np.empty(_CHUNK_BYTES, dtype=np.uint8)
-        for part in _parts_of(file):
-            if part is None:
-                found.append(hashlib.md5(usedforsecurity=False))
-            elif found:
-                count = copy_letters(writable(np.frombuffer(part, dtype=np.uint8)), letters)
-                found[-1].update(letters[:count].data)
-        return [one.hexdigest() for one in found]
+        text, letters = (np.empty(_CHUNK_BYTES, dtype=np.uint8) for _ in range(2))
+        starts = np.empty(_CHUNK_BYTES // 2 + 1, dtype=np.int64)
+        state = np.array([0, 0, _LINE_FEED], dtype=np.int64)
+        found: list[str] = []
+        # What comes before the first record counts for none.
+        current = hashlib.md5(usedforsecurity=False)
+        view = letters.data
+        while size := file.text.readinto(text.data) or 0:
+            begun = split_letters(text, size, letters, starts, state)
+            begin = 0
+            for start in starts[:begun].tolist():
+                current.update(view[begin:start])
+                found.append(current.hexdigest())
+                current = hashlib.md5(usedforsecurity=False)
+                begin = start
+            current.update(view[begin : int(state[_LETTERS])])
+        return [*found[1:], current.hexdigest()]
 
 
 @jit_without_refcounts
-def copy_letters(text: ByteArray, letters: ByteArray) -> int:
-    """Copy the letters of a text in upper case; return how many there are.
+def split_letters(
+    text: ByteArray, size: int, letters: ByteArray, starts: Int64Array, state: Int64Array
+) -> int:
+    """Copy the letters of records in upper case; return how many records begin in a text.
 
     Other threads run Python code meanwhile, which they cannot while methods of `bytes` do this.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8
-        The text.
+        The text of a FASTA file.
+    size : int
+        Its bytes.
     letters : ndarray, dtype=uint8
         Output, as long as the text or longer: the bytes that count.
+    starts : ndarray, dtype=int64
+        Output, half as long as the text, and one more: where the letters of each record begin.
+    state : ndarray, dtype=int64, shape=(3,)
+        `_LETTERS`, `_IN_HEADER` and `_LAST_BYTE`: those of the text before become those of this
+        one.
 
     Returns
     -------
     int
-        Their number.
+        The number of records.
     """
-    count = 0
-    for place in range(text.size):
+    count, records, place = 0, 0, 0
+    in_header, before = state[_IN_HEADER] != 0, state[_LAST_BYTE]
+    while place < size:
+        if in_header:
+            while place < size and text[place] != _LINE_FEED and text[place] != _CARRIAGE_RETURN:
+                place += 1
+            in_header = place == size
+            continue
         letter = text[place]
+        if letter == _START:
+            last = np.int64(text[place - 1]) if place else before
+            if last == _LINE_FEED or last == _CARRIAGE_RETURN:
+                starts[records] = count
+                records += 1
+                in_header = True
+                continue
         is_lower = _LOWER_A <= letter <= _LOWER_Z
         letters[count] = letter - _TO_UPPER if is_lower else letter
         count += _FIRST_LETTER <= letter <= _LAST_LETTER
-    return count
-
-
-def _parts_of(file: Input) -> Iterator[bytes | None]:
-    """Yield None for the header of each record, and then its text in parts."""
-    in_header, before = False, b"\n"
-    chunk = bytearray(_CHUNK_BYTES)
-    while size := file.text.readinto(chunk):
-        text = bytes(memoryview(chunk)[:size])
-        at = 0
-        while at < size:
-            if in_header:
-                at = _end_of_line(text, at)
-                in_header = at == size
-                continue
-            start = _start_of_record(text, at, before)
-            end = size if start < 0 else start
-            if end > at:
-                yield text[at:end]
-            if start >= 0:
-                yield None
-                in_header = True
-            at = end + (start >= 0)
-        before = text[-1:]
-
-
-def _start_of_record(text: bytes, at: int, before: bytes) -> int:
-    """Return where the next record begins, -1 for nowhere; `before` is the byte before the text."""
-    while (start := text.find(_START, at)) >= 0:
-        if (text[start - 1 : start] or before) in (b"\n", b"\r"):
-            return start
-        at = start + 1
-    return -1
-
-
-def _end_of_line(text: bytes, at: int) -> int:
-    """Return where the line ends, or the end of the text."""
-    ends = [place for mark in _LINE_ENDS if (place := text.find(mark, at)) >= 0]
-    return min(ends, default=len(text))
+        place += 1
+    state[_LETTERS] = count
+    state[_IN_HEADER] = in_header
+    state[_LAST_BYTE] = text[size - 1]
+    return records

@@ -23,7 +23,6 @@ from mummergpu.mapping.candidates.candidates import (
     no_candidates,
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
-from mummergpu.mapping.matches import BlockMems
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.alternatives import list_alternatives
 from mummergpu.mapping.placing.choice import CHOICE_NUMBERS, CHOSEN
@@ -48,6 +47,7 @@ from mummergpu.mapping.placing.template_sizes import measure_templates
 from mummergpu.mapping.placing.templates import map_templates
 from mummergpu.mapping.seeding.candidate_finder import CandidateFinder, pairing_of
 from mummergpu.sequence.codes import CodeArray, padded_reverse_complements
+from mummergpu.sequence.mems import BlockMems
 from mummergpu.viterbi.scratch import Scratch, new_scratch
 
 
@@ -173,20 +173,7 @@ class BlockMapper:
     def map_found(
         self, block: ReadBlock, found: FoundCandidates, sizes: PairSizes
     ) -> AlignmentColumns:
-        """Return the alignments of a block of reads whose candidates a device has found.
-
-        Parameters
-        ----------
-        block, sizes
-            As for `map_block`.
-        found : FoundCandidates
-            The candidates (`device_candidates.DeviceCandidates`).
-
-        Returns
-        -------
-        AlignmentColumns
-            Those of `map_block`.
-        """
+        """Return what `map_block` does, of reads whose candidates a device has found."""
         choices = self._choose(block, lambda reads: self._finder.spread(block, found), sizes)
         return self._with_second_pass(block, *self._both(block, choices, sizes), sizes)
 
@@ -204,11 +191,6 @@ class BlockMapper:
         self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
     ) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments of a block of reads without a second pass.
-
-        Parameters
-        ----------
-        block, mems, sizes
-            As for `map_block`.
 
         Returns
         -------

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
-
-from mummergpu.matching.columns import MemColumns
-from mummergpu.sequence.codes import Strand
 
 if TYPE_CHECKING:
     from mummergpu.cuda.stream_tools import StreamTools
-
-
-BlockMems = Mapping[Strand, MemColumns]
-"""The matches of a block on both strands."""
 
 
 class DeviceRows(Protocol):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.merge import join_blocks
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 TextArray = npt.NDArray[np.uint8]
 

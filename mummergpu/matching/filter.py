@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.row_order import ColumnArray, sort_rows
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.mems import MemColumns
 
 FlagArray = npt.NDArray[np.bool_]
 

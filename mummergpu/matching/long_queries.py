@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mummergpu.input.queries import OffsetArray, QueryBlock
-from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.extension import extend_match
+from mummergpu.sequence.mems import MemColumns, new_columns
 
 
 @dataclass(frozen=True)

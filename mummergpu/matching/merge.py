@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.jit import jit
+from mummergpu.sequence.mems import MemColumns, new_columns
 
 
 def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
@@ -55,7 +55,7 @@ def merge_rows(
     ----------
     one, other : tuple of ndarray, dtype=int64
         The offsets of the rows of each query, their query starts, reference starts and lengths,
-        as in `columns.MemColumns`.
+        as in `mems.MemColumns`.
     merged : tuple of ndarray, dtype=int64
         Output: query starts, reference starts and lengths, long enough for the rows of both.
     """

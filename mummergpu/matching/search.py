@@ -8,7 +8,6 @@ from typing import Any, Final
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend, TextBackend, UniqueBackend
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.filter import keep_long
 from mummergpu.matching.long_queries import (
     PartMems,
@@ -20,15 +19,13 @@ from mummergpu.matching.long_queries import (
 )
 from mummergpu.matching.merge import merge_pages
 from mummergpu.sequence.codes import CodeArray, Strand, reverse_complement_each
+from mummergpu.sequence.mems import BlockMems, MemColumns
 
 UNBOUNDED: Final = 1 << 62
 """More rows than any search can find."""
 
 PARTS_OF_TASK: Final = 2
 """All threads together search a query that makes more parts than this."""
-
-BlockMems = dict[Strand, MemColumns]
-"""The matches of a block of queries, on each strand that was searched."""
 
 
 class BlockSearch:

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import ColumnArray, MemColumns, match_count
 from mummergpu.runtime.jit import jit_without_refcounts, writable
 from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import ColumnArray, MemColumns, match_count
 
 BitArray = npt.NDArray[np.uint64]
 

@@ -20,6 +20,9 @@ from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 from mummergpu.runtime.stats import Stats
 
+CRAI: Final = ".crai"
+"""What the name of the index of a CRAM ends with, after the name of the CRAM."""
+
 ALIGNMENT_FORMATS: Final = ("sam", "bam", "cram")
 """The names of the formats of alignments."""
 
@@ -111,13 +114,15 @@ def index_path(target: OutputTarget, reference: Reference, sort: SortOptions | N
     Returns
     -------
     str or None
-        The path of the BAM and ``.bai`` or ``.csi``. CRAM has no index, nor has
-        standard output or what is not sorted.
+        The path of the BAM and ``.bai`` or ``.csi``, or that of the CRAM and ``.crai``. What is
+        not sorted has none, nor has standard output.
     """
-    if target.format != "bam" or sort is None or not sort.by_coordinate:
+    if target.format == "sam" or sort is None or not sort.by_coordinate:
         return None
     if target.path == STANDARD_OUTPUT:
         return None
+    if target.format == "cram":
+        return target.path + CRAI
     from mummergpu.output.sorting.bam_index import index_kind
     from mummergpu.output.sorting.places import axis_of
 
@@ -176,7 +181,9 @@ def open_alignment_sink(
         return _bam_sink(emit, facts, head, stats, index)
     from mummergpu.output.alignments.cram import AlignmentCramSink
 
-    return AlignmentCramSink(lambda keep: _bam_sink(keep, facts, head, stats, None), emit, stats)
+    return AlignmentCramSink(
+        lambda keep: _bam_sink(keep, facts, head, stats, None), emit, stats, index
+    )
 
 
 def _bam_sink(

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.columns import match_count
 from mummergpu.matching.filter import keep_unique, order_by_reference
 from mummergpu.matching.options import Uniqueness
-from mummergpu.matching.search import BlockMems
 from mummergpu.output.matches.sink import MatchSink
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems, match_count
 
 if TYPE_CHECKING:
     from mummergpu.matching.summary import MatchSummary

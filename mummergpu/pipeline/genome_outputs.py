@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.bytes.compression import Compressor, compressor_of
 from mummergpu.output.genomes.bam import GenomeBam
 from mummergpu.output.genomes.delta import GenomeDelta
@@ -52,6 +53,7 @@ def open_genome_sink(
     MummergpuError
         If a format cannot be made of these files.
     """
+    qualities = MappingQualities(reference, executor.map)
     outputs = [
         GenomeOutput(
             genome_format(
@@ -61,6 +63,7 @@ def open_genome_sink(
                 options.with_changes,
                 options.anchors.command,
                 options.with_bases,
+                qualities,
             ),
             file,
             stats,
@@ -84,6 +87,7 @@ def genome_format(
     with_changes: bool = False,
     command: str = "",
     with_bases: bool = True,
+    qualities: MappingQualities | None = None,
 ) -> GenomeFormat:
     """Return what makes the bytes of a format of genome alignments.
 
@@ -101,6 +105,8 @@ def genome_format(
         The command line, for the header of SAM and BAM; empty if there is none.
     with_bases : bool
         Whether SAM has the bases of the queries.
+    qualities : MappingQualities or None
+        Tells the mapping qualities; None to have one for this file.
 
     Returns
     -------
@@ -113,14 +119,14 @@ def genome_format(
         If there is no such format, or it cannot be made of these files.
     """
     if name == "paf":
-        return GenomePaf(reference, with_changes)
+        return GenomePaf(reference, with_changes, qualities)
     if name == "vcf":
         return GenomeVcf(reference, query_paths)
     group, files = usual_read_group(query_paths), ", ".join(query_paths)
     if name == "sam":
-        return GenomeSam(reference, group, command, files, with_bases)
+        return GenomeSam(reference, group, command, files, with_bases, qualities)
     if name == "bam":
-        return GenomeBam(reference, group, command, files)
+        return GenomeBam(reference, group, command, files, qualities)
     if name != "delta":
         known = f"{', '.join(GENOME_FORMATS[:-1])} or {GENOME_FORMATS[-1]}"
         raise OptionError("--format", f"genome alignments are written as {known}, not {name}")

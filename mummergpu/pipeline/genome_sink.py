@@ -14,10 +14,11 @@ from mummergpu.mapping.genomes.one_to_one import map_one_to_one
 from mummergpu.output.bytes.compressed_stream import CompressedStream
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
-from mummergpu.output.matches.sink import BlockMems, MatchSink
+from mummergpu.output.matches.sink import MatchSink
 from mummergpu.pipeline.align_options import AlignmentFilter
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems
 
 Prepared = tuple[QueryBlock, BlockMems]
 

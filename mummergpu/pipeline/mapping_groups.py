@@ -24,7 +24,7 @@ from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.merge import join_all
-from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import TASKS_AHEAD, GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
@@ -32,6 +32,7 @@ from mummergpu.pipeline.spill import SpilledAlignments, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -12,9 +12,10 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
-from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import BlockMems
 
 MOST_OCCURRENCES: Final = 512
 """The second pass skips k-mers that occur more often in the reference: they say little, and would

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import match_count
-from mummergpu.matching.search import UNBOUNDED, BlockMems, BlockSearch
+from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.block_parts import BlockParts
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems, match_count
 
 TASKS_AHEAD: Final = 2
 """Number of blocks in work at once, beyond one for each thread."""
@@ -154,7 +154,9 @@ class GroupPasses:
         """
         strands = self._search.strands
         for block in blocks:
-            groups = [{s: file.read_columns() for s in strands} for file in spilled]
+            groups: list[BlockMems] = [
+                {s: file.read_columns() for s in strands} for file in spilled
+            ]
             searched = self._search.needs_all_threads(block)
             if searched:
                 mems = self._search.find_mems(block, UNBOUNDED, self._executor.map)

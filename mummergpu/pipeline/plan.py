@@ -16,6 +16,7 @@ from mummergpu.input.queries import bytes_of
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import counted
 
 BLOCKS_OF_THREAD: Final = 4
 """Number of blocks of queries for each thread, if that makes the blocks large enough."""
@@ -251,6 +252,7 @@ def describe_plan(
         **index.settings(),
     )
     notice(
-        f"reference of {bases:,} bases in {records:,} records, {len(index.pages)} pages in "
-        f"{len(index.groups)} groups; backend {backend}, {index.describe()}, {threads} threads"
+        f"reference of {counted(bases, 'base')} in {counted(records, 'record')}, "
+        f"{counted(len(index.pages), 'page')} in {counted(len(index.groups), 'group')}; "
+        f"backend {backend}, {index.describe()}, {counted(threads, 'thread')}"
     )

@@ -24,8 +24,8 @@ from mummergpu.input.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.candidates.candidates import Candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
-from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.sequence.mems import MemColumns
 
 
 class ArrayFile(ClosedAtEnd):

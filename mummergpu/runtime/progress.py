@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TextIO
 
+from mummergpu.runtime.words import counted
+
 DELAY: Final = 2.0
 """Seconds before the line appears on a terminal: shorter runs show none."""
 
@@ -33,17 +35,24 @@ CLEAR_LINE: Final = "\r\x1b[K"
 
 
 class Phase(Enum):
-    """What a run is doing, as text for the numbers of what is done."""
+    """What a run is doing, as text for the numbers of what is done; some have a noun."""
 
     READING_REFERENCE = "reading the reference"
-    PAGES = "{:,} of {:,} pages ready"
+    PAGES = "{:,} of {:page} ready"
     WRITING_INDEX = "writing the index"
-    READS_OF_GROUP = "{:,} reads searched in pages of group {:,} of {:,}"
-    READS = "{:,} reads done"
+    READS_OF_GROUP = "{:read} searched in pages of group {:,} of {:,}"
+    READS = "{:read} done"
     MAKING_GENOME = "making the genome"
     MAKING_COPY = "making the copy"
     WRITING_FILE = "writing {}"
-    READS_MADE = "{:,} reads made"
+    READS_MADE = "{:read} made"
+
+
+class _Counted(int):
+    """A number whose format may be a noun."""
+
+    def __format__(self, form: str) -> str:
+        return counted(self, form) if form.isalpha() else super().__format__(form)
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,9 @@ class Work:
     @property
     def text(self) -> str:
         """What is done, without the rate and the time left."""
-        text = self.phase.value.format(*self.numbers)
+        text = self.phase.value.format(
+            *(_Counted(one) if isinstance(one, int) else one for one in self.numbers)
+        )
         return f"{text}, {bases_text(self.bases)}" if self.bases else text
 
 

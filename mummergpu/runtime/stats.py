@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from mummergpu.runtime.words import counted
+
 if TYPE_CHECKING:
     from mummergpu.runtime.match_counts import MatchCounts
 
@@ -273,7 +275,7 @@ class Stats:
             Name, seconds, number of runs and peak memory.
         """
         return [
-            f"{name:<18} {stage.seconds:10.3f} s in {stage.count:,} runs, "
+            f"{name:<18} {stage.seconds:10.3f} s in {counted(stage.count, 'run')}, "
             f"peak {stage.peak_memory_bytes / 2**20:,.0f} MiB"
             for name, stage in self.stages.items()
             if stage.count

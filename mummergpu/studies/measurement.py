@@ -13,10 +13,10 @@ import numpy as np
 from mummergpu.index.checksums import checksum_of
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import match_count
-from mummergpu.matching.search import BlockMems, BlockSearch
+from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.records import KernelRecord, SweepRun

@@ -25,6 +25,58 @@ def fasta(path: Path, records: dict[str, str]) -> Path:
     return path
 
 
+def test_each_base_has_one_place_and_others_are_secondary(tmp_path: Path) -> None:
+    """A read of a repeat, one of two places, and one with both."""
+    made = random.Random(11)
+    one, two, three = ("".join(made.choices("ACGT", k=4000)) for _ in range(3))
+    copy = "".join(made.choice("ACGT") if made.random() < 0.01 else base for base in two)
+    reference = fasta(tmp_path / "r.fa", {"a": one + two, "b": three + copy})
+    reads = {
+        "repeat": copy[500:2500],
+        "plain": one[100:1500],
+        "chimera": one[:1500] + three[:1000].translate(COMPLEMENT)[::-1],
+        "both": three[:1500] + two[200:3800],
+    }
+    queries = fasta(tmp_path / "q.fa", reads)
+    align("-maxmatch", reference, queries, "-o", tmp_path / "x.bam")
+    align("-maxmatch", reference, queries, "-o", tmp_path / "x.paf")
+    samtools("quickcheck", "-v", tmp_path / "x.bam")
+    rows: dict[str, list[list[str]]] = {name: [] for name in reads}
+    for line in samtools("view", tmp_path / "x.bam").decode().splitlines():
+        fields = line.split("\t")
+        rows[fields[0]].append(fields)
+    found = {
+        name: sorted((int(row[1]) & 0xF00, row[2], int(row[4])) for row in own)
+        for name, own in rows.items()
+    }
+    assert found == {
+        "repeat": [(0, "b", 60), (256, "a", 0)],
+        "plain": [(0, "a", 60)],
+        "chimera": [(0, "a", 60), (2048, "b", 60)],
+        "both": [(0, "a", 60), (256, "b", 0), (2048, "b", 60)],
+    }
+    for own in rows.values():
+        parts = {}
+        for row in own:
+            tags = {tag[:2]: tag[5:] for tag in row[11:]}
+            strand = "+-"[int(row[1]) >> 4 & 1]
+            place = row[2], row[3], strand, row[5].replace("H", "S"), row[4], tags["NM"]
+            parts[",".join(place)] = int(row[1]) & 0x100, tags.get("SA")
+        for place, (is_secondary, others) in parts.items():
+            expected = {
+                other
+                for other, (is_other_secondary, _) in parts.items()
+                if other != place and not is_secondary and not is_other_secondary
+            }
+            assert set((others or "").split(";")[:-1]) == expected
+    told = [line.split("\t") for line in (tmp_path / "x.paf").read_text().splitlines()]
+    assert sorted((line[0], line[5], int(line[11]), line[14]) for line in told) == sorted(
+        (name, row[2], int(row[4]), f"tp:A:{'PS'[int(row[1]) >> 8 & 1]}")
+        for name, own in rows.items()
+        for row in own
+    )
+
+
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A genome of two records, and a changed copy of which a part is reversed."""

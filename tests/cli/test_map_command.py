@@ -158,6 +158,7 @@ def test_samtools_reads_what_sam_says(name: str, mapped: bytes) -> None:
 def test_samtools_changes_nothing() -> None:
     assert run("r.fa 1.fq 2.fq -o x.bam", "-R", GROUP) == 0
     assert run("r.fa 1.fq 2.fq --sort --mark-duplicates -o sorted.bam", "-R", GROUP) == 0
+    assert run("r.fa 1.fq 2.fq --sort -o sorted.cram", "-R", GROUP) == 0
     samtools("quickcheck", "-v", "x.bam", "sorted.bam")
     before = samtools("view", "x.bam")
     samtools("fixmate", "--no-PG", "x.bam", "fixed.bam")
@@ -168,10 +169,11 @@ def test_samtools_changes_nothing() -> None:
         key: value for key, value in _fields(in_order, 0x400).items()
     }
     # The index finds what a scan finds.
-    found = samtools("view", "-c", "sorted.bam", "two:9001-9700")
-    assert int(found) == int(
-        samtools("view", "-c", "-e", 'rname=="two" && endpos>=9001 && pos<=9700', "sorted.bam")
-    )
+    for name in ("sorted.bam", "sorted.cram"):
+        found = samtools("view", "-c", name, "two:9001-9700")
+        assert int(found) == int(
+            samtools("view", "-c", "-e", 'rname=="two" && endpos>=9001 && pos<=9700', name)
+        )
 
 
 def _fields(text: bytes, ignored: int = 0) -> dict[tuple[bytes, int], list[bytes]]:
@@ -211,6 +213,7 @@ def test_picard_finds_no_error(folder: Path, words: str) -> None:
         ("r.fa 1.fq -o x.paf", "alignments are SAM, BAM or CRAM, not paf"),
         ("r.fa 1.fq -o r.fa", "'r.fa' is also an input"),
         ("r.fa 1.fq --sort -o x.bam --stats x.bam.bai", "is also another output"),
+        ("r.fa 1.fq --sort -o x.cram --stats x.cram.crai", "is also another output"),
         ("r.fa 1.fq --sort -o x.bam --temporary-folder none", "there is no folder 'none'"),
         ("r.fa 1.fq --multiqc x.json", "MultiQC finds a file if it is named SAMPLE_mqc.json"),
         ("r.fa - -", "standard input ('-') can be read only once"),

@@ -290,5 +290,5 @@ def test_progress_appears_on_a_terminal(inside: Path) -> None:
     os.close(leader)
     assert b"\x1b[Kmummergpu: 0 reads done" in shown
     last = shown.rpartition(b"\x1b[K")[2]
-    assert last.startswith(b"mummergpu: 1 reads done, 28 bp, ")
+    assert last.startswith(b"mummergpu: 1 read done, 28 bp, ")
     assert (inside / "out").read_bytes() == b"> q\n" + ROW

@@ -27,8 +27,8 @@ from mummergpu.api import on_device
 from mummergpu.api.requests import device_options
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.sequence.mems import MemColumns
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

@@ -17,9 +17,9 @@ from helpers.text_cases import (
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.device_text import WINDOW_BYTES
 from mummergpu.output.matches.mummer import MummerFormatter
+from mummergpu.sequence.mems import MemColumns
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

@@ -23,13 +23,13 @@ from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, Strand, with_margins
+from mummergpu.sequence.mems import MemColumns
 
 Codes = npt.NDArray[np.uint8]
 

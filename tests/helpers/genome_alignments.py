@@ -86,6 +86,7 @@ class GenomeCase:
             np.array(packed, dtype=np.uint32),
             *(np.ascontiguousarray(counts[:, place]) for place in range(3)),
             np.arange(len(self.rows)),
+            np.zeros(len(self.rows)),
         )
 
     def aligned_text(self, row: MadeAlignment) -> bytes:

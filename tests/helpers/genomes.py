@@ -14,9 +14,9 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import GenomeOptions
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.filter import keep_unique
 from mummergpu.sequence.codes import CodeArray, Strand, encode, with_margins
+from mummergpu.sequence.mems import MemColumns
 
 COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 

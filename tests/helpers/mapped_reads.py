@@ -22,8 +22,8 @@ from mummergpu.mapping.placing.evidence import credits_of_qualities
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.seeding.candidate_search import find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows
-from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
+from mummergpu.sequence.mems import MemColumns
 from mummergpu.viterbi.model import Costs
 
 RESCUE_ROWS = 8

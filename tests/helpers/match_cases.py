@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.sequence.codes import BREAK, Strand, encode, with_margins
+from mummergpu.sequence.mems import MemColumns
 
 Row = tuple[int, int, int]
 """Query start on the strand that was searched, start in the record, length; 0-based."""

@@ -17,9 +17,9 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, encode, with_margins
+from mummergpu.sequence.mems import MemColumns
 
 STRANDS = (Strand.FORWARD, Strand.REVERSE)
 ONE_PAGE = 1 << 20

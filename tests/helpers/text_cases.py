@@ -13,12 +13,12 @@ from mummergpu.cuda.device import Device
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.stream_searcher import DeviceMems
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend, KmerTextSearcher
 from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, with_margins
+from mummergpu.sequence.mems import MemColumns
 
 Row = tuple[int, int, int]
 """Query start, reference start in the joined reference, length; 0-based."""

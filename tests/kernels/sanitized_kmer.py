@@ -28,12 +28,12 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 # `sanitized_search` has put their folder on the path.
 from helpers.device_columns import (  # isort: skip

@@ -34,11 +34,11 @@ from helpers.search_cases import (
 from helpers.watched_device import WatchedDevice
 
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import MemColumns
 
 HERE = Path(__file__).resolve().parent
 

@@ -30,11 +30,11 @@ from mummergpu.mapping.genomes.links import (
     find_targets,
     link_clusters,
 )
+from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, FILLED, TracedEnds, trace_anchors
-from mummergpu.mapping.matches import BlockMems
-from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
+from mummergpu.sequence.mems import BlockMems, MemColumns
 from mummergpu.viterbi.scratch import MOST_BASES, Scratch, new_scratch
 from mummergpu.viterbi.whole_matrix import MatrixScratch, new_matrix
 
@@ -100,7 +100,7 @@ class GenomeAligner:
             self._align_strand(block, strand, columns, map_function)
             for strand, columns in mems.items()
         ]
-        return join_strands(found)
+        return with_rivals(join_strands(found), np.diff(block.offsets), self._options.costs)
 
     def _align_strand(
         self, block: QueryBlock, strand: Strand, columns: MemColumns, map_function: MapFunction

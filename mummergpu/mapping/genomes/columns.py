@@ -36,6 +36,9 @@ class GenomeAlignments:
         The pairs of different bases, the bases of gaps, and the gaps.
     scores : ndarray, dtype=int64, shape=(n_alignments,)
         The scores.
+    rivals : ndarray, dtype=float64, shape=(n_alignments,)
+        The odds that not this alignment is right, but one of those that compete with it; infinite
+        for one that competes with a better one itself (`mapping_quality.with_rivals`).
     """
 
     queries: npt.NDArray[np.int64]
@@ -51,6 +54,7 @@ class GenomeAlignments:
     gap_bases: npt.NDArray[np.int64]
     gaps: npt.NDArray[np.int64]
     scores: npt.NDArray[np.int64]
+    rivals: npt.NDArray[np.float64]
 
     @property
     def count(self) -> int:
@@ -75,6 +79,22 @@ class GenomeAlignments:
         shares: npt.NDArray[np.float64] = (columns - self.errors) / np.maximum(columns, 1)
         return shares
 
+    def forward_ends(
+        self, lengths: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return where each alignment begins and ends on the forward strand of its query.
+
+        Parameters
+        ----------
+        lengths : ndarray, dtype=int64, shape=(n_queries,)
+            The bases of the queries.
+        """
+        own = lengths[self.queries]
+        is_reverse = self.strands != 0
+        begins = np.where(is_reverse, own - self.query_ends, self.query_starts)
+        ends = np.where(is_reverse, own - self.query_starts, self.query_ends)
+        return begins, ends
+
     def taken(self, rows: npt.NDArray[np.int64]) -> GenomeAlignments:
         """Return some alignments, in the order of `rows`."""
         begins = self.cigar_offsets[rows]
@@ -95,4 +115,5 @@ class GenomeAlignments:
             self.gap_bases[rows],
             self.gaps[rows],
             self.scores[rows],
+            self.rivals[rows],
         )

@@ -133,6 +133,7 @@ def finish_alignments(
         gap_bases,
         gaps,
         scores,
+        np.zeros(keep.size),
     )
 
 
@@ -168,6 +169,7 @@ def join_strands(found: Sequence[GenomeAlignments]) -> GenomeAlignments:
         column("gap_bases"),
         column("gaps"),
         column("scores"),
+        column("rivals"),
     )
     order = np.lexsort(
         (

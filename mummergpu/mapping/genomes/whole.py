@@ -15,9 +15,10 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.finishing import finish_alignments, join_strands
+from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
-from mummergpu.mapping.matches import BlockMems
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
+from mummergpu.sequence.mems import BlockMems
 from mummergpu.viterbi.operations import MATCH_OPERATION, OperationArray
 
 EndToEnd = Callable[[CodeArray, CodeArray], tuple[int, OperationArray]]
@@ -118,12 +119,13 @@ class WholeAligner:
                 best = self._best_strand(block, codes, query, record)
                 if best is not None:
                     found[best[0]].append((query, record, *best[1]))
-        return join_strands(
+        joined = join_strands(
             [
                 self._columns(block, strand, codes[strand], alignments, map_function)
                 for strand, alignments in found.items()
             ]
         )
+        return with_rivals(joined, np.diff(block.offsets), self._options.costs)
 
     def _best_strand(
         self, block: QueryBlock, codes: dict[Strand, CodeArray], query: int, record: int

@@ -15,7 +15,6 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.ungapped import Qualities
-from mummergpu.mapping.matches import BlockMems
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.placing.pair_sizes import PairSizes
@@ -24,6 +23,7 @@ from mummergpu.mapping.seeding.candidate_search import find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows, shortest_sure_match
 from mummergpu.runtime.thread_array import ThreadArray
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import BlockMems
 
 
 def pairing_of(sizes: PairSizes, unpaired: int) -> Pairing:

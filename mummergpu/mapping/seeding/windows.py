@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from mummergpu.mapping.candidates.candidates import MatchColumns
-from mummergpu.matching.columns import MemColumns
 from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.sequence.mems import MemColumns
 
 
 def shortest_sure_match(window: int) -> int:

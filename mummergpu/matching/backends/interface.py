@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.columns import MemColumns
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns, RecordPlaces

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.merge import merge_pages
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
+from mummergpu.sequence.mems import MemColumns
 
 PageType = TypeVar("PageType")
 

@@ -15,10 +15,10 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import ResidentBackend, TextBackend, WorkSizes
 from mummergpu.matching.backends.streaming import STREAMS, StreamingBackend
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.resident_matches import ResidentMatches
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 PageType = TypeVar("PageType")
 Result = TypeVar("Result")

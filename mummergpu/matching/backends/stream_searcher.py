@@ -16,9 +16,9 @@ from mummergpu.cuda.pinned_staging import Staging
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import PADDING_BYTES, WORD_BYTES
-from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns, new_columns
 
 ContextType = TypeVar("ContextType")
 PreparedType = TypeVar("PreparedType")

@@ -20,10 +20,10 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK, divide_memory
 from mummergpu.matching.backends.stream_searcher import ContextType, StreamSearcher
-from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.matching.merge import join_blocks
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns, match_count
 
 PageType = TypeVar("PageType")
 

@@ -28,7 +28,6 @@ from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
-from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.kmer.cpu_samples import (
     DAMAGED_HERE,
     RowArrays,
@@ -40,6 +39,7 @@ from mummergpu.runtime.jit import jit_without_refcounts, prefetch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.sequence.extension import kmer_at
+from mummergpu.sequence.mems import MemColumns, new_columns
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage

@@ -19,7 +19,6 @@ from mummergpu.matching.backends.stream_searcher import (
     StreamSearcher,
     UploadedBlock,
 )
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda_arrays import (
     KmerSearchContext,
     PackedQueries,
@@ -35,6 +34,7 @@ from mummergpu.matching.kmer.cuda_program import (
 )
 from mummergpu.matching.merge import merge_pages
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 QUERY_OF_WARP: Final = 512
 """A warp marks the words of a query if the queries of the block have at least this many bases on

@@ -10,7 +10,6 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
@@ -22,6 +21,7 @@ from mummergpu.matching.kmer.device_text import (
 )
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 
 class KmerTextSearcher(KmerStreamSearcher):

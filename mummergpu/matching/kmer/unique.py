@@ -26,7 +26,6 @@ import numpy as np
 
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.input.queries import OffsetArray, QueryBlock
-from mummergpu.matching.columns import MemColumns, new_columns
 from mummergpu.matching.kmer.unique_matches import (
     FORWARD_ROWS,
     REVERSE_ROWS,
@@ -36,6 +35,7 @@ from mummergpu.matching.kmer.unique_samples import find_unique_rows
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.thread_array import ThreadArray
 from mummergpu.sequence.codes import MARGIN, Strand
+from mummergpu.sequence.mems import MemColumns, new_columns
 from mummergpu.sequence.minimizers import find_minimizers, new_workspace
 
 TASK_BASES: Final = 1 << 19

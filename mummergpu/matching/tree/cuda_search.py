@@ -16,7 +16,6 @@ import numpy as np
 from mummergpu.cuda.device import Argument
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher, UploadedBlock
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.tree.cuda_arrays import (
     DeviceCandidates,
     DeviceMems,
@@ -31,6 +30,7 @@ from mummergpu.matching.tree.cuda_program import (
     KEPT_MEMS_BYTES,
 )
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 FIRST_SET: Final = 0
 LATER_SET: Final = 1

@@ -10,7 +10,8 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.sink import AlignmentSink, Emit
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.records.cram_encoding import encode_cram, pieces_of
+from mummergpu.output.records.cram_encoding import encode_cram, index_cram, pieces_of
+from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 
@@ -28,6 +29,8 @@ class AlignmentCramSink(AlignmentSink[Prepared]):
         Receives the CRAM (`sink.writer_of`).
     stats : Stats
         Collects the times.
+    index : OutputFile or None
+        Receives the index of sorted CRAM; None for no index.
 
     Raises
     ------
@@ -36,10 +39,15 @@ class AlignmentCramSink(AlignmentSink[Prepared]):
     """
 
     def __init__(
-        self, sink_of: Callable[[Emit], AlignmentSink[Prepared]], emit: Emit, stats: Stats
+        self,
+        sink_of: Callable[[Emit], AlignmentSink[Prepared]],
+        emit: Emit,
+        stats: Stats,
+        index: OutputFile | None = None,
     ) -> None:
         self._emit = emit
         self._stats = stats
+        self._index = index
         self._temporary: list[BinaryIO] = []
         self._bam = self._new_file()
         self._sink = sink_of(self._keep)
@@ -53,7 +61,7 @@ class AlignmentCramSink(AlignmentSink[Prepared]):
         self._sink.write(prepared)
 
     def finish(self) -> None:
-        """Write the CRAM.
+        """Write the CRAM and its index.
 
         Raises
         ------
@@ -66,6 +74,12 @@ class AlignmentCramSink(AlignmentSink[Prepared]):
             encode_cram(self._bam, cram)
         for piece in pieces_of(cram):
             self._emit(piece)
+        if self._index is not None:
+            crai = self._new_file()
+            with self._stats.stage("format"):
+                index_cram(cram, crai)
+            for piece in pieces_of(crai):
+                self._index.write(piece)
 
     def close(self) -> None:
         """Close the sink and the temporary files, which also deletes them."""

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.genomes.format import UNKNOWN_QUALITY, AlignedQueries, GenomeFormat
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
+from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.genomes.records import SOFT_CLIP, GenomeRecord, records_of
 from mummergpu.output.records.bam_header import binary_header
 from mummergpu.output.records.sam_header import check_queries, sam_header
@@ -47,6 +48,8 @@ class GenomeBam(GenomeFormat):
         The command line of the run; empty if there is none.
     query_path : str
         The files of the queries, for errors.
+    qualities : MappingQualities or None
+        Tells the mapping qualities; None to have one for this file.
 
     Raises
     ------
@@ -55,9 +58,15 @@ class GenomeBam(GenomeFormat):
     """
 
     def __init__(
-        self, reference: Reference, read_group: ReadGroup | None, command: str, query_path: str
+        self,
+        reference: Reference,
+        read_group: ReadGroup | None,
+        command: str,
+        query_path: str,
+        qualities: MappingQualities | None = None,
     ) -> None:
         self._reference = reference
+        self._qualities = qualities or MappingQualities(reference)
         self._header = sam_header(reference, SamOptions(read_group), command)
         self._group = b"" if read_group is None else b"RGZ%b\0" % read_group.name.encode()
         self._ids = self._header.record_ids.tolist()
@@ -82,7 +91,7 @@ class GenomeBam(GenomeFormat):
         """
         assert queries.block is not None
         check_queries(queries.block, self._query_path)
-        for row in records_of(queries, self._reference):
+        for row in records_of(queries, self._reference, self._qualities):
             yield _binary_row(row, self._ids[row.record], self._group)
 
 
@@ -91,6 +100,8 @@ def _binary_row(row: GenomeRecord, record_id: int, group: bytes) -> bytes:
     operations = _with_clips(row)
     tags = b"NMi%bMDZ%b\0ASi%b" % (_SIZE.pack(row.errors), row.mismatches, _SIZE.pack(row.score))
     tags += group
+    if row.others:
+        tags += b"SAZ%b\0" % row.others
     if operations.size > MOST_OPERATIONS:
         tags += b"CGBI" + _SIZE.pack(operations.size) + operations.tobytes()
         bases = row.codes.size << 4 | SOFT_CLIP, (row.end - row.position) << 4 | _SKIP
@@ -99,7 +110,7 @@ def _binary_row(row: GenomeRecord, record_id: int, group: bytes) -> bytes:
         record_id,
         row.position,
         len(row.name) + 1,
-        UNKNOWN_QUALITY,
+        row.quality,
         _bin_of(row.position, row.end),
         operations.size,
         row.flag,

@@ -6,22 +6,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.ranking import find_rivals
 from mummergpu.output.records.cigars import ReferenceLetters
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 
 Int64Array = npt.NDArray[np.int64]
-
-UNKNOWN_QUALITY: Final = 255
-"""The mapping quality of genome alignments: PAF and SAM write this if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +91,17 @@ class AlignedQueries:
             return codes, codes
         return codes, padded_reverse_complements(codes, self.block.offsets)
 
+    @cached_property
+    def roles(self) -> Int64Array:
+        """The flag of SAM for the role of each alignment: secondary, supplementary, or 0."""
+        columns = self.alignments
+        rows = np.arange(columns.count)
+        better = find_rivals(columns.queries, *self.forward_ends(), columns.scores)
+        roles = np.where(better != rows, int(SamFlag.SECONDARY), int(SamFlag.SUPPLEMENTARY))
+        order = np.lexsort((rows, -columns.scores, columns.queries))
+        roles[order[np.flatnonzero(np.diff(columns.queries[order], prepend=-1))]] = 0
+        return roles
+
     def bases(self, reference: Reference) -> AlignedBases:
         """Return the bases that the alignments are of.
 
@@ -124,12 +133,7 @@ class AlignedQueries:
 
     def forward_ends(self) -> tuple[Int64Array, Int64Array]:
         """Return where each alignment begins and ends on the forward strand of its query."""
-        columns = self.alignments
-        lengths = self.lengths[columns.queries]
-        is_reverse = columns.strands != 0
-        begins = np.where(is_reverse, lengths - columns.query_ends, columns.query_starts)
-        ends = np.where(is_reverse, lengths - columns.query_starts, columns.query_ends)
-        return begins, ends
+        return self.alignments.forward_ends(self.lengths)
 
 
 class GenomeFormat(ABC):

@@ -2,10 +2,10 @@
 
 The fields are: name, length, start and end of the query; the strand; name, length, start and end of
 the record of the reference; the number of equal bases and that of all columns, gaps included; and
-the mapping quality: 255, which means that it is not known. Starts and ends are 0-based and
-half-open; those of the query are on its forward strand. Further fields are the differences (NM:i),
-the score (AS:i), that the alignment is a primary one (tp:A), the alignment (cg:Z) and, if it is
-asked for, its differences with their bases (cs:Z). The lines come in the order of the queries;
+the mapping quality. Starts and ends are 0-based and half-open; those of the query are on its
+forward strand. Further fields are the differences (NM:i), the score (AS:i), whether the alignment
+is primary or supplementary (tp:A:P) or secondary (tp:A:S), the alignment (cg:Z) and, if it is asked
+for, its differences with their bases (cs:Z). The lines come in the order of the queries;
 ``paftools.js call`` wants them sorted by record and start: ``sort -k6,6 -k8,8n``.
 """
 
@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import SamFlag
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.difference_text import change_texts
-from mummergpu.output.genomes.format import UNKNOWN_QUALITY, AlignedQueries, GenomeFormat
+from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.genomes.operation_text import cigar_texts
 
-_FIELDS = b"%b\t%d\t%d\t%d\t%b\t%b\t%d\t%d\t%d\t%d\t%d\t%d\tNM:i:%d\tAS:i:%d\ttp:A:P\tcg:Z:%b"
+_FIELDS = b"%b\t%d\t%d\t%d\t%b\t%b\t%d\t%d\t%d\t%d\t%d\t%d\tNM:i:%d\tAS:i:%d\ttp:A:%b\tcg:Z:%b"
 
 
 class GenomePaf(GenomeFormat):
@@ -30,10 +32,18 @@ class GenomePaf(GenomeFormat):
         The reference.
     with_changes : bool, default False
         Whether each line ends with cs:Z, in its short form.
+    qualities : MappingQualities or None
+        Tells the mapping qualities; None to have one for this file.
     """
 
-    def __init__(self, reference: Reference, with_changes: bool = False) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        with_changes: bool = False,
+        qualities: MappingQualities | None = None,
+    ) -> None:
         self._reference = reference
+        self._qualities = qualities or MappingQualities(reference)
         self._with_changes = with_changes
         self._names = reference.names
         self._lengths = reference.record_lengths.tolist()
@@ -54,6 +64,8 @@ class GenomePaf(GenomeFormat):
             changes, change_ends = change_text.tobytes(), change_offsets.tolist()
         begins, forward_ends = queries.forward_ends()
         lengths = queries.lengths.tolist()
+        is_secondary = (queries.roles == int(SamFlag.SECONDARY)).tolist()
+        qualities = self._qualities.of(columns).tolist()
         numbers = zip(
             columns.queries.tolist(),
             begins.tolist(),
@@ -81,9 +93,10 @@ class GenomePaf(GenomeFormat):
                 *places,
                 length - errors,
                 length,
-                UNKNOWN_QUALITY,
+                qualities[row],
                 errors,
                 score,
+                b"S" if is_secondary[row] else b"P",
                 text[ends[row] : ends[row + 1]],
             )
             if self._with_changes:

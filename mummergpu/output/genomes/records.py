@@ -1,9 +1,10 @@
 """The rows of SAM and BAM for genome alignments: what both formats tell of an alignment.
 
-An alignment is a row. The one with the most bases of its query is the primary one, the first of
-equal ones; it has the whole query, of which the bases that are not aligned are clipped softly. The
-others are supplementary, and have their own bases only. The rows of a query come in the order of
-the alignments; a query without alignments has none.
+An alignment is a row. The best one of its query is primary; it has the whole query, of which the
+bases that are not aligned are clipped softly. Those of other bases are supplementary, and the
+others are secondary (`AlignedQueries.roles`); they have their own bases only. Primary and
+supplementary rows name each other in SA. The rows of a query come in the order of the alignments; a
+query without alignments has none.
 
 The writers for reads (`alignments.sam_rows`, `alignments.bam_rows`) have pieces of fixed room and
 65,535 operations at most; so the few but long rows of genomes are put together here.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy.typing as npt
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.difference_text import mismatch_texts
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.operation_text import cigar_texts
@@ -29,6 +32,10 @@ from mummergpu.sequence.codes import CodeArray
 SOFT_CLIP: Final = 4
 HARD_CLIP: Final = 5
 NO_NAME: Final = b"*"
+NOT_PRIMARY: Final = int(SamFlag.SECONDARY | SamFlag.SUPPLEMENTARY)
+
+MOST_TAG_BYTES: Final = 1 << 20
+"""About how many bytes of SA a query may have in all rows, with whole CIGARs."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class GenomeRecord:
         The query.
     flag : int
         The flags.
+    quality : int
+        The mapping quality.
     record : int
         The record of the reference, counted from 0.
     position, end : int
@@ -59,10 +68,13 @@ class GenomeRecord:
         The differences (NM), and the score (AS).
     mismatches : bytes
         The value of MD.
+    others : bytes
+        The value of SA; empty for none.
     """
 
     name: bytes
     flag: int
+    quality: int
     record: int
     position: int
     end: int
@@ -74,9 +86,12 @@ class GenomeRecord:
     errors: int
     score: int
     mismatches: bytes
+    others: bytes
 
 
-def records_of(queries: AlignedQueries, reference: Reference) -> Iterator[GenomeRecord]:
+def records_of(
+    queries: AlignedQueries, reference: Reference, qualities: MappingQualities
+) -> Iterator[GenomeRecord]:
     """Yield the row of each alignment.
 
     Parameters
@@ -85,6 +100,8 @@ def records_of(queries: AlignedQueries, reference: Reference) -> Iterator[Genome
         Queries with their bases and alignments.
     reference : Reference
         The reference.
+    qualities : MappingQualities
+        Tells the mapping qualities.
 
     Yields
     ------
@@ -94,52 +111,88 @@ def records_of(queries: AlignedQueries, reference: Reference) -> Iterator[Genome
     columns, bases = queries.alignments, queries.bases(reference)
     cigars, cigar_ends = cigar_texts(columns.cigars, columns.cigar_offsets)
     mismatches, mismatch_ends = mismatch_texts(columns, bases)
-    is_primary = primary_alignments(columns)
     errors = columns.errors
+    flags = np.where(columns.strands != 0, int(SamFlag.REVERSE), 0) | queries.roles
+    mapped = qualities.of(columns)
+    texts = [cigars[begin:end].tobytes() for begin, end in pairwise(cigar_ends.tolist())]
+    others = _other_parts(queries, reference, flags, mapped, texts)
     for row in range(columns.count):
         query, strand = int(columns.queries[row]), int(columns.strands[row])
         begin, end = int(columns.query_starts[row]), int(columns.query_ends[row])
         clips = begin, int(queries.lengths[query]) - end
-        flag = int(SamFlag.REVERSE) if strand else 0
         first = int(bases.query_begins[row])
         last = first + end - begin
-        if is_primary[row]:
+        is_primary = not flags[row] & NOT_PRIMARY
+        if is_primary:
             first, last = first - clips[0], last + clips[1]
-        else:
-            flag |= int(SamFlag.SUPPLEMENTARY)
         yield GenomeRecord(
             queries.names[query] or NO_NAME,
-            flag,
+            int(flags[row]),
+            int(mapped[row]),
             int(columns.records[row]),
             int(columns.reference_starts[row]),
             int(columns.reference_ends[row]),
-            SOFT_CLIP if is_primary[row] else HARD_CLIP,
+            SOFT_CLIP if is_primary else HARD_CLIP,
             clips,
             columns.cigars[columns.cigar_offsets[row] : columns.cigar_offsets[row + 1]],
-            cigars[cigar_ends[row] : cigar_ends[row + 1]].tobytes(),
+            texts[row],
             bases.queries[strand][first:last],
             int(errors[row]),
             int(columns.scores[row]),
             mismatches[mismatch_ends[row] : mismatch_ends[row + 1]].tobytes(),
+            others.get(row, b""),
         )
 
 
-def primary_alignments(columns: GenomeAlignments) -> npt.NDArray[np.bool_]:
-    """Return which alignments have the most bases of their query; one of each query.
+def _other_parts(
+    queries: AlignedQueries,
+    reference: Reference,
+    flags: npt.NDArray[np.int64],
+    qualities: npt.NDArray[np.uint8],
+    cigars: list[bytes],
+) -> dict[int, bytes]:
+    """Return the value of SA of each row that has one: the primary row comes first.
 
-    Parameters
-    ----------
-    columns : GenomeAlignments
-        The alignments of a block.
-
-    Returns
-    -------
-    ndarray, dtype=bool, shape=(n_alignments,)
-        Of several with as many bases, the first one.
+    If a query has so many parts that whole CIGARs would take much room in all of them, they tell
+    of matches and of what is longer, the query or the reference, as those of minimap2 do.
     """
-    sizes = columns.query_ends - columns.query_starts
-    order = np.lexsort((np.arange(sizes.size), -sizes, columns.queries))
-    firsts = np.flatnonzero(np.diff(columns.queries[order], prepend=-1))
-    is_primary = np.zeros(sizes.size, dtype=np.bool_)
-    is_primary[order[firsts]] = True
-    return is_primary
+    columns = queries.alignments
+    parts = np.flatnonzero(flags & int(SamFlag.SECONDARY) == 0)
+    borders = np.flatnonzero(np.diff(columns.queries[parts], prepend=-1, append=-1))
+    found = {}
+    for first, end in pairwise(borders.tolist()):
+        rows = parts[first:end].tolist()
+        rows.sort(key=lambda row: bool(flags[row] & NOT_PRIMARY))
+        if len(rows) == 1:
+            continue
+        is_short = len(rows) * sum(len(cigars[row]) for row in rows) > MOST_TAG_BYTES
+        texts = []
+        for row in rows:
+            begin, end_ = int(columns.query_starts[row]), int(columns.query_ends[row])
+            after = int(queries.lengths[columns.queries[row]]) - end_
+            cigar = _short_cigar(columns, row) if is_short else cigars[row]
+            texts.append(
+                b"%b,%d,%b,%b%b%b,%d,%d;"
+                % (
+                    reference.names[columns.records[row]],
+                    columns.reference_starts[row] + 1,
+                    b"-" if columns.strands[row] else b"+",
+                    b"%dS" % begin if begin else b"",
+                    cigar,
+                    b"%dS" % after if after else b"",
+                    qualities[row],
+                    columns.errors[row],
+                )
+            )
+        for number, row in enumerate(rows):
+            found[row] = b"".join(texts[:number] + texts[number + 1 :])
+    return found
+
+
+def _short_cigar(columns: GenomeAlignments, row: int) -> bytes:
+    """Return a CIGAR of one match and one gap."""
+    bases = int(columns.query_ends[row] - columns.query_starts[row])
+    longer = bases - int(columns.reference_ends[row] - columns.reference_starts[row])
+    if longer == 0:
+        return b"%dM" % bases
+    return b"%dM%d%b" % (min(bases, bases - longer), abs(longer), b"I" if longer > 0 else b"D")

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.genomes.format import UNKNOWN_QUALITY, AlignedQueries, GenomeFormat
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
+from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.genomes.records import SOFT_CLIP, GenomeRecord, records_of
 from mummergpu.output.records.sam_header import check_queries, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.sequence.codes import decode
 
-_ROW: Final = b"%b\t%d\t%b\t%d\t%d\t%b\t*\t0\t0\t%b\t*\tNM:i:%d%b\tAS:i:%d%b\n"
+_ROW: Final = b"%b\t%d\t%b\t%d\t%d\t%b\t*\t0\t0\t%b\t*\tNM:i:%d%b\tAS:i:%d%b%b\n"
 _NO_BASES: Final = b"*"
 
 
@@ -31,6 +32,8 @@ class GenomeSam(GenomeFormat):
         The files of the queries, for errors.
     with_bases : bool, default True
         Whether rows have the bases of the queries, and MD, which tells those of the reference.
+    qualities : MappingQualities or None
+        Tells the mapping qualities; None to have one for this file.
 
     Raises
     ------
@@ -45,8 +48,10 @@ class GenomeSam(GenomeFormat):
         command: str,
         query_path: str,
         with_bases: bool = True,
+        qualities: MappingQualities | None = None,
     ) -> None:
         self._reference = reference
+        self._qualities = qualities or MappingQualities(reference)
         self._header = sam_header(reference, SamOptions(read_group), command)
         self._group = b"" if read_group is None else b"\tRG:Z:%b" % read_group.name.encode()
         self._query_path = query_path
@@ -71,20 +76,21 @@ class GenomeSam(GenomeFormat):
         """
         assert queries.block is not None
         check_queries(queries.block, self._query_path)
-        for row in records_of(queries, self._reference):
+        for row in records_of(queries, self._reference, self._qualities):
             before, after = (_clip_text(row, size) for size in row.clips)
             yield _ROW % (
                 row.name,
                 row.flag,
                 self._reference.names[row.record],
                 row.position + 1,
-                UNKNOWN_QUALITY,
+                row.quality,
                 before + row.cigar + after,
                 decode(row.codes) if self._with_bases else _NO_BASES,
                 row.errors,
                 b"\tMD:Z:%b" % row.mismatches if self._with_bases else b"",
                 row.score,
                 self._group,
+                b"\tSA:Z:%b" % row.others if row.others else b"",
             )
 
 

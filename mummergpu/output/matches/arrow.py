@@ -26,10 +26,11 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
 from mummergpu.output.matches.match_table import MatchTable, match_tables
-from mummergpu.output.matches.sink import BlockMems, MatchSink, made_or_left
+from mummergpu.output.matches.sink import MatchSink, made_or_left
 from mummergpu.runtime.libraries import look_for
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems
 
 if TYPE_CHECKING:
     import pyarrow

@@ -13,7 +13,6 @@ import numpy as np
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Piece
 from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_arrays import QueryColumns, query_columns
@@ -27,6 +26,7 @@ from mummergpu.output.records.sam_header import check_queries, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.mems import MemColumns
 
 PIECE_BYTES: Final = 16 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""

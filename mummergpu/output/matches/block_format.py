@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import RowFormat
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 
 class BlockFormat(ABC):

@@ -26,7 +26,6 @@ from mummergpu.errors import InputError
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.text_arrays import query_columns, texts_of
@@ -43,6 +42,7 @@ from mummergpu.output.matches.delta_rows import (
 )
 from mummergpu.output.matches.match_table import match_counts, strand_rows
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 
 class DeltaFormat(BlockFormat):

@@ -9,7 +9,6 @@ import numpy as np
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.text_arrays import query_columns, texts_of
@@ -22,6 +21,7 @@ from mummergpu.output.matches.line_rows import (
 )
 from mummergpu.output.matches.match_table import NEXT_QUERY, NOT_BEGUN, strand_rows
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 
 class LineFormat(BlockFormat):

@@ -1,7 +1,7 @@
 """Matches as a table in the order of the output, with records and forward positions.
 
 A search returns columns for each strand, with positions in the joined reference and on the strand
-that was searched (`matching.columns`). Most formats want each match as a row: its query, its
+that was searched (`mems.MemColumns`). Most formats want each match as a row: its query, its
 record, and positions in the record and on the forward strand of the query.
 """
 
@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
-from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned, writable
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns, match_count
 
 NumberArray = npt.NDArray[np.uint32]
 FlagArray = npt.NDArray[np.bool_]
@@ -182,7 +182,7 @@ def fill_table(
         Where each query begins in the block.
     rows : tuple of tuple of ndarray, dtype=int64
         For the forward and the reverse strand: offsets by query, query starts, reference starts and
-        lengths, as in `columns.MemColumns`.
+        lengths, as in `mems.MemColumns`.
     record_starts, buckets, bucket_shift
         The records of the reference (`record_lookup.RecordLookup`).
     queries, records : ndarray, dtype=uint32

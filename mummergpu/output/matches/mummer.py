@@ -26,7 +26,6 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import RowFormat
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_text import COLUMN
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
@@ -41,6 +40,7 @@ from mummergpu.output.matches.mummer_rows import (
 )
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 _GAP_BYTES: Final = 2
 """The blanks before and after the name of a record."""

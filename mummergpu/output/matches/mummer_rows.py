@@ -161,7 +161,7 @@ def _write_rows(
         Where the rows of the query end.
     columns : tuple of ndarray, dtype=int64
         The columns of the rows: offsets by query, query starts, reference starts and lengths,
-        as in `columns.MemColumns`.
+        as in `mems.MemColumns`.
     records : tuple
         The columns of the records: starts (int64), the last record at or before each bucket
         (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each

@@ -30,10 +30,11 @@ from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.matches.segment_store import SegmentColumns, SegmentStore
-from mummergpu.output.matches.sink import BlockMems, MatchSink, made_or_left
+from mummergpu.output.matches.sink import MatchSink, made_or_left
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems
 
 Part = TypeVar("Part")
 """What a thread makes of a table of matches, and the collector adds up."""

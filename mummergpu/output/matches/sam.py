@@ -20,7 +20,6 @@ import numpy as np
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.text_arrays import query_columns, texts_of
@@ -35,6 +34,7 @@ from mummergpu.output.records.sam_header import check_queries, sam_header
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 
 class SamFormat(BlockFormat):

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
-from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.output.matches.match_table import (
     MOST_ROWS,
     NumberArray,
@@ -51,6 +50,7 @@ from mummergpu.runtime.jit import (
     writable,
 )
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns, match_count
 
 NO_RECORD: Final = -1
 """The record and the position of an unmapped row."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.columns import MemColumns, match_count
 from mummergpu.output.bytes.compressed_stream import CompressedStream
 from mummergpu.output.bytes.compression import Compressor, Piece
 from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import BlockMems, match_count
 
 Prepared = TypeVar("Prepared")
 Made = TypeVar("Made")
-
-BlockMems = Mapping[Strand, MemColumns]
 
 
 class MatchSink(ABC, Generic[Prepared]):

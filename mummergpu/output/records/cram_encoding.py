@@ -47,6 +47,40 @@ def encode_cram(bam: BinaryIO, cram: BinaryIO) -> None:
         cram.seek(0)
 
 
+def index_cram(cram: BinaryIO, index: BinaryIO) -> None:
+    """Write the index of sorted CRAM (.crai), from one temporary file to another one.
+
+    htslib opens files by a name, and a descriptor has one. Both files are at their beginning
+    afterwards.
+
+    Parameters
+    ----------
+    cram : file
+        The CRAM.
+    index : file
+        Receives its index.
+
+    Raises
+    ------
+    OutputError
+        If one of the files fails.
+    """
+    import pysam
+
+    library: Any = pysam
+    with temporary_data():
+        cram.flush()
+        verbosity = library.set_verbosity(0)
+        try:
+            library.index("-o", *(f"/dev/fd/{file.fileno()}" for file in (index, cram)))
+        except library.SamtoolsError as error:
+            raise OSError(errno.EIO, str(error)) from error
+        finally:
+            library.set_verbosity(verbosity)
+        cram.seek(0)
+        index.seek(0)
+
+
 def pieces_of(file: BinaryIO) -> Iterator[bytes]:
     """Yield the content of a temporary file from where it stands.
 

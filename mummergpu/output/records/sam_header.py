@@ -27,8 +27,9 @@ MOST_QUERY_BASES: Final = (1 << 28) - 1
 """The most bases of a query: the length of an operation of a CIGAR has 28 bits in BAM (section
 4.2), and htslib refuses more in SAM too."""
 
-_RECORD_NAME: Final = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
-"""The names of records that the specification allows (section 1.2.1)."""
+_RECORD_NAME: Final = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*+")
+_RECORD_NAMES: Final = re.compile(rb"(?:%b\n)*+" % _RECORD_NAME.pattern)
+"""The names of records that the specification allows (section 1.2.1); and many, one a line."""
 
 _FIRST_PRINTED: Final = ord("!")
 _LAST_PRINTED: Final = ord("~")
@@ -117,19 +118,23 @@ def sam_header(
         If the format allows no record of such a name or length.
     """
     check_records(reference, "SAM")
-    lines = [f"@HD\tVN:1.6\t{order}".encode()]
     lengths = reference.record_lengths
-    marks = [f"\tM5:{checksum}".encode() for checksum in checksums] or [b""] * lengths.size
-    for name, length, mark in zip(reference.names, lengths.tolist(), marks, strict=True):
-        if length > 0:
-            lines.append(b"@SQ\tSN:%b\tLN:%d%b" % (name, length, mark))
+    lines = [f"@HD\tVN:1.6\t{order}\n".encode()]
+    columns = reference.names, lengths.tolist()
+    if checksums:
+        marks = "\n".join(checksums).encode().split(b"\n")
+        with_marks = zip(*columns, marks, strict=True)
+        lines += [b"@SQ\tSN:%b\tLN:%d\tM5:%b\n" % line for line in with_marks if line[1]]
+    else:
+        without = zip(*columns, strict=True)
+        lines += [b"@SQ\tSN:%b\tLN:%d\n" % line for line in without if line[1]]
     if options.read_group is not None:
-        lines.append(options.read_group.line.encode())
-    lines.extend(input_groups)
-    lines.append(_program_line(command))
+        lines.append(options.read_group.line.encode() + b"\n")
+    lines.extend(line + b"\n" for line in input_groups)
+    lines.append(_program_line(command) + b"\n")
     has_bases = lengths > 0
     ids = np.where(has_bases, np.cumsum(has_bases) - 1, -1).astype(np.int32)
-    return SamHeader(b"".join(line + b"\n" for line in lines), ids)
+    return SamHeader(b"".join(lines), ids)
 
 
 def check_records(reference: Reference, format_name: str) -> None:
@@ -147,6 +152,16 @@ def check_records(reference: Reference, format_name: str) -> None:
     InputError
         If the format allows no record of such a name or length.
     """
+    lengths, names = reference.record_lengths, reference.names
+    text = b"\n".join((*names, b""))
+    if (
+        lengths.min(initial=1) > 0
+        and lengths.max(initial=0) <= MOST_RECORD_BASES
+        and len(set(names)) == len(names)
+        and text.count(b"\n") == len(names)
+        and _RECORD_NAMES.fullmatch(text)
+    ):
+        return  # Nearly always: it takes a tenth of the time of a look at each record.
     seen: set[bytes] = set()
     for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
         if length == 0:

@@ -14,7 +14,12 @@ from mummergpu.input.files import STANDARD_INPUT
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
 _OPTION: Final = "--read-group"
 _COMPRESSED: Final = frozenset({".gz", ".bgz", ".bz2", ".xz", ".zst"})
+_FASTQ: Final = frozenset({".fq", ".fastq"})
 _NAMELESS: Final = "reads"
+
+_READ_MARK: Final = re.compile(r"[._-][Rr][12](?:_[0-9]{3})?$")
+_NUMBER_MARK: Final = re.compile(r"[._][12]$")
+"""What ends the name of a file of mates: ``.R1``, ``_R1_001`` of Illumina, or ``_1`` of the SRA."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ def usual_read_group(query_paths: Sequence[str]) -> ReadGroup:
     Parameters
     ----------
     query_paths : sequence of str
-        The files of the queries; the first one names the group and the sample.
+        The files of the queries. The first one names the group; and the sample, without what tells
+        first mates from second ones.
 
     Returns
     -------
@@ -108,16 +114,30 @@ def usual_read_group(query_paths: Sequence[str]) -> ReadGroup:
 
     Examples
     --------
-    >>> usual_read_group(["lanes/lane1.fq.gz"]).line.split("\t")
-    ['@RG', 'ID:lane1', 'SM:lane1', 'PL:OTHER']
+    >>> usual_read_group(["lanes/lane1_R1.fq.gz"]).line.split("\t")
+    ['@RG', 'ID:lane1_R1', 'SM:lane1', 'PL:OTHER']
     """
-    stem, suffix = os.path.splitext(os.path.basename(query_paths[0]))
-    if suffix in _COMPRESSED:
-        stem, suffix = os.path.splitext(stem)
-    name = re.sub("[^!-~]", "_", stem)
+    names = [_name_and_suffix(path) for path in query_paths[:2]]
+    name, suffix = names[0]
     if query_paths[0] == STANDARD_INPUT or not name:
         name = _NAMELESS
-    return ReadGroup(f"@RG\tID:{name}\tSM:{name}\tPL:OTHER", name)
+    mark = _READ_MARK.search(name)
+    number = _NUMBER_MARK.search(name)
+    if mark is None and number is not None:
+        # `sample_1.bam` and `sample.1.fq` may be the first of many samples.
+        has_mates = sorted(names) == [(name[:-1] + digit, suffix) for digit in "12"]
+        if has_mates or (suffix in _FASTQ and number[0].startswith("_")):
+            mark = number
+    sample = name[: mark.start()] if mark else name
+    return ReadGroup(f"@RG\tID:{name}\tSM:{sample or name}\tPL:OTHER", name)
+
+
+def _name_and_suffix(path: str) -> tuple[str, str]:
+    """Return the name of a file as a header may have it, and what tells its format."""
+    stem, suffix = os.path.splitext(os.path.basename(path))
+    if suffix in _COMPRESSED:
+        stem, suffix = os.path.splitext(stem)
+    return re.sub("[^!-~]", "_", stem), suffix
 
 
 def check_groups(lines: Sequence[bytes], own: ReadGroup) -> None:

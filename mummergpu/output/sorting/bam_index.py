@@ -11,7 +11,8 @@ from __future__ import annotations
 import struct
 import threading
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -153,31 +154,38 @@ def index_bytes(found: IndexedRows, kind: str, block_starts: Int64Array) -> byte
 
     records = found.counts.shape[0] - 1
     if kind == BAI:
-        head = b"BAI\1"
+        head, no_rows = b"BAI\1", _NUMBER.pack(0) * 2
     else:
         head = b"CSI\1" + struct.pack("<iii", WINDOW_BITS, found.depth, 0)
+        no_rows = _NUMBER.pack(0)
     parts = [head, _NUMBER.pack(records)]
     runs = found.runs[np.lexsort((found.runs[:, 1], found.runs[:, 0]))]
-    borders = np.searchsorted(runs[:, 0], np.arange(records + 1))
-    windows = _filled(found)
-    for record in range(records):
-        own = runs[borders[record] : borders[record + 1]]
-        first, last = found.window_starts[record : record + 2].tolist()
-        known = windows[first:last]
-        offsets = virtual(known[known != _NOTHING])
-        bins = _bins_of(own, virtual(own[:, 2]), virtual(own[:, 3]))
-        has_rows = own.size > 0
-        parts.append(_NUMBER.pack(len(bins) + has_rows))
-        for number, chunks in bins:
+    bins = _bins_of(runs, virtual(runs[:, 2]), virtual(runs[:, 3]))
+    chunks = bins.chunks.astype("<u8").tobytes()
+    own_records, first_bins = np.unique(bins.records, return_index=True)
+    windows = _filled(found, own_records)
+    known = windows != _NOTHING
+    known_before = np.concatenate(([0], np.cumsum(known)))[found.window_starts]
+    offsets = virtual(windows[known])
+    bounds = virtual(found.counts[:-1, :2])
+    after = 0
+    bin_bounds = pairwise([*first_bins.tolist(), bins.records.size])
+    for record, (first_bin, end_bin) in zip(own_records.tolist(), bin_bounds, strict=True):
+        own = offsets[known_before[record] : known_before[record + 1]]
+        parts += (no_rows * (record - after), _NUMBER.pack(end_bin - first_bin + 1))
+        after = record + 1
+        for place in range(first_bin, end_bin):
+            first, last = bins.offsets[place : place + 2]
+            number = bins.numbers[place]
             parts.append(struct.pack("<I", number))
             if kind == CSI:
                 window = _first_window(number, found.depth)
-                parts.append(_COUNT.pack(int(offsets[window]) if window < offsets.size else 0))
-            parts.append(_NUMBER.pack(len(chunks)) + chunks.astype("<u8").tobytes())
-        if has_rows:
-            parts.append(_counts_of(found, record, virtual(found.counts[record, :2]), kind))
+                parts.append(_COUNT.pack(int(own[window]) if window < own.size else 0))
+            parts += (_NUMBER.pack(last - first), chunks[16 * first : 16 * last])
+        parts.append(_counts_of(found, record, bounds[record], kind))
         if kind == BAI:
-            parts.append(_NUMBER.pack(offsets.size) + offsets.astype("<u8").tobytes())
+            parts.append(_NUMBER.pack(own.size) + own.astype("<u8").tobytes())
+    parts.append(no_rows * (records - after))
     parts.append(_COUNT.pack(int(found.counts[-1, 2:].sum())))
     return b"".join(parts)
 
@@ -190,29 +198,40 @@ def _depth_of(axis: Axis) -> int:
     return depth
 
 
-def _filled(found: IndexedRows) -> Int64Array:
-    """Return the windows; one without a row has the start of the first row after it."""
+def _filled(found: IndexedRows, records: Int64Array) -> Int64Array:
+    """Return the windows; those of `records` without a row have the start of the row after them."""
     windows = found.windows.copy()
-    for first, last in zip(found.window_starts[:-1], found.window_starts[1:], strict=True):
+    starts = found.window_starts
+    several = records[starts[records + 1] - starts[records] > 1]
+    for first, last in zip(starts[several].tolist(), starts[several + 1].tolist(), strict=True):
         own = windows[first:last]
         np.minimum.accumulate(own[::-1], out=own[::-1])
     return windows
 
 
+class _Bins(NamedTuple):
+    """The bins of all records: the record and the number of each, and where its chunks begin."""
+
+    records: Int64Array
+    numbers: list[int]
+    offsets: list[int]
+    chunks: npt.NDArray[np.uint64]
+
+
 def _bins_of(
     runs: Int64Array, begins: npt.NDArray[np.uint64], ends: npt.NDArray[np.uint64]
-) -> list[tuple[int, npt.NDArray[np.uint64]]]:
+) -> _Bins:
     """Return each bin with its chunks; those that meet in a block are joined."""
-    if not runs.size:
-        return []
-    numbers = runs[:, 1]
-    is_new = np.ones(numbers.size, dtype=np.bool_)
-    is_new[1:] = (numbers[1:] != numbers[:-1]) | (begins[1:] >> 16 > ends[:-1] >> 16)
+    is_bin = np.ones(runs.shape[0], dtype=np.bool_)
+    is_bin[1:] = (runs[1:, :2] != runs[:-1, :2]).any(axis=1)
+    is_new = is_bin.copy()
+    is_new[1:] |= begins[1:] >> 16 > ends[:-1] >> 16
     firsts = np.flatnonzero(is_new)
-    lasts = np.append(firsts[1:], numbers.size) - 1
+    lasts = np.append(firsts, is_new.size)[1:] - 1
     chunks = np.stack([begins[firsts], ends[lasts]], axis=1)
-    bins, places = np.unique(numbers[firsts], return_index=True)
-    return list(zip(bins.tolist(), np.split(chunks, places[1:]), strict=True))
+    offsets = np.append(np.flatnonzero(is_bin[firsts]), firsts.size)
+    own = runs[is_bin]
+    return _Bins(own[:, 0], own[:, 1].tolist(), offsets.tolist(), chunks)
 
 
 def _counts_of(found: IndexedRows, record: int, bounds: npt.NDArray[np.uint64], kind: str) -> bytes:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE
+from mummergpu.runtime.words import counted
 from mummergpu.studies.analysis.run_stats import InsertSizeCounts, MappingCounts
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Table
 from mummergpu.studies.report.style import drawn, new_figure
-from mummergpu.studies.report.words import ABSENT, counted
+from mummergpu.studies.report.words import ABSENT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

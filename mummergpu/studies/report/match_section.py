@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 from mummergpu.drawing.colours import BLUE
 from mummergpu.drawing.style import number_plainly
 from mummergpu.runtime.match_counts import LengthCount, with_gaps
+from mummergpu.runtime.words import counted
 from mummergpu.studies.analysis.run_stats import RunStats
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Table
 from mummergpu.studies.report.style import drawn, new_figure
-from mummergpu.studies.report.words import ABSENT, counted
+from mummergpu.studies.report.words import ABSENT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, NO_POLICY, Policy
+from mummergpu.runtime.words import counted
 from mummergpu.studies.analysis.kernel_facts import KernelFacts, kernel_facts
 from mummergpu.studies.analysis.paper import DEFAULT_CODE, FIRST_VERSION_CODE
 from mummergpu.studies.analysis.timings import (
@@ -21,7 +22,7 @@ from mummergpu.studies.analysis.timings import (
     timings_of,
 )
 from mummergpu.studies.records import Sweep
-from mummergpu.studies.report.words import counted, stage_words
+from mummergpu.studies.report.words import stage_words
 
 FASTEST: Final = "the fastest"
 SLOWEST: Final = "the slowest"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
+from mummergpu.runtime.words import counted
 from mummergpu.studies.analysis.effects import (
     FASTER,
     MIXED,
@@ -28,7 +29,6 @@ from mummergpu.studies.report.study import (
 )
 from mummergpu.studies.report.words import (
     ABSENT,
-    counted,
     letters_text,
     listed,
     noise_text,

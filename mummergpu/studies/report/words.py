@@ -80,11 +80,6 @@ def letters_text(policy: Policy) -> str:
     return letters_of(policy) or "none"
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return a number and its noun; for the plural an s is added unless it is given."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
 def listed(words: Sequence[str]) -> str:
     """Return words with commas and an 'and' between them."""
     return " and ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else "".join(words)

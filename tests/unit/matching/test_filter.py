@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.filter import order_by_reference
+from mummergpu.sequence.mems import MemColumns
 
 
 def test_rows_of_each_query_ascend_by_reference_position() -> None:

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.merge import join_blocks, merge_pages
+from mummergpu.sequence.mems import MemColumns
 
 Rows = list[tuple[int, int, int]]
 """Query start, reference start, length."""

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.matching import summary
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.summary import LENGTH_BINS, MatchSummary, bin_range, count_matches
 from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 Intervals = list[tuple[int, int]]

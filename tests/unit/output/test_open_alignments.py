@@ -46,7 +46,7 @@ def test_every_format(tmp_path: Path, name: str, sort: SortOptions | None) -> No
     with ExitStack() as stack:
         file = stack.enter_context(OutputFile(target.path))
         path = index_path(target, reference, sort)
-        assert (path is not None) == (name == "x.bam" and sort is SORTED)
+        assert (path is not None) == (name in ("x.bam", "x.cram") and sort is SORTED)
         index = None if path is None else stack.enter_context(OutputFile(path))
         pass_through(open_alignment_sink(target, file, facts, Stats(), index), [case])
     rows = rows_of(tmp_path / name)

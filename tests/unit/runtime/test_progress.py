@@ -176,10 +176,10 @@ def test_text_is_written_above_the_line(clock: Clock, stream: io.StringIO) -> No
     clock.now += 4
     progress.draw()
     progress.write_line("late")
-    drawn = CLEAR + "mummergpu: 1 of 1 pages ready"
+    drawn = CLEAR + "mummergpu: 1 of 1 page ready"
     assert stream.getvalue() == "early\n" + drawn + CLEAR + "late\n"
     progress.close(True)
-    assert last_line(stream) == "mummergpu: 1 of 1 pages ready, 4 s in all\n"
+    assert last_line(stream) == "mummergpu: 1 of 1 page ready, 4 s in all\n"
 
 
 def test_without_a_terminal_there_is_a_line_at_times(clock: Clock, stream: io.StringIO) -> None:
@@ -216,8 +216,8 @@ def test_ticking_draws_without_being_asked(
     while not stream.getvalue():
         time.sleep(0.001)
     progress.close(True)
-    assert "mummergpu: 1 of 1 pages ready" in stream.getvalue()
-    assert stream.getvalue().endswith("mummergpu: 1 of 1 pages ready, 4 s in all\n")
+    assert "mummergpu: 1 of 1 page ready" in stream.getvalue()
+    assert stream.getvalue().endswith("mummergpu: 1 of 1 page ready, 4 s in all\n")
 
 
 def test_a_terminal_that_has_gone_is_no_error(clock: Clock) -> None:

@@ -102,4 +102,4 @@ def test_summary_names_the_stages_that_were_run() -> None:
         pass
     (line,) = stats.summary()
     assert line.startswith("tree_flatten ")
-    assert "in 1 runs" in line
+    assert "in 1 run," in line

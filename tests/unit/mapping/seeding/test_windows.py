@@ -7,7 +7,7 @@ import pytest
 
 from mummergpu.mapping.seeding.seeds import has_enough_windows, seed_length
 from mummergpu.mapping.seeding.windows import matches_of_windows, shortest_sure_match
-from mummergpu.matching.columns import MemColumns
+from mummergpu.sequence.mems import MemColumns
 
 
 def random_matches(seed: int, read_count: int) -> MemColumns:

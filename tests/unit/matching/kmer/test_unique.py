@@ -29,12 +29,12 @@ from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.index.minimizer_table import build_minimizer_table
 from mummergpu.index.pages import Page
 from mummergpu.input.queries import QueryBlock
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.kmer import unique
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 Mems = dict[Strand, MemColumns]
 

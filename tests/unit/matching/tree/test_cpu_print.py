@@ -16,10 +16,10 @@ from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import encode, with_margins
+from mummergpu.sequence.mems import MemColumns
 
 ANY = 1 << 40
 Rows = list[tuple[int, int, int]]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.records.cram_encoding import index_cram
 from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink
@@ -46,16 +49,20 @@ def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> Non
     def plain_sink(emit: Emit) -> AlignmentSink[list[TextArray]]:
         return AlignmentByteSink(records, emit, stats, BgzfCompressor())
 
-    with OutputFile(str(path)) as output:
+    with OutputFile(str(path)) as output, OutputFile(f"{path}.crai") as index:
         emit = writer_of(output, stats)
         if by_coordinate:
-            pass_through(AlignmentCramSink(sorted_sink, emit, stats), [case])
+            pass_through(AlignmentCramSink(sorted_sink, emit, stats, index), [case])
             write_sorted(tmp_path / "x.bam", reference, [case], SortOptions(), GROUP)
         else:
             pass_through(AlignmentCramSink(plain_sink, emit, stats), [case])
             write_bam(tmp_path / "x.bam", reference, [case], GROUP)
     samtools("quickcheck", path)
     assert len(rows_of(path)) == case.columns.row_count
+    if by_coordinate:
+        ours = Path(f"{path}.crai").read_bytes()
+        samtools("index", path)
+        assert gzip.decompress(Path(f"{path}.crai").read_bytes()) == gzip.decompress(ours)
     found, expected = rows_of(path), rows_of(tmp_path / "x.bam")
     assert [fields_of(row) for row in found] == [fields_of(row) for row in expected]
 
@@ -68,3 +75,13 @@ def test_a_missing_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(OutputError, match="/nowhere"):
         AlignmentCramSink(sink_of, lambda piece: None, Stats())
+
+
+def test_what_htslib_cannot_index_is_an_error() -> None:
+    with (
+        tempfile.TemporaryFile() as cram,
+        tempfile.TemporaryFile() as index,
+        pytest.raises(OutputError, match="temporary data"),
+    ):
+        cram.write(b"CRAM, but not really")
+        index_cram(cram, index)

@@ -83,7 +83,7 @@ def test_paf_has_a_line_for_each_alignment() -> None:
         assert fields[5:7] == [f"r{record}", str(len(reference[record]))]
         places = int(found.reference_starts[row]), int(found.reference_ends[row])
         assert tuple(map(int, fields[7:9])) == places
-        assert fields[9:12] == [str(columns - errors), str(columns), "255"]
+        assert fields[9:12] == [str(columns - errors), str(columns), "60"]
         cigar = "".join(f"{length}{'MID'[kind]}" for length, kind in operations)
         tags = [f"NM:i:{errors}", f"AS:i:{found.scores[row]}", f"cg:Z:{cigar}"]
         assert [tag for tag in fields[12:] if tag[:2] in ("NM", "AS", "cg")] == tags

@@ -17,6 +17,7 @@ from helpers.genome_alignments import (
 )
 from helpers.loops import each
 
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.paf import GenomePaf
 
@@ -42,8 +43,8 @@ def plain_changes(case: GenomeCase, row: MadeAlignment) -> str:
     return text
 
 
-def plain_line(case: GenomeCase, row: MadeAlignment, score: int) -> str:
-    """The line of an alignment, the slow way."""
+def plain_line(case: GenomeCase, row: MadeAlignment, score: int, quality: int) -> str:
+    """The line of an alignment, the slow way; none of these competes with another one."""
     pairs = list(case.pairs(row))
     length = len(case.texts[row.query])
     begin, end = row.query_start, row.query_end
@@ -58,7 +59,7 @@ def plain_line(case: GenomeCase, row: MadeAlignment, score: int) -> str:
             case.reference.names[row.record].decode(),
             str(int(case.reference.record_lengths[row.record])),
             *(str(row.reference_start), str(row.reference_end)),
-            *(str(len(pairs) - errors), str(len(pairs)), "255"),
+            *(str(len(pairs) - errors), str(len(pairs)), str(quality)),
             *(f"NM:i:{errors}", f"AS:i:{score}", "tp:A:P", f"cg:Z:{cigar}"),
             f"cs:Z:{plain_changes(case, row)}",
         ]
@@ -72,7 +73,10 @@ def lines_of(made: GenomePaf, queries: AlignedQueries) -> list[str]:
 @each("seed", range(60))
 def test_lines_equal_those_of_a_plain_formatter(seed: int) -> None:
     case = random_case(random.Random(seed))
-    expected = [plain_line(case, row, score) for score, row in enumerate(case.rows)]
+    qualities = MappingQualities(case.reference).of(case.columns).tolist()
+    expected = [
+        plain_line(case, row, score, qualities[score]) for score, row in enumerate(case.rows)
+    ]
     assert lines_of(GenomePaf(case.reference, with_changes=True), case.queries) == expected
     without = [line[: line.index("\tcs:Z:")] for line in expected]
     assert lines_of(GenomePaf(case.reference), case.queries) == without

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import groupby
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from helpers.genome_alignments import (
 from helpers.loops import each
 
 from mummergpu.errors import InputError
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.genomes.bam import MOST_OPERATIONS, GenomeBam
 from mummergpu.output.genomes.format import GenomeFormat
@@ -48,34 +50,74 @@ def plain_mismatches(case: GenomeCase, row: MadeAlignment) -> str:
     return f"{text}{run}"
 
 
+def plain_roles(case: GenomeCase) -> list[int]:
+    """0, 256 or 2048 for each alignment, the slow way; the later one scores more."""
+    forward = [
+        (len(case.texts[row.query]) - row.query_end, len(case.texts[row.query]) - row.query_start)
+        if row.strand
+        else (row.query_start, row.query_end)
+        for row in case.rows
+    ]
+    roles = [256] * len(case.rows)
+    kept: list[int] = []
+    for number in range(len(case.rows))[::-1]:
+        begin, end = forward[number]
+        own = [other for other in kept if case.rows[other].query == case.rows[number].query]
+        overlaps = (
+            (min(end, forward[other][1]) - max(begin, forward[other][0]), forward[other])
+            for other in own
+        )
+        if not any(2 * bases >= min(end - begin, other[1] - other[0]) for bases, other in overlaps):
+            roles[number] = 2048 if own else 0
+            kept.append(number)
+    return roles
+
+
+def plain_cigar(case: GenomeCase, row: MadeAlignment, clip: str) -> str:
+    clips = row.query_start, len(case.texts[row.query]) - row.query_end
+    before, after = (f"{size}{clip}" if size else "" for size in clips)
+    return before + "".join(f"{size}{'MID'[kind]}" for kind, size in row.operations) + after
+
+
 def plain_rows(case: GenomeCase) -> list[str]:
     """The rows of all alignments, the slow way."""
-    lines = []
+    roles, lines = plain_roles(case), []
+    qualities = MappingQualities(case.reference).of(case.columns).tolist()
     for score, row in enumerate(case.rows):
-        own = [other for other in case.rows if other.query == row.query]
-        longest = max(own, key=lambda other: other.query_end - other.query_start)
         bases = case.texts[row.query]
         if row.strand:
             bases = bases.translate(COMPLEMENT)[::-1]
-        clips = row.query_start, len(bases) - row.query_end
-        is_primary = row is longest
-        before, after = (f"{size}{'HS'[is_primary]}" if size else "" for size in clips)
-        cigar = "".join(f"{size}{'MID'[kind]}" for kind, size in row.operations)
+        is_primary = roles[score] == 0
+        errors = sum(case.counts(row)[:2])
+        others = [
+            other
+            for other, role in enumerate(roles)
+            if role != 256 and other != score and case.rows[other].query == row.query
+        ]
+        texts = [
+            f"{case.reference.names[other.record].decode()},{other.reference_start + 1},"
+            f"{'+-'[other.strand]},{plain_cigar(case, other, 'S')},{qualities[number]},"
+            f"{sum(case.counts(other)[:2])};"
+            for number in sorted(others, key=lambda number: roles[number])
+            for other in [case.rows[number]]
+        ]
         fields = [
             case.names[row.query].decode() or "*",
-            str(16 * row.strand + 2048 * (not is_primary)),
+            str(16 * row.strand + roles[score]),
             case.reference.names[row.record].decode(),
             str(row.reference_start + 1),
-            "255",
-            before + cigar + after,
+            str(qualities[score]),
+            plain_cigar(case, row, "HS"[is_primary]),
             *("*", "0", "0"),
             (bases if is_primary else case.aligned_text(row)).decode(),
             "*",
-            f"NM:i:{sum(case.counts(row)[:2])}",
+            f"NM:i:{errors}",
             f"MD:Z:{plain_mismatches(case, row)}",
             f"AS:i:{score}",
             f"RG:Z:{GROUP.name}",
         ]
+        if texts and roles[score] != 256:
+            fields.append("SA:Z:" + "".join(texts))
         lines.append("\t".join(fields))
     return lines
 
@@ -110,6 +152,27 @@ def test_rows_equal_those_of_a_plain_formatter(seed: int) -> None:
     case = random_case(random.Random(seed))
     text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case).decode()
     assert [line for line in text.splitlines() if line[0] != "@"] == plain_rows(case)
+
+
+def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = (random_case(random.Random(seed)) for seed in range(100))
+    case = next(case for case in cases if plain_roles(case).count(2048) > 2)
+    monkeypatch.setattr("mummergpu.output.genomes.records.MOST_TAG_BYTES", 0)
+    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case).decode()
+    lines = [line.split("\t") for line in text.splitlines() if line[0] != "@"]
+    parts = {(line[0], line[2], line[3], "+-"[int(line[1]) >> 4 & 1]): line[5] for line in lines}
+    for line in lines:
+        for other in "".join(line[15:]).removeprefix("SA:Z:").split(";")[:-1]:
+            name, position, strand, cigar, _, _ = other.split(",")
+            whole = parts[line[0], name, position, strand]
+            assert re.fullmatch(r"(\d+S)?\d+M(\d+[ID])?(\d+S)?", cigar)
+            # They take the same bases of the query and of the reference, and clip the same ones.
+            for kinds in ("MI", "MD", "SH"):
+                counts = [
+                    sum(int(size) for size, kind in re.findall(r"(\d+)(.)", one) if kind in kinds)
+                    for one in (cigar, whole)
+                ]
+                assert counts[0] == counts[1]
 
 
 @each("seed", range(10))
@@ -162,7 +225,7 @@ def long_case(pairs: int) -> GenomeCase:
     operations.append((MATCH, 4))
     rows = [
         MadeAlignment(0, 0, 0, 2, 0, operations),
-        # All but the last ones: a supplementary alignment, with as many operations and a clip.
+        # All but the last ones: a secondary alignment, with as many operations and a clip.
         MadeAlignment(0, 0, 1, 2, 0, [*operations[:-1], (MATCH, 3)]),
     ]
     both = small_reference([(b"a", reference), (b"b", reference)])

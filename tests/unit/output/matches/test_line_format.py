@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import line_format
@@ -22,6 +21,7 @@ from mummergpu.output.matches.line_format import LineFormat
 from mummergpu.output.matches.paf import PafFormat
 from mummergpu.output.matches.tsv import COLUMNS, TsvFormat
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 Maker = Callable[..., LineFormat]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import record_lookup
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.matches.match_table import MatchTable, match_counts, match_table, match_tables
 from mummergpu.sequence.codes import MARGIN, Strand
+from mummergpu.sequence.mems import MemColumns
 
 QUERY_LENGTH = 50
 RECORD_LENGTHS = [0, 30, 7, 0, 100, 5]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.columns import MemColumns
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import mummer
 from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 from mummergpu.sequence.codes import BREAK, Strand, decode, encode, with_margins
+from mummergpu.sequence.mems import MemColumns
 
 Row = tuple[int, int, int]
 """Query start, reference start in the joined reference, length; 0-based."""

@@ -42,7 +42,9 @@ def test_the_read_group_is_a_line() -> None:
     assert header.text.splitlines()[2] == b"@RG\tID:x\tSM:a b"
 
 
-@pytest.mark.parametrize("name", [b"", b"*", b"=r", b"a b", b"a,b", b"a\xff", b"(r)", b"r\n"])
+@pytest.mark.parametrize(
+    "name", [b"", b"*", b"=r", b"a b", b"a,b", b"a\xff", b"(r)", b"r\n", b"r\ns"]
+)
 def test_names_of_records_that_break_the_format_are_refused(name: bytes) -> None:
     with pytest.raises(InputError, match=r"r\.fa: SAM allows no such name"):
         sam_header(named_reference([name], [9]), SamOptions(), "")

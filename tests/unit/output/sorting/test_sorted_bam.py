@@ -138,6 +138,20 @@ def test_many_rows_with_and_without_temporary_files(
     )
 
 
+def test_the_index_tells_of_records_without_rows(tmp_path: Path) -> None:
+    made = random.Random(8)
+    rows = small_reference([(b"a", b"A" * 300), (b"b", b"A" * 40_000)])
+    case = random_alignments(made, rows, 200, 50)
+    sizes = [9, 300, 20_000, 5, 40_000, 70_000]
+    reference = small_reference((b"r%d" % size, b"A" * size) for size in sizes)
+    records = np.where(case.columns.records < 0, -1, case.columns.records * 3 + 1)
+    records = records.astype(case.columns.records.dtype)
+    case = AlignedReads(case.reads, replace(case.columns, records=records))
+    path = tmp_path / "x.bam"
+    write_sorted(path, reference, [case], SortOptions())
+    assert_index_is_right(path, reference, made, 60)
+
+
 def test_a_record_that_is_too_long_for_bai_has_a_csi(tmp_path: Path) -> None:
     """The bases are zeros that take no memory as long as nothing reads them."""
     made = random.Random(5)

@@ -8,7 +8,6 @@ from helpers.loops import each
 
 from mummergpu.studies.report.words import (
     bytes_text,
-    counted,
     digits,
     listed,
     noise_text,
@@ -52,5 +51,4 @@ def test_other_numbers() -> None:
         *("5 bytes", "2.00 KiB", "3.00 MiB", "5.00 GiB")
     ]
     assert (digits(0), digits(12345.6), digits(0.01234)) == ("0", "12,346", "0.0123")
-    assert (counted(1, "run"), counted(1200, "run")) == ("1 run", "1,200 runs")
     assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")

@@ -1,4 +1,4 @@
-"""Matches as columns, the result of every search."""
+"""Maximal exact matches as columns, the result of every search."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from mummergpu.sequence.codes import Strand
 
 ColumnArray = npt.NDArray[np.int64]
 
@@ -39,6 +41,10 @@ class MemColumns:
     def count(self) -> int:
         """The number of matches."""
         return self.lengths.size
+
+
+BlockMems = Mapping[Strand, MemColumns]
+"""The matches of a block of queries, on each strand that was searched."""
 
 
 def match_count(mems: Mapping[Any, MemColumns]) -> int:

@@ -1,0 +1,104 @@
+"""Mapping qualities of alignments of genomes: the words of a reference, and what copies do."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from helpers.alignments import COMPLEMENT, small_reference
+from helpers.genomes import align, bases, changed, reference_of, reversed_complement
+from helpers.loops import each
+
+from mummergpu.mapping.genomes import mapping_quality as module
+from mummergpu.mapping.genomes.mapping_quality import WORD_BASES, MappingQualities, find_words
+
+
+def test_words_are_unique_on_both_strands(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = random.Random(4)
+    text = bytes(made.choices(b"ACGT", k=3000))
+    part = text[500:900]
+    reference = small_reference(
+        [
+            (b"a", text + b"N" + part),
+            (b"b", text[1500:1900].translate(COMPLEMENT)[::-1]),
+            (b"c", b"ACGT"),
+            (b"d", b"A" * 100),
+        ]
+    )
+    joined = b"N".join([text + b"N" + part, text[1500:1900].translate(COMPLEMENT)[::-1]])
+    joined += b"NACGTN" + b"A" * 100
+
+    def word_at(place: int) -> bytes:
+        word = joined[place : place + WORD_BASES]
+        return min(word, word.translate(COMPLEMENT)[::-1])
+
+    every = [place for place in range(len(joined) - WORD_BASES + 1) if b"N" not in word_at(place)]
+    counts = Counter(word_at(place) for place in every)
+    places, unique_before = find_words(reference)
+    # One of 16, chosen by their bases.
+    assert len(every) / 30 < places.size < len(every) / 9
+    assert {word_at(place) for place in places.tolist()}.isdisjoint(
+        word_at(place) for place in set(every) - set(places.tolist())
+    )
+    is_unique = np.diff(unique_before).tolist()
+    assert is_unique == [int(counts[word_at(place)] == 1) for place in places.tolist()]
+    assert 0 in is_unique and 1 in is_unique
+    monkeypatch.setattr(module, "_SLICE_BASES", 100)
+    with ThreadPoolExecutor(3) as pool:
+        again = find_words(reference, pool.map)
+    assert [column.tolist() for column in again] == [places.tolist(), unique_before.tolist()]
+
+
+@pytest.mark.parametrize("text", [b"A", b"ACGT" * 5, b"ACGT" * 6])
+def test_references_of_hardly_a_word(text: bytes) -> None:
+    places, unique_before = find_words(small_reference([(b"r", text)]))
+    assert places.size <= 1 and unique_before.size == places.size + 1
+
+
+def qualities_of(reference: list[str], query: str) -> list[tuple[int, int]]:
+    """The record and the quality of each alignment of a query."""
+    columns = align(reference, [query])
+    qualities = MappingQualities(reference_of(reference)).of(columns)
+    return list(zip(columns.records.tolist(), qualities.tolist(), strict=True))
+
+
+@each("seed", range(5))
+def test_qualities_tell_of_copies(seed: int) -> None:
+    some = random.Random(seed)
+    repeat, *flanks = bases(some, 3000), bases(some, 2000), bases(some, 2000)
+    near, far = changed(repeat, some, 0.002, 0), changed(repeat, some, 0.2, 0)
+    read = changed(repeat, some, 0.01, 0.002)
+    assert qualities_of([repeat, far], read) == [(0, 60)]
+    # A copy makes the place doubtful, even if the matches of the read are unique.
+    ((record, quality),) = qualities_of([repeat, near], read)
+    assert record == 0 and quality < 20
+    # On its strand the copy is unique; the two others are not found.
+    turned = reversed_complement(repeat)
+    assert qualities_of([repeat, turned, repeat], read) == [(1, 0)]
+    # Flanks make one of them certain, and the others are secondary.
+    whole = flanks[0][-1500:] + read + flanks[1][:1500]
+    found = dict(qualities_of([flanks[0] + repeat + flanks[1], turned, repeat], whole))
+    assert found[0] == 60
+    assert set(found.values()) <= {0, 60}
+
+
+def test_the_more_differences_the_less_certain() -> None:
+    some = random.Random(3)
+    repeat = bases(some, 4000)
+    copy = changed(repeat, some, 0.01, 0)
+    reference = [repeat, reversed_complement(copy), copy]
+    qualities = [
+        max(quality for _, quality in qualities_of(reference, changed(repeat, some, rate, 0)))
+        for rate in (0.001, 0.01, 0.03)
+    ]
+    assert qualities == sorted(qualities, reverse=True)
+    assert qualities[0] > qualities[2]
+
+
+def test_nothing_has_no_qualities() -> None:
+    reference = [bases(random.Random(1), 500)]
+    columns = align(reference, [bases(random.Random(2), 500)])
+    assert MappingQualities(reference_of(reference)).of(columns).size == 0
