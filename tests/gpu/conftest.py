@@ -78,14 +78,32 @@ def device(device_library: str) -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
-    """Kernels that are compiled anew for each module."""
-    folder: Path = tmp_path_factory.mktemp("kernels")
-    return KernelCache(folder, print)
+    """Kernels that are compiled anew for each run of the tests, by whichever process comes first."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    return KernelCache(folder / "kernels", print)
+
+
+@pytest.fixture
+def whole_device() -> None:
+    """For tests that measure what a device has: no other one is there at the same time."""
 
 
 @pytest.fixture(autouse=True)
-def alone() -> Iterator[None]:
-    """Let the processes that share the tests take turns on the device, as they share its memory."""
-    with open(Path(tempfile.gettempdir()) / f"mummergpu-gpu-tests-{os.getuid()}", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+def turn(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the processes that share the tests share the device, or one of them have it alone.
+
+    Who waits for the whole device holds the gate, so that no others come in.
+    """
+    name = f"mummergpu-gpu-tests-{os.getuid()}"
+    gate_path, room_path = (
+        Path(tempfile.gettempdir()) / f"{name}-{part}" for part in ("gate", "room")
+    )
+    is_alone = "whole_device" in request.fixturenames
+    with open(gate_path, "w") as gate, open(room_path, "w") as room:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        if not is_alone:
+            fcntl.flock(gate, fcntl.LOCK_UN)
         yield

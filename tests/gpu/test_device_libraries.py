@@ -132,6 +132,7 @@ def test_a_device_is_opened_again_after_it_was_closed(
         device.close()
 
 
+@pytest.mark.usefixtures("whole_device")
 def test_memory_that_is_forgotten_comes_back(device: Device) -> None:
     with device.current():
         before = device.memory()[0]

@@ -232,6 +232,7 @@ def test_memory_is_not_reused_while_a_kernel_reads_it(
             assert np.array_equal(cupy.asnumpy(doubled), 2 * expected.length)
 
 
+@pytest.mark.usefixtures("whole_device")
 def test_memory_comes_back_when_nobody_has_it(
     index: mummergpu.Index, reads: Queries, device: Device
 ) -> None:

@@ -86,6 +86,7 @@ def test_statements_of_two_devices_may_be_nested(devices: list[Device]) -> None:
         stream.free()
 
 
+@pytest.mark.usefixtures("whole_device")
 def test_memory_is_taken_from_the_current_device(devices: list[Device]) -> None:
     one, other = devices
     size = 1 << 30
