@@ -78,7 +78,7 @@ def device(device_library: str) -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
-    """Kernels that are compiled anew for each run of the tests, by whichever process comes first."""
+    """Kernels that each run of the tests compiles anew, in whichever process comes first."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

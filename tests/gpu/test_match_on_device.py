@@ -22,8 +22,7 @@ from helpers.oracle import reverse_complement
 from helpers.text_cases import BOTH, TEXT_CASES, TextCase, named_block, named_reference
 
 import mummergpu
-from mummergpu.api import index as api_index
-from mummergpu.api import on_device
+from mummergpu.api import find_matches
 from mummergpu.api.requests import device_options
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
@@ -113,8 +112,7 @@ def chosen(device_library: str, monkeypatch: pytest.MonkeyPatch) -> str:
     def options(backend: str, threads: int) -> DeviceOptions:
         return replace(device_options(backend, threads), library=device_library)
 
-    monkeypatch.setattr(on_device, "device_options", options)
-    monkeypatch.setattr(api_index, "device_options", options)
+    monkeypatch.setattr(find_matches, "device_options", options)
     return device_library
 
 
@@ -330,10 +328,10 @@ PROGRAM = """
     import numpy as np
     import mummergpu
     from dataclasses import replace
-    from mummergpu.api import on_device
+    from mummergpu.api import find_matches
     from mummergpu.api.requests import device_options
 
-    on_device.device_options = lambda *given: replace(device_options(*given), library=LIBRARY)
+    find_matches.device_options = lambda *given: replace(device_options(*given), library=LIBRARY)
     reads = [(str(n), "ACGTTGCATGACCTGAGTCA"[n % 9 :] * 3) for n in range(500)]
     index = mummergpu.Index.build([("r", "ACGTTGCATGACCTGAGTCA" * 9)], min_length=12)
     expected = index.match(reads, backend="cpu").length
