@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
 
+from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.mems import BlockMems, MemColumns
 
 LEAST = 16
 LENGTH = 70
@@ -71,6 +75,23 @@ def pairs(
             reads.append(read)
             scores.append(score)
     return reads, scores
+
+
+def matches_again(
+    random: np.random.Generator, reference: Reference
+) -> Callable[[ReadBlock], BlockMems]:
+    """What finds shorter matches of reads, but only some: a second pass skips frequent k-mers."""
+
+    def find(block: ReadBlock) -> BlockMems:
+        kept = {}
+        for strand, mems in Mapped(block, reference, 11).mems.items():
+            is_kept = random.random(mems.count) < 0.3
+            offsets = np.concatenate(([0], np.cumsum(is_kept)))[mems.offsets]
+            columns = mems.query_starts, mems.reference_starts, mems.lengths
+            kept[strand] = MemColumns(offsets, *(column[is_kept] for column in columns))
+        return kept
+
+    return find
 
 
 def mapped_columns(
@@ -196,3 +217,35 @@ def test_an_exact_repeat_has_no_quality_but_a_unique_mate_gives_it_one() -> None
     assert paired.positions.tolist() == [200, 330]
     assert (paired.flags & SamFlag.PROPER_PAIR).all()
     assert (paired.qualities > 30).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("paired", [False, True], ids=["single", "paired"])
+def test_a_second_pass_and_a_mate_take_nothing_from_a_read(seed: int, paired: bool) -> None:
+    """Its mate has no place, or one with so many edits that the first pass does not find it."""
+    random = np.random.default_rng(seed)
+    records = repeats(random)
+    reference, options = reference_of(*records), MappingOptions(LEAST)
+    reads, _ = pairs(random, records, 20)
+    for mate in range(1, len(reads), 2):
+        reads[mate] = with_edits(random, reads[mate], 14)[0]
+        if mate % 4 == 1:
+            reads[mate] = random_bases(random, LENGTH)
+    alone, mapped = (Mapped(block_of(reads, both), reference, LEAST) for both in (False, paired))
+    first = BlockMapper(reference, options)
+    single, _ = first.map_once(alone.block, alone.mems, first.pair_sizes(None))
+    both = BlockMapper(reference, options, matches_again(random, reference))
+    sizes = first.pair_sizes(SIZES if paired else None)
+    columns = both.map_block(mapped.block, mapped.mems, sizes)
+    before, after = best_scores(single), best_scores(columns)
+    proper = {int(read) for read in columns.reads[(columns.flags & SamFlag.PROPER_PAIR) != 0]}
+    assert len(proper) < len(reads)
+    for read, score in before.items():
+        # A pair may prefer a place that is worse by what an unpaired one costs, and four bonuses.
+        assert after[read] >= score - (17 + 20 if read in proper else 0)
+
+
+def best_scores(columns: AlignmentColumns) -> dict[int, int]:
+    """The score of each read's primary alignment."""
+    rows = np.flatnonzero((columns.flags & (SamFlag.SUPPLEMENTARY | SamFlag.SECONDARY)) == 0)
+    return {int(columns.reads[row]): int(columns.scores[row]) for row in rows}
