@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
@@ -49,14 +50,15 @@ MOST_WORKERS = 8
 
 
 @pytest.fixture(autouse=True, scope="session")
-def polars_at_first() -> None:
-    """Loads polars before all tests, if it is installed.
+def tables_at_first() -> None:
+    """Loads the libraries of tables before all tests, if they are installed.
 
-    It tells nobody if its library cannot be loaded, and goes on without: then each use fails in
-    that process. That happened once, to a worker that had run thousands of tests.
+    A worker that had run thousands of tests went on without the library of polars, and another one
+    ended where it loaded that of pyarrow. Both happened once, and nobody knows why.
     """
-    with suppress(ImportError):
-        import polars  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+    for name in ("pyarrow", "polars"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 @pytest.fixture(autouse=True, scope="session")

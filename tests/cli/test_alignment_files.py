@@ -164,7 +164,7 @@ def test_cram_is_always_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_that_sam_does_not_allow_is_refused(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("wrong.fa").write_text(">a@b\nACGT\n")
+    Path("wrong.fa").write_text(">@ab\nACGT\n")
     assert run(f"-o {name}", queries="wrong.fa") == 1
     assert "wrong.fa: " in capsys.readouterr().err
     assert not Path(name).exists()
