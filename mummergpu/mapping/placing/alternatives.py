@@ -10,7 +10,7 @@ from typing import Final
 
 from mummergpu.mapping.candidates.candidates import Int64Array, Reads, Table, Target, read_length
 from mummergpu.mapping.placing.choice import reported_score
-from mummergpu.mapping.placing.read_parts import Interval, read_interval
+from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.secondary import Secondary, collect_others
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
@@ -18,23 +18,6 @@ from mummergpu.viterbi.scratch import Scratch
 
 LEAST_PERCENT: Final = 80
 """A place is listed if its score is at least so many hundredths of that of its alignment."""
-
-
-@inline_without_refcounts
-def shared_bases(one: Interval, other: Interval) -> int:
-    """Return how many bases of a read two parts of it share.
-
-    Parameters
-    ----------
-    one, other : tuple of int
-        The half-open ranges.
-
-    Returns
-    -------
-    int
-        The bases; negative or zero if they share none.
-    """
-    return widened(min(one[1], other[1]) - max(one[0], other[0]))
 
 
 @inline_without_refcounts

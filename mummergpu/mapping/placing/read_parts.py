@@ -56,6 +56,23 @@ def read_interval(table: Table, row: int, length: int) -> Interval:
 
 
 @inline_without_refcounts
+def shared_bases(one: Interval, other: Interval) -> int:
+    """Return how many bases of a read two parts of it share.
+
+    Parameters
+    ----------
+    one, other : tuple of int
+        The half-open ranges.
+
+    Returns
+    -------
+    int
+        The bases; negative or zero if they share none.
+    """
+    return widened(min(one[1], other[1]) - max(one[0], other[0]))
+
+
+@inline_without_refcounts
 def are_apart(one: Interval, other: Interval) -> bool:
     """Return whether two parts of a read share little.
 
@@ -69,8 +86,7 @@ def are_apart(one: Interval, other: Interval) -> bool:
     bool
         Whether they share less than the share of the shorter one that `MOST_SHARED` says.
     """
-    shared = min(one[1], other[1]) - max(one[0], other[0])
-    return shared * MOST_SHARED < min(one[1] - one[0], other[1] - other[0])
+    return shared_bases(one, other) * MOST_SHARED < min(one[1] - one[0], other[1] - other[0])
 
 
 @inline_without_refcounts
