@@ -176,6 +176,10 @@ class OutputFile:
         except OSError as error:
             self.abandon()
             raise self._failure("cannot be completed", error) from error
+        except BaseException:
+            # An interrupt may come when the file has a temporary name.
+            self.abandon()
+            raise
 
     def abandon(self) -> None:
         """Close the file, and remove it if it is an unfinished regular file."""

@@ -243,6 +243,21 @@ def pieces_of_a_large_file() -> list[bytes]:
     return [bytes([65 + number]) * (3 << 20) for number in range(12)]
 
 
+def test_an_interrupt_at_the_rename_leaves_nothing(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").write_bytes(b"older")
+
+    def interrupt(*_given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupt)
+    with pytest.raises(KeyboardInterrupt), OutputFile(str(tmp_path / "out")) as output:
+        output.write(b"new")
+    assert os.listdir(tmp_path) == ["out"]
+    assert (tmp_path / "out").read_bytes() == b"older"
+
+
 def test_large_file_holds_no_room_that_it_does_not_need(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
