@@ -26,6 +26,7 @@ from mummergpu.pipeline.genome_outputs import genome_compressor, genome_format
 from mummergpu.pipeline.genome_sink import GenomeOutput, chosen_one_to_one
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import counted
 
 
 class GenomeAlignment(NamedTuple):
@@ -101,7 +102,7 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
     >>> index = mummergpu.Index.build([("chr", bases)], min_length=8)
     >>> found = index.align([("q", bases[:15] + "T" + bases[16:])], min_cluster=10)
     >>> found
-    1 alignments of 1 queries
+    1 alignment of 1 query
       q:0-34 + chr:0-34 97.1%
     >>> found[0].cigar, found.errors.tolist()
     ('34M', [1])
@@ -154,7 +155,8 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         return self.query.size
 
     def __repr__(self) -> str:
-        lines = [f"{len(self):,} alignments of {len(self.query_names):,} queries"]
+        queries = counted(len(self.query_names), "query", "queries")
+        lines = [f"{counted(len(self), 'alignment')} of {queries}"]
         for row in self._rows(slice(ROWS_SHOWN)):
             lines.append(
                 f"  {row.query}:{row.query_start}-{row.query_end} {'-' if row.reverse else '+'} "

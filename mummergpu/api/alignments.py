@@ -26,6 +26,7 @@ from mummergpu.output.open_alignments import (
 from mummergpu.output.records.sam_options import check_groups
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import counted
 
 MappedBlock = tuple[ReadBlock, AlignmentColumns]
 
@@ -185,7 +186,7 @@ class Alignments(AlignmentRows[Alignment]):
 
     def __repr__(self) -> str:
         mapped = int((self.flag & 4 == 0).sum())
-        return f"<mummergpu.Alignments: {len(self):,} rows, {mapped:,} of them mapped>"
+        return f"<mummergpu.Alignments: {counted(len(self), 'row')}, {mapped:,} of them mapped>"
 
     def write(
         self,

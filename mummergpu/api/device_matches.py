@@ -15,6 +15,7 @@ from mummergpu.api.tables import FoundInReference, SearchedReference, joined, na
 from mummergpu.input.joined_blocks import join_query_blocks
 from mummergpu.input.queries import QueryBlock
 from mummergpu.output.matches.match_table import MatchTable
+from mummergpu.runtime.words import counted
 from mummergpu.sequence.codes import Strand
 
 if TYPE_CHECKING:
@@ -100,5 +101,5 @@ class DeviceMatches(FoundInReference):
         return self.length.size
 
     def __repr__(self) -> str:
-        queries = self.offsets.size - 1
-        return f"<mummergpu.DeviceMatches: {len(self):,} matches of {queries:,} queries>"
+        queries = counted(self.offsets.size - 1, "query", "queries")
+        return f"<mummergpu.DeviceMatches: {counted(len(self), 'match', 'matches')} of {queries}>"

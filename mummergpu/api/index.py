@@ -64,7 +64,7 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
     >>> index
     <mummergpu.Index of 1 record, 22 bases, for matches of 8 bases or more>
     >>> print(index.match([("q", "ATCCTGCTAATG")], min_length=8))
-    1 matches of 1 queries
+    1 match of 1 query
       q:0-12 - one:10-22
     """
 

@@ -24,6 +24,7 @@ from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import FORMATS, target_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import counted
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
@@ -128,7 +129,8 @@ class Matches(ResultRows[Match]):
         return self.length.size
 
     def __repr__(self) -> str:
-        lines = [f"{len(self):,} matches of {self._block.query_count:,} queries"]
+        queries = counted(self._block.query_count, "query", "queries")
+        lines = [f"{counted(len(self), 'match', 'matches')} of {queries}"]
         for match in self._rows(slice(ROWS_SHOWN)):
             end, query_end = match.reference_start + match.length, match.query_start + match.length
             lines.append(

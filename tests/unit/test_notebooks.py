@@ -73,7 +73,7 @@ def test_the_cells_of_a_notebook_run(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert not list(tmp_path.iterdir())
     if name == "quickstart.ipynb":
-        assert "matches of 1 queries\n  strain:" in done.stdout
+        assert "matches of 1 query\n  strain:" in done.stdout
         *_, covered, stats, error = done.stdout.splitlines()
         # What was lost, and little more.
         assert 5000 <= int(covered) < 6000

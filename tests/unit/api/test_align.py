@@ -363,7 +363,7 @@ def test_nothing_to_align(index: mummergpu.Index) -> None:
         assert nothing.cigar_offsets.tolist() == [0]
         nothing.write("nothing.paf")
         assert Path("nothing.paf").read_bytes() == b""
-    assert repr(nothing) == "0 alignments of 1 queries"
+    assert repr(nothing) == "0 alignments of 1 query"
     mummergpu.align("r.fa", "none.fa", "nothing.paf", one_to_one=True)
     assert Path("nothing.paf").read_bytes() == b""
 
