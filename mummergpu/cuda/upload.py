@@ -16,12 +16,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import AnyArray, Device, Stream
 from mummergpu.cuda.pinned_staging import Staging
-
-ByteArray = npt.NDArray[np.uint8]
+from mummergpu.runtime.arrays import ByteArray
 
 UPLOAD_PIECE_BYTES: Final = 4 << 20
 """The size of a piece. A thread has `pinned_staging.PIECES` of them: it fills one while the

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.drawing.captions import add_head, add_strand_legend
 from mummergpu.drawing.colours import FORWARD, REVERSE
 from mummergpu.drawing.record_axis import label_axis, length_text
-from mummergpu.drawing.records import FlagArray, Int64Array, Records
+from mummergpu.drawing.records import Records
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ class CoverageCounter:
         self._open = np.zeros((2, self.edges.size - 1), dtype=np.int64)
         self._rest = np.zeros((2, self.edges.size - 1), dtype=np.int64)
 
-    def add(self, positions: Int64Array, lengths: Int64Array, is_reverse: FlagArray) -> None:
+    def add(self, positions: Int64Array, lengths: Int64Array, is_reverse: BoolArray) -> None:
         """Count matches.
 
         Parameters
@@ -108,7 +108,7 @@ def draw_coverage(
     """
     label_axis(axes, "x", counter.references)
     widths = np.diff(counter.edges)
-    depth: npt.NDArray[np.float64] = counter.matched_bases() / widths
+    depth: Float64Array = counter.matched_bases() / widths
     edges = counter.edges
     axes.stairs(depth[0], edges, fill=True, color=FORWARD)
     axes.stairs(depth.sum(axis=0), edges, baseline=depth[0], fill=True, color=REVERSE)

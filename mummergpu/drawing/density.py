@@ -7,10 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.drawing.records import Int64Array
 from mummergpu.drawing.segments import Segments
-
-Float64Array = npt.NDArray[np.float64]
+from mummergpu.runtime.arrays import Float64Array, Int64Array
 
 _MOST_STEPS: Final = 1 << 20
 """So many steps of matches are computed at once: they take little memory."""

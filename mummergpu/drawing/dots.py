@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.drawing.captions import add_head, add_strand_legend
 from mummergpu.drawing.colours import FORWARD, REVERSE
@@ -13,6 +12,7 @@ from mummergpu.drawing.density import density_image
 from mummergpu.drawing.record_axis import label_axis
 from mummergpu.drawing.records import TURNED_MARK
 from mummergpu.drawing.segments import Segments
+from mummergpu.runtime.arrays import Float64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +87,7 @@ def _draw_lines(axes: Axes, segments: Segments, line_width: float) -> None:
         axes.add_collection(lines, autolim=False)
 
 
-def _end_points(segments: Segments, is_reverse: bool) -> npt.NDArray[np.float64]:
+def _end_points(segments: Segments, is_reverse: bool) -> Float64Array:
     """Return the ends of the matches of a way: float64, shape=(n_lines, 2 ends, x and y)."""
     chosen = segments.is_reverse == is_reverse
     lengths = segments.lengths[chosen]

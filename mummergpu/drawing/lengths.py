@@ -9,8 +9,8 @@ import numpy as np
 
 from mummergpu.drawing.captions import add_head
 from mummergpu.drawing.colours import FORWARD
-from mummergpu.drawing.records import Int64Array
 from mummergpu.drawing.style import number_plainly
+from mummergpu.runtime.arrays import Int64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,9 +15,10 @@ import numpy as np
 
 from mummergpu.drawing.colours import FORWARD, REVERSE
 from mummergpu.drawing.dots import remarks
-from mummergpu.drawing.records import Int64Array, Records
+from mummergpu.drawing.records import Records
 from mummergpu.drawing.segments import Segments
 from mummergpu.drawing.style import short_title
+from mummergpu.runtime.arrays import Int64Array
 
 MOST_BYTES: Final = 5_000_000
 """The most bytes of the matches and records of a page."""

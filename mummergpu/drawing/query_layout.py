@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from mummergpu.drawing.records import FlagArray, Int64Array, Records, ReorderedNames
+from mummergpu.drawing.records import Records, ReorderedNames
 from mummergpu.drawing.segments import Segments
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 
 
 def in_layout(segments: Segments, order: bool | None) -> Segments:
@@ -74,7 +75,7 @@ def arranged(segments: Segments) -> Segments:
     )
 
 
-def best_layout(segments: Segments) -> tuple[Int64Array, FlagArray]:
+def best_layout(segments: Segments) -> tuple[Int64Array, BoolArray]:
     """Return the order of the queries, and which of them are turned around.
 
     Parameters

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.drawing.colours import FAINT
-from mummergpu.drawing.records import Int64Array, Records
+from mummergpu.drawing.records import Records
 from mummergpu.drawing.style import on_one_line, points_of, short_title, text_points
+from mummergpu.runtime.arrays import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,9 +184,7 @@ def _name_records(
     )
 
 
-def _spread_out(
-    places: npt.NDArray[np.float64], candidates: Sequence[int], gap: float
-) -> list[int]:
+def _spread_out(places: Float64Array, candidates: Sequence[int], gap: float) -> list[int]:
     """Return those that are nowhere nearer to each other than `gap`; the first ones have priority.
 
     Parameters

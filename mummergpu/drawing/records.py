@@ -8,11 +8,8 @@ from functools import cached_property
 from typing import Final, overload
 
 import numpy as np
-import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
-ByteArray = npt.NDArray[np.uint8]
-FlagArray = npt.NDArray[np.bool_]
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 
 TURNED_MARK: Final = "*"
 """What stands before the name of a record that is drawn as its reverse complement, as in
@@ -38,7 +35,7 @@ class Records:
     names: Sequence[str]
     lengths: Int64Array
     title: str
-    turned: FlagArray | None = None
+    turned: BoolArray | None = None
 
     @cached_property
     def offsets(self) -> Int64Array:
@@ -48,7 +45,7 @@ class Records:
         return offsets
 
     @cached_property
-    def is_turned(self) -> FlagArray:
+    def is_turned(self) -> BoolArray:
         """Which records are drawn as their reverse complement: bool, shape=(n_records,)."""
         return np.zeros(self.count, dtype=np.bool_) if self.turned is None else self.turned
 

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.drawing.records import FlagArray, Int64Array, Records
+from mummergpu.drawing.records import Records
+from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 
 
 class Matches(Protocol):
@@ -30,10 +31,10 @@ class Matches(Protocol):
     """
 
     @property
-    def query(self) -> npt.NDArray[np.uint32]: ...  # noqa: D102
+    def query(self) -> UInt32Array: ...  # noqa: D102
 
     @property
-    def reference(self) -> npt.NDArray[np.uint32]: ...  # noqa: D102
+    def reference(self) -> UInt32Array: ...  # noqa: D102
 
     @property
     def query_start(self) -> Int64Array: ...  # noqa: D102
@@ -45,7 +46,7 @@ class Matches(Protocol):
     def length(self) -> Int64Array: ...  # noqa: D102
 
     @property
-    def reverse(self) -> FlagArray: ...  # noqa: D102
+    def reverse(self) -> BoolArray: ...  # noqa: D102
 
     @property
     def query_names(self) -> Sequence[str]: ...  # noqa: D102
@@ -86,7 +87,7 @@ class Segments:
     reference_positions: Int64Array
     query_positions: Int64Array
     lengths: Int64Array
-    is_reverse: FlagArray
+    is_reverse: BoolArray
     match_count: int
     query_count: int
 

@@ -22,13 +22,14 @@ from mummergpu.index.checksums import checksum_of
 from mummergpu.index.format import IndexHeader, Section, read_header
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD, KmerSampling
 from mummergpu.index.kmer_table import KmerTable
-from mummergpu.index.mapped_file import ByteArray, bring_in, give_up, map_file
+from mummergpu.index.mapped_file import bring_in, give_up, map_file
 from mummergpu.index.page_groups import groups_within
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.files import reading
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.memory import MemoryBudget, free_memory
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, NO_LETTERS, CodeArray, Letters
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH

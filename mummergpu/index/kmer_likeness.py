@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
@@ -19,7 +19,7 @@ from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
 SAMPLE: Final = 1 << 17
 """The positions that are compared. It takes some milliseconds."""
 
-KmerArray = npt.NDArray[np.int64]
+KmerArray = Int64Array
 
 
 @jit_without_refcounts

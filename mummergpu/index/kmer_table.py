@@ -16,17 +16,17 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.runtime.arrays import Int64Array, UInt32Array, UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.shares import Shares
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
 
-PositionArray = npt.NDArray[np.uint32]
-CountArray = npt.NDArray[np.int64]
-EntryArray = npt.NDArray[np.uint64]
+PositionArray = UInt32Array
+CountArray = Int64Array
+EntryArray = UInt64Array
 
 MAXIMUM_TABLE_BASES: Final = (1 << 32) - 1
 """The most bases that one table covers: its positions are numbers of 32 bits."""

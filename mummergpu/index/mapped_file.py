@@ -20,11 +20,9 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.format import ALIGNMENT
-
-ByteArray = npt.NDArray[np.uint8]
+from mummergpu.runtime.arrays import ByteArray
 
 # Constants that the module `mmap` lacks, or has only in later versions. Those without a system in
 # their name are the same on Linux and macOS.

@@ -9,7 +9,6 @@ from io import BufferedReader
 from typing import Any, BinaryIO, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.containers import check_end_of_file
@@ -19,6 +18,7 @@ from mummergpu.input.qualities import NO_QUALITY, check_qualities
 from mummergpu.input.read_groups import group_lines
 from mummergpu.input.record_arrays import Limits, Records
 from mummergpu.input.tags import NO_TAGS, Tags, dropped_tags, pack_tags
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, MARGIN, encode, with_margins
@@ -155,7 +155,7 @@ class AlignmentReader:
             return None
         padded = with_margins(encode(bytes(bases), self._keeps_qualities))
         begins = np.array(offsets, dtype=np.int64)
-        numbers: npt.NDArray[np.uint8] = np.frombuffer(qualities, dtype=np.uint8)
+        numbers: ByteArray = np.frombuffer(qualities, dtype=np.uint8)
         check_qualities(numbers, begins, self._path)
         return Records(
             padded[MARGIN:-MARGIN],

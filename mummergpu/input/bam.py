@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.bam_parser import (
@@ -24,8 +23,6 @@ from mummergpu.input.bam_parser import (
     RECORD_COUNT,
     STATUS,
     TAG_BYTE_COUNT,
-    ByteArray,
-    Int64Array,
     parse_bam,
 )
 from mummergpu.input.block_arrays import lengthen
@@ -35,6 +32,7 @@ from mummergpu.input.qualities import check_qualities
 from mummergpu.input.read_groups import group_lines
 from mummergpu.input.record_arrays import Limits, Records
 from mummergpu.input.tags import NO_TAGS, Tags, dropped_tags
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, flatten
 
 CHUNK_SIZE: Final = 1 << 20
@@ -52,7 +50,7 @@ class _BamArrays:
         self.offsets: Int64Array = np.zeros(1, dtype=np.int64)
         self.name_offsets: Int64Array = np.zeros(1, dtype=np.int64)
         self.qualities: ByteArray = np.empty(0, dtype=np.uint8)
-        self.flags: npt.NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
+        self.flags: UInt16Array = np.empty(0, dtype=np.uint16)
         self.tags: ByteArray = np.empty(0, dtype=np.uint8)
         self.tag_offsets: Int64Array = np.zeros(1, dtype=np.int64)
 

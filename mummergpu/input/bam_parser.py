@@ -8,16 +8,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.byte_runs import copy_bytes
 from mummergpu.input.qualities import NO_QUALITY
 from mummergpu.input.tags import filter_tags
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTER_CODE_OF_BYTE, CodeArray
-
-ByteArray = npt.NDArray[np.uint8]
-Int64Array = npt.NDArray[np.int64]
 
 # Where the fixed fields of a record lie, counted from its length.
 LENGTH_BYTES: Final = 4
@@ -66,7 +63,7 @@ def parse_bam(
     names: ByteArray,
     name_offsets: Int64Array,
     qualities: ByteArray,
-    flags: npt.NDArray[np.uint16],
+    flags: UInt16Array,
     tags: ByteArray,
     tag_offsets: Int64Array,
     dropped: ByteArray,

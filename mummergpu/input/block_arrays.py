@@ -6,10 +6,10 @@ import weakref
 from collections import deque
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.byte_runs import STEP, Text
 from mummergpu.input.parser_state import Offsets
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 
@@ -162,9 +162,7 @@ class _FixedArrays(BlockArrays):
         """Keep the memory, for other blocks."""
 
 
-def lengthen(
-    array: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | npt.NDArray[np.int64], size: int
-) -> None:
+def lengthen(array: ByteArray | UInt16Array | Int64Array, size: int) -> None:
     """Lengthen an array, to which there is no other reference, to at least `size` items.
 
     The C library moves the memory pages of a large array instead of copying them.

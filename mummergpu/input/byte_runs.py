@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.input.qualities import LOWEST_CHARACTER, MOST_QUALITY
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, LETTER_CODE_OF_BYTE
@@ -27,7 +25,7 @@ STEP: Final = 32
 FOREIGN_LETTERS: Final = b"efijlopqxz"
 """The letters, in lower case, that are neither bases nor IUPAC codes of several bases."""
 
-Text = npt.NDArray[np.uint8]
+Text = ByteArray
 RunFrom = Callable[[Text, int], int]
 RunFromTo = Callable[[Text, int, Text, int], int]
 

@@ -14,7 +14,8 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.byte_runs import copy_bytes
 from mummergpu.input.record_arrays import Records
-from mummergpu.input.tags import NO_TAGS, ByteArray, Int64Array, Tags, dropped_tags, end_of_tag
+from mummergpu.input.tags import NO_TAGS, Tags, dropped_tags, end_of_tag
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,

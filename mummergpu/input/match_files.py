@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.files import open_binary, reading
-
-Int64Array = npt.NDArray[np.int64]
+from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 
 PAF, DELTA = "paf", "delta"
 
@@ -44,12 +42,12 @@ class FileMatches:
         Their bases.
     """
 
-    query: npt.NDArray[np.uint32]
-    reference: npt.NDArray[np.uint32]
+    query: UInt32Array
+    reference: UInt32Array
     query_start: Int64Array
     reference_start: Int64Array
     length: Int64Array
-    reverse: npt.NDArray[np.bool_]
+    reverse: BoolArray
     query_names: list[str]
     reference_names: list[str]
     query_lengths: Int64Array

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.mates import SUFFIX_BYTES, name_mates
 from mummergpu.input.record_lines import line_of_record
 from mummergpu.input.records import printable
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.words import counted
 
 
@@ -18,10 +18,10 @@ class Named(Protocol):
     """Reads that have names: blocks and records."""
 
     @property
-    def names(self) -> npt.NDArray[np.uint8]: ...  # noqa: D102
+    def names(self) -> ByteArray: ...  # noqa: D102
 
     @property
-    def name_offsets(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
+    def name_offsets(self) -> Int64Array: ...  # noqa: D102
 
 
 class PairNames(NamedTuple):
@@ -38,8 +38,8 @@ class PairNames(NamedTuple):
         `names` and `offsets` mean nothing.
     """
 
-    names: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
+    names: ByteArray
+    offsets: Int64Array
     equal: int
 
 

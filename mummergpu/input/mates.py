@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.input.byte_runs import copy_bytes
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned
 from mummergpu.sequence.codes import CodeArray
 
-TextArray = npt.NDArray[np.uint8]
-OffsetArray = npt.NDArray[np.int64]
+TextArray = ByteArray
+OffsetArray = Int64Array
 
 SUFFIX_BYTES = 2
 """The bytes of ``/1`` and ``/2``."""

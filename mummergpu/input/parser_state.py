@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
+from mummergpu.runtime.arrays import Int64Array
 
-State = npt.NDArray[np.int64]
-Offsets = npt.NDArray[np.int64]
+State = Int64Array
+Offsets = Int64Array
 
 # The entries of a state, by index.
 MODE: Final = 0

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 
 LOWEST_CHARACTER: Final = 33
 """The character of quality 0, '!'."""
@@ -31,9 +31,7 @@ _MOST_NEW: Final = 45
 _MOST_OLD: Final = _OLD_DIFFERENCE + 41
 
 
-def check_qualities(
-    qualities: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], path: str
-) -> None:
+def check_qualities(qualities: ByteArray, offsets: Int64Array, path: str) -> None:
     """Check the qualities of reads that are stored as numbers.
 
     Parameters
@@ -60,7 +58,7 @@ def check_qualities(
         raise InputError(f"a base quality is higher than {MOST_QUALITY}", path)
 
 
-def looks_like_old_illumina(qualities: npt.NDArray[np.uint8]) -> bool:
+def looks_like_old_illumina(qualities: ByteArray) -> bool:
     """Return whether qualities were probably written as characters from 64 on.
 
     Parameters

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.file_records import FileRecords, RecordOptions
@@ -28,12 +27,13 @@ from mummergpu.input.files import (
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import Limits
 from mummergpu.input.records import CHUNK_SIZE
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.offsets import longest_of
 
-OffsetArray = npt.NDArray[np.int64]
+OffsetArray = Int64Array
 
 
 def _say_nothing(_line: str) -> None:
@@ -99,7 +99,7 @@ class QueryBlock:
     index: int
     padded_codes: CodeArray
     offsets: OffsetArray
-    names: npt.NDArray[np.uint8]
+    names: ByteArray
     name_offsets: OffsetArray
     file_number: int = 0
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.qualities import NO_QUALITY
 from mummergpu.input.queries import OffsetArray, QueryBlock
 from mummergpu.input.record_arrays import Records
 from mummergpu.input.tags import NO_TAGS, Tags
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
 
-QualityArray = npt.NDArray[np.uint8]
+QualityArray = ByteArray
 
 
 @dataclass(frozen=True)

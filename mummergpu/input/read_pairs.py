@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.mate_flags import (
     are_pairs,
@@ -22,6 +21,7 @@ from mummergpu.input.mates import cut_suffixes, interleave
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.record_arrays import Limits, Records
 from mummergpu.input.tags import NO_TAGS, Tags, join_tags
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import BREAK, MARGIN
 
@@ -213,7 +213,7 @@ def mates_of_two(
             raise without_mate(paths[number], pairs, name_of(rest, 0), paths[1 - number])
 
 
-def _sizes_of_pairs(first: Records, second: Records) -> npt.NDArray[np.int64]:
+def _sizes_of_pairs(first: Records, second: Records) -> Int64Array:
     """Return the bases, the reads and the bytes of names of the first pairs, for each number."""
     pairs = min(first.offsets.size, second.offsets.size) - 1
     bases = first.offsets[1 : pairs + 1] + second.offsets[1 : pairs + 1]
@@ -221,7 +221,7 @@ def _sizes_of_pairs(first: Records, second: Records) -> npt.NDArray[np.int64]:
     return np.stack((bases, 2 * np.arange(1, pairs + 1), name_bytes))
 
 
-def _fitting(sizes: npt.NDArray[np.int64], space: npt.NDArray[np.int64]) -> tuple[int, bool]:
+def _fitting(sizes: Int64Array, space: Int64Array) -> tuple[int, bool]:
     """Return how many pairs belong to the block, and whether they fill it."""
     most = sizes.shape[1]
     reaches = (np.searchsorted(size, left) for size, left in zip(sizes, space, strict=True))
@@ -238,7 +238,7 @@ def _block_of(runs: Sequence[_Run], paths: Sequence[str], pairs_before: int) -> 
     qualities = np.empty(bases, dtype=np.uint8)
     offsets = np.empty(2 * pairs + 1, dtype=np.int64)
     name_offsets = np.zeros(2 * pairs + 1, dtype=np.int64)
-    names: list[npt.NDArray[np.uint8]] = []
+    names: list[ByteArray] = []
     tags: list[tuple[Tags, int]] = []
     done = end = name_end = 0
     for run in runs:

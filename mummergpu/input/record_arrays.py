@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.tags import NO_TAGS, Tags
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
-ByteArray = npt.NDArray[np.uint8]
-
 NOTHING: Final[ByteArray] = np.empty(0, dtype=np.uint8)
-NO_FLAGS: Final[npt.NDArray[np.uint16]] = np.empty(0, dtype=np.uint16)
+NO_FLAGS: Final[UInt16Array] = np.empty(0, dtype=np.uint16)
 UNLIMITED: Final = np.iinfo(np.int64).max
 
 
@@ -42,12 +40,12 @@ class Records(NamedTuple):
     """
 
     codes: CodeArray
-    offsets: npt.NDArray[np.int64]
+    offsets: Int64Array
     names: ByteArray
-    name_offsets: npt.NDArray[np.int64]
+    name_offsets: Int64Array
     padded_codes: CodeArray
     qualities: ByteArray = NOTHING
-    flags: npt.NDArray[np.uint16] = NO_FLAGS
+    flags: UInt16Array = NO_FLAGS
     tags: Tags = NO_TAGS
 
     def part(self, first: int, end: int) -> Records:

@@ -10,12 +10,12 @@ import hashlib
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.files import Input
 from mummergpu.input.formats import Format
 from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -35,9 +35,6 @@ _TO_UPPER: Final = 32
 
 _LETTERS, _IN_HEADER, _LAST_BYTE = range(3)
 """What `split_letters` keeps: the letters it copied, and where the next text goes on."""
-
-ByteArray = npt.NDArray[np.uint8]
-Int64Array = npt.NDArray[np.int64]
 
 
 def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
 
-Int64Array = npt.NDArray[np.int64]
-BucketArray = npt.NDArray[np.int32]
+BucketArray = Int32Array
 
 _MOST_BUCKETS: Final = 1 << 16
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.files import Input, reading
@@ -17,6 +16,7 @@ from mummergpu.input.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
 from mummergpu.input.reading_threads import ReadingThreads
 from mummergpu.input.record_arrays import UNLIMITED, Limits, Records
 from mummergpu.input.records import CHUNK_SIZE, RecordReader
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
 
 _COUNT_STEP: Final = 1 << 18
@@ -47,8 +47,8 @@ class Reference:
 
     path: str
     codes: CodeArray
-    record_starts: npt.NDArray[np.int64]
-    record_lengths: npt.NDArray[np.int64]
+    record_starts: Int64Array
+    record_lengths: Int64Array
     names: tuple[bytes, ...]
     padded: CodeArray | None = None
     letters: Letters = NO_LETTERS

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.byte_runs import copy_bytes
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
@@ -21,9 +21,6 @@ from mummergpu.runtime.jit import (
     widened,
     writable,
 )
-
-ByteArray = npt.NDArray[np.uint8]
-Int64Array = npt.NDArray[np.int64]
 
 WRITTEN_TAGS: Final = ("NM", "MD", "AS", "XS", "SA", "XA", "MC", "MQ")
 """The tags that a mapper writes."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
@@ -15,13 +14,7 @@ from mummergpu.mapping.alignments.equal_letters import discount_equal_letters
 from mummergpu.mapping.alignments.paths import PathArrays, trace_paths
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.alignments.row_layout import fill_rows, list_rows
-from mummergpu.mapping.candidates.candidates import (
-    Candidates,
-    Int32Array,
-    Int64Array,
-    Reads,
-    no_candidates,
-)
+from mummergpu.mapping.candidates.candidates import Candidates, Reads, no_candidates
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.alternatives import list_alternatives
@@ -46,6 +39,7 @@ from mummergpu.mapping.placing.split_reads import split_reads
 from mummergpu.mapping.placing.template_sizes import measure_templates
 from mummergpu.mapping.placing.templates import map_templates
 from mummergpu.mapping.seeding.candidate_finder import CandidateFinder, pairing_of
+from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
 from mummergpu.sequence.codes import CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
 from mummergpu.viterbi.scratch import Scratch, new_scratch
@@ -73,7 +67,7 @@ class _Paths:
     """The paths of alignments (`paths.trace_paths`)."""
 
     cigar_offsets: Int64Array
-    cigars: npt.NDArray[np.uint32]
+    cigars: UInt32Array
     begins: Int64Array
     ends: Int64Array
     edit_distances: Int32Array

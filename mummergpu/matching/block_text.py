@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.matching.merge import join_blocks
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
-TextArray = npt.NDArray[np.uint8]
+TextArray = ByteArray
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,11 @@ class RowFormat:
         Whether the matches are also needed as columns.
     """
 
-    record_starts: npt.NDArray[np.int64]
-    buckets: npt.NDArray[np.int32]
+    record_starts: Int64Array
+    buckets: Int32Array
     bucket_shift: int
     record_names: TextArray
-    record_name_offsets: npt.NDArray[np.int64]
+    record_name_offsets: Int64Array
     head_bytes: int
     forward_coordinates: bool
     show_query_lengths: bool

@@ -6,13 +6,13 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import Device, DeviceMemoryError, Stream
 from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.errors import BackendError
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 
-RecordPlaces = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], int]
+RecordPlaces = tuple[Int64Array, Int32Array, int]
 """Where the records of a reference begin, the last record at or before each bucket of positions,
 and the binary logarithm of the positions in a bucket: `input.record_lookup.RecordLookup`."""
 

@@ -7,13 +7,11 @@ The rows of a query ascend by query start, then by reference start. The filters 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.matching.row_order import ColumnArray, sort_rows
+from mummergpu.runtime.arrays import BoolArray
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.mems import MemColumns
-
-FlagArray = npt.NDArray[np.bool_]
 
 
 def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
@@ -117,7 +115,7 @@ def mark_unique(
     lengths: ColumnArray,
     in_query: bool,
     room: tuple[ColumnArray, ColumnArray],
-    keep: FlagArray,
+    keep: BoolArray,
     kept_offsets: ColumnArray,
 ) -> None:
     """Mark the rows to keep, and write where the kept rows of each query begin and end.
@@ -162,7 +160,7 @@ def mark_unique(
 
 @inline_without_refcounts
 def _mark_uncontained(
-    starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, count: int, keep: FlagArray
+    starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, count: int, keep: BoolArray
 ) -> None:
     """Mark the rows whose interval no other row's interval contains.
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
-ColumnArray = npt.NDArray[np.int64]
+ColumnArray = Int64Array
 
 LEFT_BITS: Final = 20
 """The bits of a key's upper part: a left extension, or a start in a query, in bases."""

@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
+from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts, writable
 from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import ColumnArray, MemColumns, match_count
 
-BitArray = npt.NDArray[np.uint64]
+BitArray = UInt64Array
 
 EXACT_BITS: Final = 10
 """Lengths of fewer bits are counted one by one."""

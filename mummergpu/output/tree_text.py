@@ -10,18 +10,17 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import OptionError
 from mummergpu.index.tree.decode import NodeColumns, decode_nodes
 from mummergpu.index.tree.layout import NO_NODE, PRECEDING_BASE_MASK, ROOT
 from mummergpu.index.tree.page import TreePage
-from mummergpu.index.tree.ukkonen import Int32Array
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.arrays import ByteArray, Int32Array
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BASES, BREAK, decode
 
-TextArray = npt.NDArray[np.uint8]
+TextArray = ByteArray
 
 MAXIMUM_DOT_BASES: Final = 10_000
 """The largest reference to draw; beyond it Graphviz needs minutes and nobody can read the graph."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
@@ -18,6 +17,7 @@ from mummergpu.index.options import KmerOptions
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.placing.insert_sizes import InsertSizes, estimate_insert_sizes
 from mummergpu.mapping.seeding.seeds import seed_length
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.stats import Stats
 
 TEMPLATES_OF_ESTIMATE: Final = 1 << 14
@@ -72,10 +72,10 @@ def usual_length(first: Iterable[ReadBlock]) -> int:
     return int(np.quantile(lengths, SHORT_READS, method="lower")) if lengths.size else 0
 
 
-def _mapped_lengths(block: ReadBlock) -> npt.NDArray[np.int64]:
+def _mapped_lengths(block: ReadBlock) -> Int64Array:
     """Return the lengths of the reads that are searched with all of their bases."""
     lengths, written = np.diff(block.offsets), np.diff(block.as_written.offsets)
-    mapped: npt.NDArray[np.int64] = lengths[lengths == written]
+    mapped: Int64Array = lengths[lengths == written]
     return mapped
 
 
@@ -140,7 +140,7 @@ def parts_to_measure(first: Iterable[ReadBlock]) -> Iterator[ReadBlock]:
                 yield block.part(begin, min(begin + READS_OF_TASK, block.query_count))
 
 
-def sizes_of(measured: Iterable[npt.NDArray[np.int64]]) -> InsertSizes | None:
+def sizes_of(measured: Iterable[Int64Array]) -> InsertSizes | None:
     """Return the distribution of the sizes of templates.
 
     Parameters

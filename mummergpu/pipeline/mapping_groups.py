@@ -14,9 +14,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
@@ -29,12 +26,11 @@ from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import TASKS_AHEAD, GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledAlignments, SpilledQueries
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
-
-Int64Array = npt.NDArray[np.int64]
 
 Result = TypeVar("Result")
 

@@ -19,8 +19,7 @@ from mummergpu.errors import OutputError
 from mummergpu.runtime.unfinished_file import UnfinishedFile
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from mummergpu.runtime.arrays import ByteArray
 
 STANDARD_OUTPUT: Final = "-"
 
@@ -88,7 +87,7 @@ class OutputFile:
         self._file = UnfinishedFile(target, mode)
         return self._file.descriptor
 
-    def write(self, data: bytes | bytearray | memoryview | npt.NDArray[np.uint8]) -> None:
+    def write(self, data: bytes | bytearray | memoryview | ByteArray) -> None:
         """Write all of `data`.
 
         Parameters

@@ -15,12 +15,12 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 
-CodeArray = npt.NDArray[np.uint8]
+CodeArray = ByteArray
 
 BREAK: Final = 4
 """The code of every character other than A, C, G, T and U."""
@@ -116,7 +116,7 @@ class Letters(NamedTuple):
         Which they are (`LETTERS`).
     """
 
-    positions: npt.NDArray[np.int64]
+    positions: Int64Array
     codes: CodeArray
 
 
@@ -235,7 +235,7 @@ reverse_complement_lanes = cast(
 )
 
 
-def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) -> CodeArray:
+def reverse_complement_each(codes: CodeArray, offsets: Int64Array) -> CodeArray:
     """Return the reverse complement of each sequence, each at its own offsets.
 
     Parameters
@@ -255,9 +255,7 @@ def reverse_complement_each(codes: CodeArray, offsets: npt.NDArray[np.int64]) ->
     return result
 
 
-def padded_reverse_complements(
-    padded_codes: CodeArray, offsets: npt.NDArray[np.int64]
-) -> CodeArray:
+def padded_reverse_complements(padded_codes: CodeArray, offsets: Int64Array) -> CodeArray:
     """Return the reverse complement of each sequence at its own offsets, with margins.
 
     Parameters
@@ -280,9 +278,7 @@ def padded_reverse_complements(
 
 
 @jit_without_refcounts
-def write_reverse_complements(
-    codes: CodeArray, offsets: npt.NDArray[np.int64], result: CodeArray
-) -> None:
+def write_reverse_complements(codes: CodeArray, offsets: Int64Array, result: CodeArray) -> None:
     """Write the reverse complement of each sequence at its own offsets.
 
     Parameters

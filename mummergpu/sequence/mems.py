@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import Strand
 
-ColumnArray = npt.NDArray[np.int64]
+ColumnArray = Int64Array
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class MemColumns:
         In bases.
     """
 
-    offsets: npt.NDArray[np.int64]
-    query_starts: npt.NDArray[np.int64]
-    reference_starts: npt.NDArray[np.int64]
-    lengths: npt.NDArray[np.int64]
+    offsets: Int64Array
+    query_starts: Int64Array
+    reference_starts: Int64Array
+    lengths: Int64Array
 
     @property
     def count(self) -> int:

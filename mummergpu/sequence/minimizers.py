@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
-RankArray = npt.NDArray[np.uint32]
-PlaceArray = npt.NDArray[np.int64]
+RankArray = UInt32Array
+PlaceArray = Int64Array
 Workspace = tuple[RankArray, RankArray, RankArray, CodeArray]
 
 MAXIMUM_WINDOW: Final = 256

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
 
 @jit_without_refcounts
-def longest_of(offsets: npt.NDArray[np.int64]) -> int:
+def longest_of(offsets: Int64Array) -> int:
     """Return the length of the longest sequence.
 
     Parameters

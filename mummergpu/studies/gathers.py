@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.layout import zeros_aligned
+from mummergpu.runtime.arrays import Int64Array, UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
 
 RECORD_BYTES: Final = 32
@@ -40,7 +40,7 @@ GATHER_PROGRAM: Final = ProgramSource("study-gathers", "study/gathers.cu")
 _KEY: Final = 0x9E3779B1
 """An odd number; its multiples modulo 2**32 lie far from each other."""
 
-WordArray = npt.NDArray[np.uint64]
+WordArray = UInt64Array
 
 
 def device_gathers(
@@ -156,7 +156,7 @@ def follow_records(
     records: int,
     stride: int,
     second: int,
-    addresses: npt.NDArray[np.int64],
+    addresses: Int64Array,
     gathers: int,
 ) -> int:
     """Follow chains of random addresses, one step of each in turn.

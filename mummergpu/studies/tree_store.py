@@ -17,9 +17,10 @@ from mummergpu.index.tree.flatten import flatten_tree
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.page import TreePage
-from mummergpu.index.tree.ukkonen import GrownTree, Int32Array
+from mummergpu.index.tree.ukkonen import GrownTree
 from mummergpu.index.tree_index import TreeIndex, tree_bytes
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.memory import free_memory
 from mummergpu.sequence.codes import BREAK
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import Device, Mark, Program
 from mummergpu.cuda.program import WARP_LANES
+from mummergpu.runtime.arrays import UInt32Array
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.cuda_program import LANE_ROWS, WHOLE_MATRIX
@@ -45,7 +45,7 @@ class DeviceMatrix(DeviceWork):
     ) -> None:
         super().__init__(device, program, costs, memory, stats)
         self._copies = device.new_stream()
-        self._pinned: npt.NDArray[np.uint32] | None = None
+        self._pinned: UInt32Array | None = None
 
     def plan(self, query: CodeArray, reference: CodeArray) -> RoundPlan:
         """Return the rounds in which two sequences are aligned."""
@@ -156,7 +156,7 @@ class DeviceMatrix(DeviceWork):
         self._copies.free()
         super().free()
 
-    def _pinned_words(self, count: int) -> npt.NDArray[np.uint32]:
+    def _pinned_words(self, count: int) -> UInt32Array:
         if self._pinned is None or self._pinned.size < count:
             self._pinned = self._device.pinned(count, np.uint32)
         return self._pinned[:count]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.cuda.program import WARP_LANES
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.cuda_program import (
@@ -24,7 +25,7 @@ from mummergpu.viterbi.cuda_program import (
 )
 from mummergpu.viterbi.device_work import DeviceWork
 from mummergpu.viterbi.operations import OperationArray
-from mummergpu.viterbi.tile_set import CORNER_OF_TWO, AlignedTiles, Int64Array, TileSet
+from mummergpu.viterbi.tile_set import CORNER_OF_TWO, AlignedTiles, TileSet
 
 DIRECTION_BYTES: Final = 8
 """The directions of a column of the rows of a lane, of both tiles of a pair."""

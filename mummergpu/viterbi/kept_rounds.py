@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.program import WARP_LANES
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 from mummergpu.viterbi.cuda_program import LANE_ROWS
 from mummergpu.viterbi.model import PAIRWISE
@@ -42,7 +42,7 @@ class KeptRounds:
         """Return how many words the directions of a round have."""
         return self._plan.block_count(number) * self._block_lines * WARP_LANES
 
-    def add(self, number: int, directions: npt.NDArray[np.uint32]) -> None:
+    def add(self, number: int, directions: UInt32Array) -> None:
         """Keep the directions of a round."""
         first = int(self._first_blocks[number]) * self._block_lines * WARP_LANES
         self._directions[first : first + directions.size] = directions
@@ -70,8 +70,8 @@ class KeptRounds:
 
 @jit_without_refcounts
 def trace_kept(
-    directions: npt.NDArray[np.uint32],
-    first_blocks: npt.NDArray[np.int64],
+    directions: UInt32Array,
+    first_blocks: Int64Array,
     shape: tuple[int, int, int],
     length: int,
     reference_length: int,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from mummergpu.runtime.arrays import ByteArray, Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.wide_lanes import WIDE_LANES, fill_lanes
 
-ScoreArray = npt.NDArray[np.int32]
+ScoreArray = Int32Array
 
 BLOCK_ROWS: Final = 128
 BLOCK_COLUMNS: Final = 512
@@ -85,7 +83,7 @@ def fill_block(
     costs: CostTuple,
     edges: Edges,
     state: ScoreArray,
-    directions: npt.NDArray[np.uint8],
+    directions: ByteArray,
     directions_at: int,
 ) -> int:
     """Compute a block; return what leaves its last cell for a match.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.viterbi.model import DELETION, INSERTION, MATCH
 
-OperationArray = npt.NDArray[np.uint32]
+OperationArray = UInt32Array
 
 MATCH_OPERATION: Final = MATCH.operation
 INSERTION_OPERATION: Final = INSERTION.operation

@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 from mummergpu.sequence.codes import CodeArray, with_margins
 from mummergpu.viterbi.matrix_block import (
@@ -29,7 +29,6 @@ from mummergpu.viterbi.operations import OperationArray, reverse_operations
 from mummergpu.viterbi.rounds import RoundPlan
 from mummergpu.viterbi.whole_path import append_backwards, state_before
 
-ByteArray = npt.NDArray[np.uint8]
 MapFunction = Callable[..., Iterable[Any]]
 
 BUFFERS: Final = 3
@@ -50,7 +49,7 @@ class ProcessorMatrix:
     def __init__(self, costs: Costs, map_function: MapFunction = map) -> None:
         self._costs = costs.as_tuple()
         self._map = map_function
-        self._states: queue.SimpleQueue[npt.NDArray[np.int32]] = queue.SimpleQueue()
+        self._states: queue.SimpleQueue[Int32Array] = queue.SimpleQueue()
 
     def plan(self, query: CodeArray, reference: CodeArray) -> RoundPlan:
         """Return the rounds in which two sequences are aligned."""
@@ -149,7 +148,7 @@ class _MatrixWork:
         query: CodeArray,
         reference: CodeArray,
         costs: Any,
-        states: queue.SimpleQueue[npt.NDArray[np.int32]],
+        states: queue.SimpleQueue[Int32Array],
     ) -> None:
         self.plan = plan
         self.score = 0
@@ -186,7 +185,7 @@ class _MatrixWork:
         if strip == plan.strips - 1 and column == plan.column_blocks - 1:
             self.score = score
 
-    def _take_state(self) -> npt.NDArray[np.int32]:
+    def _take_state(self) -> Int32Array:
         try:
             return self._states.get_nowait()
         except queue.Empty:
@@ -212,7 +211,7 @@ def _trace(plan: RoundPlan, directions: ByteArray) -> OperationArray:
 @jit_without_refcounts
 def trace_blocks(
     directions: ByteArray,
-    first_blocks: npt.NDArray[np.int64],
+    first_blocks: Int64Array,
     column_blocks: int,
     length: int,
     reference_length: int,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
+
+from mummergpu.runtime.arrays import Int64Array
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class RoundPlan:
         return min(number, self.strips - 1) - self.first_strip(number) + 1
 
     @cached_property
-    def first_blocks(self) -> npt.NDArray[np.int64]:
+    def first_blocks(self) -> Int64Array:
         """The blocks before each round, and all blocks: ndarray, dtype=int64, shape=(rounds + 1,).
 
         The blocks of a round follow each other, and the rounds do.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
-
+from mummergpu.runtime.arrays import Int16Array, UInt16Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, types
 from mummergpu.sequence.codes import CodeArray
@@ -15,8 +13,8 @@ from mummergpu.viterbi.lane_arithmetic import LANES
 from mummergpu.viterbi.lanes import TileProgram
 from mummergpu.viterbi.model import CostTuple
 
-LaneArray = npt.NDArray[np.int16]
-DirectionArray = npt.NDArray[np.uint16]
+LaneArray = Int16Array
+DirectionArray = UInt16Array
 
 
 def _tile_program(narrow: bool, traced: bool) -> Callable[..., Any]:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.viterbi.model import Costs
 from mummergpu.viterbi.operations import OperationArray
-
-Int64Array = npt.NDArray[np.int64]
 
 CORNER_OF_TWO: Final = 1 << 14
 """What is added to the scores of tiles that a device computes two at a time."""
@@ -64,9 +62,7 @@ class AlignedTiles:
     operations: OperationArray
 
 
-def fit_two(
-    costs: Costs, lengths: Int64Array, reference_lengths: Int64Array
-) -> npt.NDArray[np.bool_]:
+def fit_two(costs: Costs, lengths: Int64Array, reference_lengths: Int64Array) -> BoolArray:
     """Return which tiles have scores that the halves of words hold.
 
     Parameters
@@ -90,5 +86,5 @@ def fit_two(
     highest = shorter * costs.match
     # A gap may be opened next to each border, on top of what is counted.
     spare = 2 * (opening + extension) + max(costs.mismatch, costs.unknown)
-    fits: npt.NDArray[np.bool_] = worst + highest + spare < CORNER_OF_TWO
+    fits: BoolArray = worst + highest + spare < CORNER_OF_TWO
     return fits & (lengths > 0) & (reference_lengths > 0)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.leaving import leaving
@@ -19,7 +19,7 @@ from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.operations import OperationArray, reverse_operations
 from mummergpu.viterbi.whole_path import append_backwards, state_before
 
-MatrixScratch = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.int64]]
+MatrixScratch = tuple[Int64Array, ByteArray, Int64Array]
 """What leaves the cells of a row, two numbers for each column; the directions of all cells; and
 where those of each row would begin if it had all columns."""
 
@@ -169,8 +169,8 @@ def _best_score(length: int, reference_length: int, costs: CostTuple) -> int:
 def _write_back(
     i: int,
     columns: int,
-    directions: npt.NDArray[np.uint8],
-    begins: npt.NDArray[np.int64],
+    directions: ByteArray,
+    begins: Int64Array,
     operations: OperationArray,
     operations_at: int,
 ) -> int:

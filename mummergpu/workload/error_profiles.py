@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.workload.declaration import Reads
 from mummergpu.workload.splitmix import BitArray, threshold
 
@@ -80,7 +80,7 @@ def homopolymer_table(reads: Reads) -> BitArray:
     return np.array([threshold(rate) for rate in reads.homopolymer], dtype=np.uint64)
 
 
-def length_table(reads: Reads) -> npt.NDArray[np.int64]:
+def length_table(reads: Reads) -> Int64Array:
     """Return the numbers that read lengths are drawn from.
 
     Parameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline
 from mummergpu.sequence.codes import BASES, BREAK
 from mummergpu.workload.error_profiles import (
@@ -31,8 +31,7 @@ from mummergpu.workload.splitmix import (
     scramble_compiled,
 )
 
-IntArray = npt.NDArray[np.int64]
-ByteArray = npt.NDArray[np.uint8]
+IntArray = Int64Array
 Scalar = Any
 """A whole number inside compiled code; numba infers its width."""
 

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.workload.error_profiles import (
     MAXIMUM,
     MINIMUM,
 )
 from mummergpu.workload.read_sequencing import (
-    ByteArray,
     IntArray,
     Scalar,
     draw_length,

@@ -11,11 +11,11 @@ import hashlib
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.jit import inline
 
-BitArray = npt.NDArray[np.uint64]
+BitArray = UInt64Array
 
 GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 LOW_HALF: Final = np.uint64(0xFFFFFFFF)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.tree.flatten import FlatTree
 from mummergpu.index.tree.layout import (
@@ -23,7 +22,7 @@ from mummergpu.index.tree.layout import (
     place_in_strips,
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
-from mummergpu.index.tree.ukkonen import Int32Array
+from mummergpu.runtime.arrays import BoolArray, Int32Array
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
 
@@ -72,7 +71,7 @@ class NodeColumns:
     string_depths: Int32Array
     parents: Int32Array
     suffix_links: Int32Array
-    is_leaf: npt.NDArray[np.bool_]
+    is_leaf: BoolArray
     children: Int32Array
     leaf_ids: Int32Array
     next_leaves: Int32Array

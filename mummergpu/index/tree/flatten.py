@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.tree.layout import (
     LEAF_FLAG,
@@ -33,13 +32,12 @@ from mummergpu.index.tree.ukkonen import (
     STRING_DEPTH,
     SUFFIX_LINK,
     GrownTree,
-    Int32Array,
 )
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
-ByteArray = npt.NDArray[np.uint8]
-WordArray = npt.NDArray[np.int64]
+WordArray = Int64Array
 
 ADDRESS_MASK: Final = (1 << 31) - 1
 LENGTH_SHIFT: Final = 31

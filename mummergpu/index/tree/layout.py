@@ -35,12 +35,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.tree.policy import Policy
+from mummergpu.runtime.arrays import ByteArray, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts
 
-NodeHalfArray = npt.NDArray[np.uint8] | npt.NDArray[np.uint32]
+NodeHalfArray = ByteArray | UInt32Array
 """Halves of nodes: bytes in the paper's format, words in the wide format."""
 
 # The fields of the first half.
@@ -233,7 +233,7 @@ def length_in_strips(count: int, width_bits: int, strip_bits: int) -> int:
     return -(-count // strip) * strip
 
 
-def zeros_aligned(size: int) -> npt.NDArray[np.uint8]:
+def zeros_aligned(size: int) -> ByteArray:
     """Return zeroed bytes that begin on a cache line, or on a huge page if they fill it.
 
     Parameters

@@ -11,13 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.index.tree.ukkonen import (
-    FIRST_CHILD,
-    FIRST_SUFFIX,
-    RECORD_NUMBERS,
-    GrownTree,
-    Int32Array,
-)
+from mummergpu.index.tree.ukkonen import FIRST_CHILD, FIRST_SUFFIX, RECORD_NUMBERS, GrownTree
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 

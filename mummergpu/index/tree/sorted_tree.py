@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.tree.layout import zeros_aligned
 from mummergpu.index.tree.suffix_array import LOOK_AHEAD, shared_bases, sort_suffixes
@@ -31,12 +30,12 @@ from mummergpu.index.tree.ukkonen import (
     STRING_DEPTH,
     SUFFIX_LINK,
     GrownTree,
-    Int32Array,
 )
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
-WordArray = npt.NDArray[np.int64]
+WordArray = Int64Array
 
 DEPTH_SHIFT: Final = 31
 NUMBER_MASK: Final = (1 << DEPTH_SHIFT) - 1

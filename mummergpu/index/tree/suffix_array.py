@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.errors import OptionError
-from mummergpu.index.tree.ukkonen import Int32Array
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import jit, prefetch, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 

@@ -26,13 +26,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.tree.layout import zeros_aligned
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
-
-Int32Array = npt.NDArray[np.int32]
 
 FIRST_SUFFIX: Final = 0
 STRING_DEPTH: Final = 1

@@ -7,7 +7,15 @@ from enum import IntEnum, IntFlag
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+
+from mummergpu.runtime.arrays import (
+    BoolArray,
+    ByteArray,
+    Int32Array,
+    Int64Array,
+    UInt16Array,
+    UInt32Array,
+)
 
 NO_RECORD: Final = -1
 """The record of a read that is placed nowhere."""
@@ -44,18 +52,18 @@ class SamFlag(IntFlag):
 
 
 ColumnArrays = tuple[
-    npt.NDArray[np.int64],
-    npt.NDArray[np.uint16],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int64],
-    npt.NDArray[np.uint8],
-    npt.NDArray[np.int64],
-    npt.NDArray[np.uint32],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int64],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int32],
+    Int64Array,
+    UInt16Array,
+    Int32Array,
+    Int64Array,
+    ByteArray,
+    Int64Array,
+    UInt32Array,
+    Int32Array,
+    Int64Array,
+    Int32Array,
+    Int32Array,
+    Int32Array,
 ]
 """The fields of `AlignmentColumns` in their order."""
 
@@ -98,18 +106,18 @@ class AlignmentColumns:
         The number of bases that differ, are inserted or are deleted (NM).
     """
 
-    reads: npt.NDArray[np.int64]
-    flags: npt.NDArray[np.uint16]
-    records: npt.NDArray[np.int32]
-    positions: npt.NDArray[np.int64]
-    qualities: npt.NDArray[np.uint8]
-    cigar_offsets: npt.NDArray[np.int64]
-    cigars: npt.NDArray[np.uint32]
-    template_lengths: npt.NDArray[np.int32]
-    mate_rows: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.int32]
-    second_scores: npt.NDArray[np.int32]
-    edit_distances: npt.NDArray[np.int32]
+    reads: Int64Array
+    flags: UInt16Array
+    records: Int32Array
+    positions: Int64Array
+    qualities: ByteArray
+    cigar_offsets: Int64Array
+    cigars: UInt32Array
+    template_lengths: Int32Array
+    mate_rows: Int64Array
+    scores: Int32Array
+    second_scores: Int32Array
+    edit_distances: Int32Array
 
     @property
     def row_count(self) -> int:
@@ -125,7 +133,7 @@ class AlignmentColumns:
             *(self.scores, self.second_scores, self.edit_distances),
         )
 
-    def taken(self, is_wanted: npt.NDArray[np.bool_]) -> AlignmentColumns:
+    def taken(self, is_wanted: BoolArray) -> AlignmentColumns:
         """Return copies of some rows; a mate that is not among them becomes `NO_ROW`.
 
         Parameters

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
-from mummergpu.mapping.candidates.candidates import Int32Array, Int64Array
+from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened, writable
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, MARGIN, CodeArray
 
@@ -60,11 +59,11 @@ def _discount(
     letters: tuple[Int64Array, Int64Array, CodeArray],
     rows: tuple[
         Int64Array,
-        npt.NDArray[np.uint16],
-        npt.NDArray[np.int32],
+        UInt16Array,
+        Int32Array,
         Int64Array,
         Int64Array,
-        npt.NDArray[np.uint32],
+        UInt32Array,
     ],
     edit_distances: Int32Array,
 ) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
+from mummergpu.runtime.arrays import Int64Array
 
 _SECONDARY: Final = int(SamFlag.SECONDARY)
 
@@ -25,7 +25,7 @@ class FoldedColumns(AlignmentColumns):
         The secondary rows, in their order; those have no mates.
     """
 
-    alternative_offsets: npt.NDArray[np.int64]
+    alternative_offsets: Int64Array
     alternatives: AlignmentColumns
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.candidates.candidates import (
     CORE_BEGIN,
@@ -20,8 +19,6 @@ from mummergpu.mapping.candidates.candidates import (
     RIGHT_SCORE,
     RIGHT_TAKEN,
     STRAND,
-    Int32Array,
-    Int64Array,
     Reads,
     Table,
     Target,
@@ -29,6 +26,7 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.placing.refinement import FIRST_BAND
+from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.extension import extend_path
@@ -36,7 +34,7 @@ from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.scratch import Scratch
 
-OperationArray = npt.NDArray[np.uint32]
+OperationArray = UInt32Array
 
 PathArrays = tuple[Int64Array, OperationArray, Int64Array, Int64Array, Int32Array]
 """The paths of some rows: where the operations of each begin in the next array, and where the last

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, ColumnArrays
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
-
-Int64Array = npt.NDArray[np.int64]
 
 _ROWS, _OPERATIONS, _NEXT_ROW = 0, 1, 2
 """The elements of the state of `replace_rows`."""

@@ -5,33 +5,26 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import CigarOperation, SamFlag
 from mummergpu.mapping.alignments.paths import PathArrays
-from mummergpu.mapping.candidates.candidates import (
-    GAPPED,
-    RECORD,
-    STRAND,
-    Int32Array,
-    Int64Array,
-    Table,
-)
+from mummergpu.mapping.candidates.candidates import GAPPED, RECORD, STRAND, Table
 from mummergpu.mapping.placing.choice import CHOSEN, QUALITY, SECOND, reported_score
 from mummergpu.mapping.placing.pairing import is_proper_pair
 from mummergpu.mapping.placing.secondary import Secondary
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 
-Extra = tuple[Int64Array, npt.NDArray[np.uint8]]
+Extra = tuple[Int64Array, ByteArray]
 """The candidate of each read's supplementary alignment, -1 if it has none; and its quality."""
 
 RowArrays = tuple[
     Int64Array,
-    npt.NDArray[np.uint16],
+    UInt16Array,
     Int32Array,
     Int64Array,
-    npt.NDArray[np.uint8],
+    ByteArray,
     Int32Array,
     Int64Array,
     Int32Array,
@@ -118,7 +111,7 @@ def list_rows(
 
 
 @inline_without_refcounts
-def harden_clips(cigars: npt.NDArray[np.uint32], first: int, end: int) -> None:
+def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
     """Turn the soft clips of a CIGAR into hard ones.
 
     Parameters

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 
 MOST_INSERT: Final = 1 << 14
@@ -29,7 +29,7 @@ _SECONDARY: Final = int(SamFlag.SECONDARY)
 _SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
 _NOT_PRIMARY: Final = _SECONDARY | _SUPPLEMENTARY
 
-Counts = npt.NDArray[np.int64]
+Counts = Int64Array
 
 
 @dataclass(frozen=True)
@@ -174,10 +174,10 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
 
 @jit_without_refcounts
 def count_alignments(
-    flags: npt.NDArray[np.uint16],
-    records: npt.NDArray[np.int32],
-    qualities: npt.NDArray[np.uint8],
-    template_lengths: npt.NDArray[np.int32],
+    flags: UInt16Array,
+    records: Int32Array,
+    qualities: ByteArray,
+    template_lengths: Int32Array,
     mate_rows: Counts,
     counts: Counts,
     quality_counts: Counts,

@@ -21,7 +21,6 @@ from mummergpu.mapping.candidates.candidates import (
     STRAND,
     UNGAPPED,
     Beside,
-    Int64Array,
     Reads,
     Table,
     Target,
@@ -38,6 +37,7 @@ from mummergpu.mapping.candidates.ungapped import (
     Qualities,
     score_tail,
 )
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, widened
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.model import CostTuple

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, prefetch, widened
 from mummergpu.sequence.codes import CodeArray
-
-Int64Array = npt.NDArray[np.int64]
-Int32Array = npt.NDArray[np.int32]
 
 STRAND: Final = 0
 RECORD: Final = 1

@@ -27,11 +27,10 @@ from mummergpu.mapping.candidates.candidates import (
     STRAND,
     UNGAPPED,
     Candidates,
-    Int32Array,
-    Int64Array,
     Table,
 )
 from mummergpu.mapping.candidates.ungapped import MATCH
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
 
 
 @inline_without_refcounts
-def sort_by_key(keys: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> None:
+def sort_by_key(keys: Int64Array, values: Int64Array, count: int) -> None:
     """Sort the first rows of two columns by key, those of one key by value.
 
     Parameters

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
@@ -21,7 +21,7 @@ from mummergpu.viterbi.model import CostTuple
 Tail = tuple[int, int, int]
 """The score of a tail, the bases of the read that its best part has, and its credit."""
 
-Qualities = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]
+Qualities = tuple[ByteArray, Int32Array]
 """The Phred qualities of the bases of a block of reads, and the credit of a base that differs for
 each quality (`evidence.credits_of_qualities`)."""
 

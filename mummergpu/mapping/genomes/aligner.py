@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -33,12 +32,12 @@ from mummergpu.mapping.genomes.links import (
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, FILLED, TracedEnds, trace_anchors
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
 from mummergpu.viterbi.scratch import MOST_BASES, Scratch, new_scratch
 from mummergpu.viterbi.whole_matrix import MatrixScratch, new_matrix
 
-Int64Array = npt.NDArray[np.int64]
 MapFunction = Callable[..., Iterable[Any]]
 
 _ANCHORS_OF_TASK: Final = 4096
@@ -203,7 +202,7 @@ class GenomeAligner:
 
     def _trace(
         self, linked: LinkedAnchors, sequences: Sequences, map_function: MapFunction
-    ) -> tuple[npt.NDArray[np.uint32], TracedEnds]:
+    ) -> tuple[UInt32Array, TracedEnds]:
         """Return the operations of all alignments, and where the alignments begin and end."""
         ready = no_tiles()
         if self._align_tiles is not None:
@@ -212,7 +211,7 @@ class GenomeAligner:
         ends: TracedEnds = begins, others[0], others[1], others[2], others[3]
         total = int(linked.offsets[-1])
 
-        def trace(first: int) -> npt.NDArray[np.uint32]:
+        def trace(first: int) -> UInt32Array:
             end = min(first + _ANCHORS_OF_TASK, total)
             return self._trace_part(linked, sequences, first, end, ends, ready)
 
@@ -232,7 +231,7 @@ class GenomeAligner:
         end: int,
         ends: TracedEnds,
         ready: ReadyTiles,
-    ) -> npt.NDArray[np.uint32]:
+    ) -> UInt32Array:
         """Return the operations of a range of anchors."""
         scratch, matrix = self._take_scratch()
         room = _LEAST_OPERATIONS + _OPERATIONS_OF_ANCHOR * (end - first)

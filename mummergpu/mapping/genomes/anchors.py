@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
-Int64Array = npt.NDArray[np.int64]
 Anchors = tuple[Int64Array, Int64Array, Int64Array]
 """Where matches begin in the query and in the reference, and their lengths."""
 

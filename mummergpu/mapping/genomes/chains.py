@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.mapping.genomes.anchors import NONE, Anchors, Int64Array
+from mummergpu.mapping.genomes.anchors import NONE, Anchors
 from mummergpu.mapping.genomes.joining import (
     JoinRule,
     join_close_matches,
     list_sets,
     measure_sets,
 )
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
 MOST_PREDECESSORS: Final = 4096

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import Anchors, Int64Array, list_count
+from mummergpu.mapping.genomes.anchors import Anchors, list_count
 from mummergpu.mapping.genomes.chains import SetRoom, chain_sets
 from mummergpu.mapping.genomes.joining import (
     JoinRule,
@@ -25,6 +25,7 @@ from mummergpu.mapping.genomes.joining import (
     measure_sets,
 )
 from mummergpu.mapping.genomes.options import ClusterOptions
+from mummergpu.runtime.arrays import Int64Array
 
 MapFunction = Callable[..., Iterable[Any]]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array, UInt32Array
 
 
 @dataclass(frozen=True)
@@ -41,20 +42,20 @@ class GenomeAlignments:
         for one that competes with a better one itself (`mapping_quality.with_rivals`).
     """
 
-    queries: npt.NDArray[np.int64]
-    strands: npt.NDArray[np.uint8]
-    records: npt.NDArray[np.int64]
-    query_starts: npt.NDArray[np.int64]
-    query_ends: npt.NDArray[np.int64]
-    reference_starts: npt.NDArray[np.int64]
-    reference_ends: npt.NDArray[np.int64]
-    cigar_offsets: npt.NDArray[np.int64]
-    cigars: npt.NDArray[np.uint32]
-    mismatches: npt.NDArray[np.int64]
-    gap_bases: npt.NDArray[np.int64]
-    gaps: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.int64]
-    rivals: npt.NDArray[np.float64]
+    queries: Int64Array
+    strands: ByteArray
+    records: Int64Array
+    query_starts: Int64Array
+    query_ends: Int64Array
+    reference_starts: Int64Array
+    reference_ends: Int64Array
+    cigar_offsets: Int64Array
+    cigars: UInt32Array
+    mismatches: Int64Array
+    gap_bases: Int64Array
+    gaps: Int64Array
+    scores: Int64Array
+    rivals: Float64Array
 
     @property
     def count(self) -> int:
@@ -62,26 +63,24 @@ class GenomeAlignments:
         return self.queries.size
 
     @property
-    def errors(self) -> npt.NDArray[np.int64]:
+    def errors(self) -> Int64Array:
         """The differences of each alignment: mismatches and the bases of gaps."""
         return self.mismatches + self.gap_bases
 
     @property
-    def columns_of_each(self) -> npt.NDArray[np.int64]:
+    def columns_of_each(self) -> Int64Array:
         """The columns of each alignment: pairs of bases, and bases of gaps."""
         bases = self.query_ends - self.query_starts + self.reference_ends - self.reference_starts
         return (bases + self.gap_bases) // 2
 
     @property
-    def identities(self) -> npt.NDArray[np.float64]:
+    def identities(self) -> Float64Array:
         """The share of the columns of each alignment in which the bases are equal."""
         columns = self.columns_of_each
-        shares: npt.NDArray[np.float64] = (columns - self.errors) / np.maximum(columns, 1)
+        shares: Float64Array = (columns - self.errors) / np.maximum(columns, 1)
         return shares
 
-    def forward_ends(
-        self, lengths: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def forward_ends(self, lengths: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return where each alignment begins and ends on the forward strand of its query.
 
         Parameters
@@ -95,7 +94,7 @@ class GenomeAlignments:
         ends = np.where(is_reverse, own - self.query_starts, self.query_ends)
         return begins, ends
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> GenomeAlignments:
+    def taken(self, rows: Int64Array) -> GenomeAlignments:
         """Return some alignments, in the order of `rows`."""
         begins = self.cigar_offsets[rows]
         sizes = self.cigar_offsets[rows + 1] - begins

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
-Int64Array = npt.NDArray[np.int64]
 Extents = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 """Where alignments begin and end in the query, and where they begin and end in the reference."""
 
 
-def not_contained(groups: Int64Array, extents: Extents) -> npt.NDArray[np.bool_]:
+def not_contained(groups: Int64Array, extents: Extents) -> BoolArray:
     """Return which alignments no other one of their group contains.
 
     Parameters
@@ -34,7 +33,7 @@ def not_contained(groups: Int64Array, extents: Extents) -> npt.NDArray[np.bool_]
     return keep
 
 
-def not_repeated(groups: Int64Array, extents: Extents) -> npt.NDArray[np.bool_]:
+def not_repeated(groups: Int64Array, extents: Extents) -> BoolArray:
     """Return which alignments are the first of their group with their ranges.
 
     Parameters
@@ -59,7 +58,7 @@ def _mark_contained(
     extents: Extents,
     order: Int64Array,
     open_rows: Int64Array,
-    keep: npt.NDArray[np.bool_],
+    keep: BoolArray,
 ) -> None:
     """Mark the rows that others contain; `order` ascends by group and by begin."""
     query_begins, query_ends, begins, ends = extents

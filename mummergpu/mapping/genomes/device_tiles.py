@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.links import LinkedAnchors, Sequences
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.between import is_diagonal_best
 from mummergpu.viterbi.model import Costs, CostTuple
 from mummergpu.viterbi.operations import OperationArray
 from mummergpu.viterbi.scratch import MOST_BASES
-from mummergpu.viterbi.tile_set import AlignedTiles, Int64Array, TileSet, fit_two
+from mummergpu.viterbi.tile_set import AlignedTiles, TileSet, fit_two
 
-TileAligner = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8], TileSet], AlignedTiles | None]
+TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]
 """Aligns tiles on a device (`viterbi.device_tiles.DeviceTiles.align`); None if it has no room."""
 
 ReadyTiles = tuple[Int64Array, Int64Array, OperationArray]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.genomes.links import Sequences
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.operations import (
@@ -15,8 +15,6 @@ from mummergpu.viterbi.operations import (
     kind_of,
     length_of,
 )
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @jit_without_refcounts

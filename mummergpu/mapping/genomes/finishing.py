@@ -14,12 +14,11 @@ from mummergpu.mapping.genomes.differences import count_differences
 from mummergpu.mapping.genomes.links import Sequences
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import TracedEnds
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.operations import OperationArray
-
-Int64Array = npt.NDArray[np.int64]
 
 _ALIGNMENTS_OF_TASK: Final = 64
 

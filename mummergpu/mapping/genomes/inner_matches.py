@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from mummergpu.mapping.genomes.anchors import NONE, Anchors, Int64Array, lists_for
+from mummergpu.mapping.genomes.anchors import NONE, Anchors, lists_for
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
 
-GroupRoom = tuple[npt.NDArray[np.uint8], Int64Array, Int64Array]
+GroupRoom = tuple[ByteArray, Int64Array, Int64Array]
 """Memory for each match: what is known of it, the next one of its list, and the first of each list
 (`list_count` says how many lists there are)."""
 
@@ -70,7 +68,7 @@ def _drop_one(
     row: int,
     other: int,
     overlap: int,
-    known: npt.NDArray[np.uint8],
+    known: ByteArray,
 ) -> None:
     """Drop the shorter one of two matches that overlap in a repeat.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.mapping.genomes.anchors import NONE, Anchors, Int64Array, lists_for
+from mummergpu.mapping.genomes.anchors import NONE, Anchors, lists_for
 from mummergpu.mapping.genomes.inner_matches import DROPPED, GroupRoom, drop_inner_matches
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
 JoinRule = tuple[int, int, int, int, int]

@@ -10,19 +10,18 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters
 from mummergpu.mapping.genomes.reaching import NO_TARGET, TargetSearch, first_after, is_reached
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 
-Int64Array = npt.NDArray[np.int64]
 Bounds = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 """Where the query of each group begins and ends in the codes, and where the record does."""
 
-TargetColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, npt.NDArray[np.bool_]]
+TargetColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, BoolArray]
 """The fields of `Targets`."""
 
 Sequences = tuple[CodeArray, CodeArray]
@@ -62,7 +61,7 @@ class Targets:
     anchors: Int64Array
     cuts: Int64Array
     distances: Int64Array
-    reached: npt.NDArray[np.bool_]
+    reached: BoolArray
 
     @classmethod
     def of_count(cls, count: int) -> Targets:
@@ -297,14 +296,14 @@ def _bound_by_sources(
 
 def _are_close(
     clusters: Clusters, sources: Int64Array, anchors: Int64Array, break_length: int
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Return whether the diagonals of clusters' ends and of anchors are so close.
 
     An extension on one of them might otherwise follow the other alignment all along.
     """
     last = clusters.offsets[sources + 1] - 1
     diagonals = clusters.query_starts - clusters.reference_starts
-    close: npt.NDArray[np.bool_] = np.abs(diagonals[last] - diagonals[anchors]) <= break_length
+    close: BoolArray = np.abs(diagonals[last] - diagonals[anchors]) <= break_length
     return close
 
 

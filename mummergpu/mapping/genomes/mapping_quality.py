@@ -15,18 +15,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.ranking import find_rivals
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened, writable
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.model import Costs
 
-Int64Array = npt.NDArray[np.int64]
-Float64Array = npt.NDArray[np.float64]
-QualityArray = npt.NDArray[np.uint8]
+QualityArray = ByteArray
 
 BEST_QUALITY: Final = 60
 """The highest quality, as in minimap2 and bwa mem."""

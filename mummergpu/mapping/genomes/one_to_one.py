@@ -11,12 +11,11 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
-Int64Array = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+FloatArray = Float64Array
 
 MOST_OVERLAP: Final = 0.75
 """Two alignments of which one lies in the other with a larger share are not both taken."""
@@ -26,7 +25,7 @@ def map_one_to_one(
     reference: tuple[Int64Array, Int64Array, Int64Array],
     query: tuple[Int64Array, Int64Array, Int64Array],
     identities: FloatArray,
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Return which alignments map bases one to one, rearrangements allowed.
 
     Parameters
@@ -46,7 +45,7 @@ def map_one_to_one(
 
 def best_cover(
     sequences: Int64Array, begins: Int64Array, ends: Int64Array, identities: FloatArray
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Return which alignments cover each sequence best.
 
     Parameters
@@ -80,7 +79,7 @@ def _cover(
     identities: FloatArray,
     order: Int64Array,
     room: tuple[FloatArray, Int64Array, Int64Array],
-    taken: npt.NDArray[np.bool_],
+    taken: BoolArray,
 ) -> None:
     """Mark the best cover of a sequence.
 

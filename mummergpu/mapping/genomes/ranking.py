@@ -8,11 +8,9 @@ could lie as well: they are secondary.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
-
-Int64Array = npt.NDArray[np.int64]
 
 
 def find_rivals(

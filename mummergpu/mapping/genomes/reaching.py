@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.mapping.genomes.anchors import Anchors
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.between import align_between
@@ -16,8 +14,6 @@ from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.operations import OperationArray
 from mummergpu.viterbi.scratch import Scratch
 from mummergpu.viterbi.whole_matrix import MatrixScratch
-
-Int64Array = npt.NDArray[np.int64]
 
 TargetSearch = tuple[
     tuple[CodeArray, CodeArray], CostTuple, int, int, Scratch, MatrixScratch, OperationArray

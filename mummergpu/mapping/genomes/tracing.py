@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.device_tiles import ReadyTiles
 from mummergpu.mapping.genomes.links import Bounds, Sequences
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.between import align_between
@@ -36,8 +34,6 @@ from mummergpu.viterbi.whole_matrix import (
     fits_matrix,
     pair_score,
 )
-
-Int64Array = npt.NDArray[np.int64]
 
 TracedEnds = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
 """For each alignment: where its operations begin, its first base in the query and in the reference,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.mapping.candidates.candidates import Int64Array, Reads, Table, Target, read_length
+from mummergpu.mapping.candidates.candidates import Reads, Table, Target, read_length
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.secondary import Secondary, collect_others
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.scratch import Scratch

@@ -15,7 +15,6 @@ from mummergpu.mapping.candidates.candidates import (
     SCORE,
     STATE,
     STRAND,
-    Int32Array,
     Reads,
     Table,
     read_length,
@@ -40,6 +39,7 @@ from mummergpu.mapping.placing.pairing import (
 )
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.tie_breaks import mix
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 

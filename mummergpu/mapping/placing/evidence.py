@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Float64Array, Int32Array
 from mummergpu.viterbi.model import Costs
 
 UNIT: Final = 64
@@ -32,7 +32,7 @@ BEST_QUALITY: Final = 60
 """The best mapping quality."""
 
 
-def credits_of_qualities(costs: Costs, has_qualities: bool) -> npt.NDArray[np.int32]:
+def credits_of_qualities(costs: Costs, has_qualities: bool) -> Int32Array:
     """Return how much less than its cost a base that differs says, for each base quality.
 
     Parameters
@@ -54,7 +54,7 @@ def credits_of_qualities(costs: Costs, has_qualities: bool) -> npt.NDArray[np.in
     return credits if has_qualities else np.zeros(256, dtype=np.int32)
 
 
-def weights_of_units() -> npt.NDArray[np.float64]:
+def weights_of_units() -> Float64Array:
     """Return the odds of placements that are so many units worse than another.
 
     Returns
@@ -65,7 +65,7 @@ def weights_of_units() -> npt.NDArray[np.float64]:
     return np.asarray(2.0 ** (-np.arange(FARTHEST + 1) / (UNIT // 2)))
 
 
-def quality_thresholds() -> npt.NDArray[np.float64]:
+def quality_thresholds() -> Float64Array:
     """Return the largest probability of an error that each mapping quality allows.
 
     Returns

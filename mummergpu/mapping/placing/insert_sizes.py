@@ -7,7 +7,8 @@ from math import erfc, floor, log, sqrt
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 
 LEAST_PAIRS: Final = 25
 """The fewest pairs from which sizes are estimated."""
@@ -60,7 +61,7 @@ class InsertSizes:
             floor(mean + PROPER_DEVIATIONS * deviation + 0.5) if most is None else most,
         )
 
-    def penalties(self, unpaired: int, unit: int) -> tuple[int, npt.NDArray[np.int32]]:
+    def penalties(self, unpaired: int, unit: int) -> tuple[int, Int32Array]:
         """Return what the size of a template takes from the score of a pair.
 
         Parameters
@@ -90,7 +91,7 @@ class InsertSizes:
         return first, values
 
 
-def estimate_insert_sizes(sizes: npt.NDArray[np.int64]) -> InsertSizes | None:
+def estimate_insert_sizes(sizes: Int64Array) -> InsertSizes | None:
     """Return the distribution of the sizes of well placed pairs.
 
     Parameters

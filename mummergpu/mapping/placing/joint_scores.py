@@ -10,7 +10,6 @@ from mummergpu.mapping.candidates.candidates import (
     SCORE,
     STATE,
     UNGAPPED,
-    Int64Array,
     Reads,
     Table,
     Target,
@@ -18,6 +17,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.mapping.placing.pairing import LAST_SIZE, UNPAIRED, Pairing, best_partner
 from mummergpu.mapping.placing.refinement import drop_same_paths, refine
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.scratch import Scratch

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.mapping.candidates.candidates import (
     CREDIT,
     SCORE,
@@ -24,10 +21,9 @@ from mummergpu.mapping.placing.pairing import (
     partner_range,
 )
 from mummergpu.mapping.placing.read_parts import is_rival
+from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
-
-Float64Array = npt.NDArray[np.float64]
 
 Odds = tuple[Float64Array, Float64Array]
 """What `evidence.weights_of_units` and `evidence.quality_thresholds` return."""

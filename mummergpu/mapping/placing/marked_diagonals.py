@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int16Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -27,9 +27,8 @@ _WORD_MASK: Final = (1 << 2 * WORD_BASES) - 1
 _HASH_FACTOR: Final = 0x9E35
 _NONE: Final = -1
 
-Int16Array = npt.NDArray[np.int16]
 
-DiagonalMarks = tuple[Int16Array, Int16Array, npt.NDArray[np.uint8]]
+DiagonalMarks = tuple[Int16Array, Int16Array, ByteArray]
 """Memory for the marks: the last place of each hash in the read, or -1; for each place the one
 before it with the same hash; and 1 for each diagonal with a match, else 0."""
 

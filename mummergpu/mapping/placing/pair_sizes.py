@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mummergpu.mapping.candidates.candidates import Int32Array
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.runtime.arrays import Int32Array
 
 
 @dataclass(frozen=True)

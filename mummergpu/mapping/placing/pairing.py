@@ -11,13 +11,13 @@ from mummergpu.mapping.candidates.candidates import (
     RIGHT_SHIFT,
     STATE,
     STRAND,
-    Int32Array,
     Reads,
     Table,
     read_length,
 )
 from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.evidence import UNIT
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 

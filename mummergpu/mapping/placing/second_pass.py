@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.read_block import ReadBlock, WrittenReads
 from mummergpu.mapping.candidates.candidates import (
@@ -21,17 +20,14 @@ from mummergpu.mapping.candidates.candidates import (
     SCORE,
     STATE,
     Candidates,
-    Int32Array,
-    Int64Array,
     Table,
     no_candidates,
 )
 from mummergpu.mapping.placing.choice import CHOSEN
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
 from mummergpu.viterbi.model import CostTuple
-
-ByteArray = npt.NDArray[np.uint8]
 
 _NOT_PLACED: Final = -1
 """A score below that of any placement."""

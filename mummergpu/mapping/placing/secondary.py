@@ -19,7 +19,6 @@ from mummergpu.mapping.candidates.candidates import (
     STATE,
     STRAND,
     UNGAPPED,
-    Int64Array,
     Reads,
     Table,
     Target,
@@ -29,6 +28,7 @@ from mummergpu.mapping.candidates.key_sort import sort_by_key
 from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.refinement import refine
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.scratch import Scratch

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from mummergpu.mapping.candidates.candidates import (
-    DEAD,
-    SCORE,
-    STATE,
-    Int32Array,
-    Int64Array,
-    Table,
-)
+from mummergpu.mapping.candidates.candidates import DEAD, SCORE, STATE, Table
 from mummergpu.mapping.placing.choice import CHOSEN, reported_score
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.mapping.placing.mapping_quality import (
-    Float64Array,
     Odds,
     Rivals,
     kinship_of,
@@ -31,6 +20,7 @@ from mummergpu.mapping.placing.read_parts import (
     is_rival,
     read_interval,
 )
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.viterbi.model import CostTuple
 
@@ -114,7 +104,7 @@ def split_reads(
     costs: CostTuple,
     least_score: int,
     odds: Odds,
-    extra: tuple[Int64Array, npt.NDArray[np.uint8]],
+    extra: tuple[Int64Array, ByteArray],
 ) -> None:
     """Choose for each read with a long clip a candidate that covers what is clipped.
 

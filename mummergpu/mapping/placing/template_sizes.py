@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.mapping.candidates.candidates import Int32Array, Int64Array, Table
+from mummergpu.mapping.candidates.candidates import Table
 from mummergpu.mapping.placing.choice import CHOSEN, QUALITY
 from mummergpu.mapping.placing.pairing import are_facing, template_size
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 
 WELL_PLACED: Final = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mummergpu.mapping.candidates.candidates import Int32Array, Reads, Table, Target
+from mummergpu.mapping.candidates.candidates import Reads, Table, Target
 from mummergpu.mapping.candidates.ungapped import Qualities
 from mummergpu.mapping.placing.choice import choose_template
 from mummergpu.mapping.placing.joint_scores import Tops, refine_template, score_template
@@ -11,6 +11,7 @@ from mummergpu.mapping.placing.marked_diagonals import DiagonalMarks
 from mummergpu.mapping.placing.pairing import LAST_SIZE, Pairing
 from mummergpu.mapping.placing.rescue import rescue_template
 from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.model import CostTuple
 from mummergpu.viterbi.scratch import Scratch

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
 
-Names = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
+Names = tuple[ByteArray, Int64Array]
 """The bytes of the names of reads, and where each name begins."""
 
 

@@ -13,7 +13,6 @@ from mummergpu.mapping.candidates.candidates import (
     RECORD,
     STRAND,
     Beside,
-    Int64Array,
     MatchColumns,
     Reads,
     Table,
@@ -26,6 +25,7 @@ from mummergpu.mapping.candidates.ungapped import MOST_GAP, Qualities
 from mummergpu.mapping.placing.joint_scores import Tops
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.pruning import Pruning, prune_template
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.model import CostTuple

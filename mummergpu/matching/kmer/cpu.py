@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
@@ -35,6 +34,7 @@ from mummergpu.matching.kmer.cpu_samples import (
     find_lists,
 )
 from mummergpu.matching.row_order import LEFT_BITS, sort_rows_of_queries
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, prefetch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
@@ -223,8 +223,8 @@ def kmer_kernel(
     period: int,
     longest_whole: int,
     most_occurrences: int,
-    batch: npt.NDArray[np.int64],
-    state: npt.NDArray[np.int64],
+    batch: Int64Array,
+    state: Int64Array,
     counts: OffsetArray,
     rows: RowArrays,
 ) -> int:

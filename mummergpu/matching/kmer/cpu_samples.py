@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.kmer_table import PositionArray
 from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.row_order import START_BITS, ColumnArray, sort_rows
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import (
@@ -35,7 +35,7 @@ def find_lists(
     positions: PositionArray,
     part_begin: int,
     reference: CodeArray,
-    batch: npt.NDArray[np.int64],
+    batch: Int64Array,
     size: int,
 ) -> bool:
     """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
@@ -89,7 +89,7 @@ def extend_sample(
     minimum_length: int,
     period: int,
     longest_whole: int,
-    batch: npt.NDArray[np.int64],
+    batch: Int64Array,
     sample: int,
     filled: int,
     rows: RowArrays,

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import AnyArray, Argument, Program, Stream
 from mummergpu.cuda.launcher import Launcher
@@ -25,6 +24,7 @@ from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, TextArray
 from mummergpu.matching.kmer.cuda_program import TILE_LINES
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -186,7 +186,7 @@ def strand_arguments(found: Sequence[DeviceMems]) -> tuple[int, ...]:
     return (first.query_offsets, *first.columns, second.query_offsets, *second.columns)
 
 
-def _windows(tile_offsets: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _windows(tile_offsets: Int64Array) -> Iterator[tuple[int, int]]:
     """Yield ranges of tiles of at most `WINDOW_BYTES`, or of one tile that is longer."""
     begin = 0
     while begin < tile_offsets.size - 1:

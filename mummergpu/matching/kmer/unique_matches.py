@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.kmer_table import EntryArray
 from mummergpu.index.minimizer_table import POSITION_SHIFT
 from mummergpu.matching.row_order import ColumnArray
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides, sides_mask
@@ -37,7 +37,7 @@ def write_matches(
     minimizers: tuple[PlaceArray, RankArray, ColumnArray],
     count: int,
     sample: tuple[int, int, int, int],
-    state: npt.NDArray[np.int64],
+    state: Int64Array,
     forward: Rows,
     reverse: Rows,
 ) -> bool:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from mummergpu.index.kmer_table import EntryArray, PositionArray
 from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.kmer.unique_matches import (
@@ -18,6 +15,7 @@ from mummergpu.matching.kmer.unique_matches import (
     write_matches,
 )
 from mummergpu.matching.row_order import ColumnArray
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import context_at
@@ -40,7 +38,7 @@ def find_unique_rows(
     lengths: tuple[int, int, int],
     minimizers: tuple[PlaceArray, RankArray, ColumnArray],
     part: tuple[int, int, int],
-    state: npt.NDArray[np.int64],
+    state: Int64Array,
     forward: Rows,
     reverse: Rows,
 ) -> bool:

@@ -12,9 +12,10 @@ from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.tree.cpu_frequent import GATHERED_NODES, GATHERED_NUMBERS, MOST_GATHERED
-from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES, Int32Array
+from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES
 from mummergpu.matching.tree.cpu_match import close_ranks, match_kernel
 from mummergpu.matching.tree.cpu_print import RING, print_kernel
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.mems import MemColumns, new_columns

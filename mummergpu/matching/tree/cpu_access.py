@@ -8,7 +8,6 @@ from its position.
 
 from __future__ import annotations
 
-from mummergpu.index.tree.flatten import ByteArray
 from mummergpu.index.tree.layout import (
     EDGE_END,
     EDGE_START,
@@ -23,6 +22,7 @@ from mummergpu.index.tree.layout import (
     place_in_strips,
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
 
 

@@ -13,8 +13,9 @@ from typing import Final
 
 from mummergpu.index.tree.layout import NO_NODE, NodeHalfArray
 from mummergpu.matching.tree.cpu_access import is_leaf, leaf_id_of, next_leaf_of, parent_of
-from mummergpu.matching.tree.cpu_lanes import Int32Array, OffsetArray
+from mummergpu.matching.tree.cpu_lanes import OffsetArray
 from mummergpu.matching.tree.cpu_leaves import next_child, slot_behind
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match

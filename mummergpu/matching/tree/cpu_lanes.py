@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from mummergpu.index.tree.flatten import ByteArray
 from mummergpu.index.tree.layout import NO_NODE, ROOT, NodeHalfArray
 from mummergpu.matching.tree.cpu_access import (
     child_of,
@@ -21,11 +17,11 @@ from mummergpu.matching.tree.cpu_access import (
     string_depth_of,
     suffix_link_of,
 )
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 
-Int32Array = npt.NDArray[np.int32]
-OffsetArray = npt.NDArray[np.int64]
+OffsetArray = Int64Array
 
 
 LANES: Final = 16

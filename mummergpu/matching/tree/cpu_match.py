@@ -11,7 +11,6 @@ query, then goes on with another query. These queries are called lanes, as in a 
 
 from __future__ import annotations
 
-from mummergpu.index.tree.flatten import ByteArray
 from mummergpu.index.tree.layout import NodeHalfArray
 from mummergpu.matching.tree.cpu_access import parent_depth_of
 from mummergpu.matching.tree.cpu_lanes import (
@@ -24,13 +23,13 @@ from mummergpu.matching.tree.cpu_lanes import (
     QUERY,
     SKIPS,
     START,
-    Int32Array,
     OffsetArray,
     advance,
     begin_query,
     follow_suffix_link,
     is_candidate,
 )
+from mummergpu.runtime.arrays import ByteArray, Int32Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 

@@ -27,8 +27,9 @@ from mummergpu.matching.tree.cpu_frequent import (
     kept_leaves,
     take_gathered,
 )
-from mummergpu.matching.tree.cpu_lanes import Int32Array, OffsetArray
+from mummergpu.matching.tree.cpu_lanes import OffsetArray
 from mummergpu.matching.tree.cpu_leaves import search_below
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match

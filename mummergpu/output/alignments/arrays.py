@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.read_block import WrittenReads
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.input.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
@@ -18,6 +16,7 @@ from mummergpu.mapping.alignments.folded_columns import FoldedColumns
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.offsets import longest_of
@@ -37,7 +36,7 @@ ReadArrays = tuple[
     TextArray,
     Int64Array,
     CodeArray,
-    npt.NDArray[np.uint8],
+    ByteArray,
     bool,
     TextArray,
     Int64Array,
@@ -49,28 +48,28 @@ where those of each read begin and the last ones end, an empty array if there ar
 
 RowArrays = tuple[
     Int64Array,
-    npt.NDArray[np.uint16],
-    npt.NDArray[np.int32],
+    UInt16Array,
+    Int32Array,
     Int64Array,
-    npt.NDArray[np.uint8],
+    ByteArray,
     Int64Array,
-    npt.NDArray[np.uint32],
-    npt.NDArray[np.int32],
+    UInt32Array,
+    Int32Array,
     Int64Array,
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int32],
+    Int32Array,
+    Int32Array,
+    Int32Array,
 ]
 """The attributes of `mapping.columns.AlignmentColumns`, in their order."""
 
 OtherArrays = tuple[
     Int64Array,
-    npt.NDArray[np.uint16],
-    npt.NDArray[np.int32],
+    UInt16Array,
+    Int32Array,
     Int64Array,
     Int64Array,
-    npt.NDArray[np.uint32],
-    npt.NDArray[np.int32],
+    UInt32Array,
+    Int32Array,
 ]
 """Where the alternatives of each row begin and those of the last one end, an empty array if there
 are none at all; and the flags, records, positions, offsets of CIGARs, CIGARs and edit distances of
@@ -116,7 +115,7 @@ class ReadsWithQualities(Protocol):
         """Whether the tags tell the read groups, and not the header's one for all."""
 
     @property
-    def base_qualities(self) -> npt.NDArray[np.uint8]:
+    def base_qualities(self) -> ByteArray:
         """Phred numbers from 0 to 93, or `NO_QUALITY`, of the bases that are searched."""
 
 
@@ -234,7 +233,7 @@ def record_texts(names: Iterable[bytes], end: bytes) -> RecordTexts:
 
 
 @inline_without_refcounts
-def spans_of(cigars: npt.NDArray[np.uint32], begin: int, end: int) -> tuple[int, int, int]:
+def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
     """Return what a CIGAR takes of a reference, and what it cuts off at both ends of the read.
 
     Parameters
@@ -266,7 +265,7 @@ def spans_of(cigars: npt.NDArray[np.uint32], begin: int, end: int) -> tuple[int,
 
 
 @inline_without_refcounts
-def rows_of_read(reads: Int64Array, flags: npt.NDArray[np.uint16], row: int) -> tuple[int, int]:
+def rows_of_read(reads: Int64Array, flags: UInt16Array, row: int) -> tuple[int, int]:
     """Return the rows of the read of a row, as a half-open range; of a secondary row, only itself.
 
     A read may have thousands of secondary rows, and none of them tells of the others.

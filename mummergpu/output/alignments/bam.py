@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
@@ -22,6 +21,7 @@ from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.bam_header import binary_header
 from mummergpu.output.records.sam_header import check_queries
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.offsets import longest_of
 

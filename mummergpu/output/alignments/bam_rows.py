@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.alignments.arrays import (
     REVERSE,
@@ -25,6 +23,7 @@ from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.records.bam_bases import pack_bases, pack_letters
 from mummergpu.output.records.bam_fields import NAME_AT, Place, write_fixed_fields, write_name
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
@@ -33,7 +32,7 @@ MOST_OPERATIONS: Final = 0xFFFF
 
 
 @inline_without_refcounts
-def _place_of(rows: RowArrays, record_ids: npt.NDArray[np.int32], row: int) -> Place:
+def _place_of(rows: RowArrays, record_ids: Int32Array, row: int) -> Place:
     """Return where a row begins, by the number of its record in the header.
 
     Parameters
@@ -70,7 +69,7 @@ def fill_alignments(
     reference: ReferenceArrays,
     texts: Texts,
     name_bytes: int,
-    record_ids: npt.NDArray[np.int32],
+    record_ids: Int32Array,
 ) -> int:
     """Write the records of rows from `state` on, until they end or the text is full.
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import (
@@ -23,6 +22,7 @@ from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.sam_header import UNSORTED, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
+from mummergpu.runtime.arrays import Int64Array
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
@@ -20,6 +19,7 @@ from mummergpu.output.alignments.tag_text import text_tags
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.sam_header import check_queries
+from mummergpu.runtime.arrays import Int64Array
 
 
 class AlignmentSamFormat(PiecewiseFormat):

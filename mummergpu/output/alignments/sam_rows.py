@@ -6,7 +6,6 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.alignments.arrays import (
     NO_QUALITY,
@@ -26,6 +25,7 @@ from mummergpu.output.bytes.sequence_text import write_bases, write_letters
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.cigars import put_cigar
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 

@@ -6,12 +6,11 @@ from itertools import accumulate
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.tags import Tags, end_of_tag
 from mummergpu.output.alignments.tags import put_signed
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
@@ -66,7 +65,7 @@ def text_tags(tags: Tags) -> Tags:
 
 
 @jit_without_refcounts
-def _list_floats(content: TextArray, offsets: Int64Array, floats: npt.NDArray[np.uint8]) -> int:
+def _list_floats(content: TextArray, offsets: Int64Array, floats: ByteArray) -> int:
     """List the bytes of all numbers with a fraction, in their order; return how many there are."""
     count = 0
     at, end = offsets[0], offsets[offsets.size - 1]

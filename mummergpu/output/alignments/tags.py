@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.alignments.alternatives import alternative_bytes, put_record
@@ -22,6 +21,7 @@ from mummergpu.output.bytes.number_fields import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
+from mummergpu.runtime.arrays import UInt16Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
@@ -86,7 +86,7 @@ def put_signed(text: TextArray, at: int, number: int) -> int:
 
 
 @inline_without_refcounts
-def has_other_parts(flags: npt.NDArray[np.uint16], row: int, first: int, end: int) -> bool:
+def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
     """Return whether SA has something to tell: other rows of the read that are not secondary.
 
     Parameters

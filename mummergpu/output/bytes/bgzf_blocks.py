@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.output.bytes.text_stores import TextArray, store
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
@@ -170,7 +170,7 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
 def compress_blocks(
     packed: TextArray,
     text: TextArray,
-    addresses: npt.NDArray[np.int64],
+    addresses: Int64Array,
     stream: TextArray,
     level: int,
     level_bytes: int,

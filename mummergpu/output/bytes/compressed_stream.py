@@ -12,7 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from mummergpu.output.bytes.compression import ByteArray, Compressor, Piece
+from mummergpu.output.bytes.compression import Compressor, Piece
+from mummergpu.runtime.arrays import ByteArray
 
 TakeBack = Callable[[Piece], None]
 """Receives a piece that nothing will read again."""

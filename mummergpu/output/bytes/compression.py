@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import LibraryError
 from mummergpu.output.bytes.bgzf_blocks import (
@@ -19,6 +18,7 @@ from mummergpu.output.bytes.bgzf_blocks import (
     STREAM_STARTS_BYTES,
     compress_blocks,
 )
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.isal_functions import (
     LEVEL_BYTES,
     STREAM_BYTES,
@@ -41,7 +41,6 @@ _STORED: Final = struct.Struct("<BHH")
 _BGZF_LEVEL: Final = 1
 _ZSTD_LEVEL: Final = 3
 
-ByteArray = npt.NDArray[np.uint8]
 Piece = bytes | ByteArray
 
 
@@ -147,9 +146,9 @@ class BgzfCompressor(Compressor):
         )
         return None if size == FAILED else packed[:size].tobytes()
 
-    def _room(self, name: str, size: int) -> npt.NDArray[np.uint8]:
+    def _room(self, name: str, size: int) -> ByteArray:
         """Return memory of the calling thread, of at least some size."""
-        room: npt.NDArray[np.uint8] | None = getattr(self._rooms, name, None)
+        room: ByteArray | None = getattr(self._rooms, name, None)
         if room is None or room.size < size:
             room = np.zeros(size, dtype=np.uint8)
             setattr(self._rooms, name, room)

@@ -14,7 +14,8 @@ from mummergpu.cuda.program import WARP_LANES
 from mummergpu.errors import BackendError
 from mummergpu.output.bytes.bgzf_blocks import HEAD_BYTES, TAIL_BYTES
 from mummergpu.output.bytes.bgzf_program import STORED_HEAD_BYTES
-from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, ByteArray
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.stats import Stats
 
 STAGE: Final = "format"

@@ -15,14 +15,9 @@ import numpy as np
 from mummergpu.cuda.device import Device, DeviceMemoryError, Program
 from mummergpu.cuda.nvcomp import Deflater, nvcomp_error
 from mummergpu.errors import BackendError
-from mummergpu.output.bytes.compression import (
-    BGZF_BLOCK_BYTES,
-    BGZF_END,
-    ByteArray,
-    Compressor,
-    Piece,
-)
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BGZF_END, Compressor, Piece
 from mummergpu.output.bytes.deflate_slot import DeflateSlot
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.stats import Stats
 
 BLOCKS_AT_ONCE: Final = 256

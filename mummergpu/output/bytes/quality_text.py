@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import STEP
 
-QualityArray = npt.NDArray[np.uint8]
+QualityArray = ByteArray
 
 LETTERS_FROM: Final = np.uint8(33)
 """The letter of quality 0 in text."""

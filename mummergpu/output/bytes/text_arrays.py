@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import writable
 
 QueryColumns = tuple[Int64Array, TextArray, Int64Array]

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 
-TextArray = npt.NDArray[np.uint8]
+TextArray = ByteArray
 Word = np.unsignedinteger[Any]
 
 OVERSHOOT: Final = 32

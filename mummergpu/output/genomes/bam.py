@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
@@ -21,6 +20,7 @@ from mummergpu.output.genomes.records import SOFT_CLIP, GenomeRecord, records_of
 from mummergpu.output.records.bam_header import binary_header
 from mummergpu.output.records.sam_header import check_queries, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
+from mummergpu.runtime.arrays import ByteArray, UInt32Array
 from mummergpu.sequence.codes import CodeArray
 
 MOST_OPERATIONS: Final = 65_535
@@ -124,7 +124,7 @@ def _binary_row(row: GenomeRecord, record_id: int, group: bytes) -> bytes:
     return b"".join((_SIZE.pack(size), *parts, _UNKNOWN * row.codes.size, tags))
 
 
-def _with_clips(row: GenomeRecord) -> npt.NDArray[np.uint32]:
+def _with_clips(row: GenomeRecord) -> UInt32Array:
     """Return the operations with the bases of the query that are left out."""
     before, after = ([size << 4 | row.clip] if size else [] for size in row.clips)
     return np.concatenate((before, row.operations, after)).astype("<u4")
@@ -134,7 +134,7 @@ def _packed(codes: CodeArray) -> bytes:
     """Return bases as BAM has them: two in a byte."""
     bases = np.zeros(codes.size + codes.size % 2, dtype=np.uint8)
     bases[: codes.size] = _SETS[codes]
-    pairs: npt.NDArray[np.uint8] = bases[::2] << np.uint8(4) | bases[1::2]
+    pairs: ByteArray = bases[::2] << np.uint8(4) | bases[1::2]
     return pairs.tobytes()
 
 

@@ -12,13 +12,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_right
-
-Int64Array = npt.NDArray[np.int64]
 
 Events = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
 """The alignment of each event; where it begins and ends in the reference, and in the query; and how
@@ -30,11 +28,11 @@ _INSERTION: Final = 1
 
 @jit_without_refcounts
 def find_events(
-    cigars: npt.NDArray[np.uint32],
+    cigars: UInt32Array,
     offsets: Int64Array,
     queries: tuple[CodeArray, CodeArray],
     reference: CodeArray,
-    strands: npt.NDArray[np.uint8],
+    strands: ByteArray,
     query_begins: Int64Array,
     reference_begins: Int64Array,
     record_begins: Int64Array,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_small
@@ -14,11 +13,10 @@ from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.genomes.format import AlignedBases
 from mummergpu.output.genomes.operation_text import Texts
 from mummergpu.output.records.cigars import ReferenceLetters, put_mismatches
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BASES, CodeArray
 from mummergpu.sequence.extension import extend_right
-
-Int64Array = npt.NDArray[np.int64]
 
 _MATCH: Final = 0
 _INSERTION: Final = 1
@@ -97,11 +95,11 @@ def _texts_of(
 
 @jit_without_refcounts
 def _write_mismatches(
-    cigars: npt.NDArray[np.uint32],
+    cigars: UInt32Array,
     offsets: Int64Array,
     queries: tuple[CodeArray, CodeArray],
     reference: CodeArray,
-    strands: npt.NDArray[np.uint8],
+    strands: ByteArray,
     query_begins: Int64Array,
     reference_begins: Int64Array,
     text: TextArray,
@@ -121,11 +119,11 @@ def _write_mismatches(
 
 @jit_without_refcounts
 def _write_changes(
-    cigars: npt.NDArray[np.uint32],
+    cigars: UInt32Array,
     offsets: Int64Array,
     queries: tuple[CodeArray, CodeArray],
     reference: CodeArray,
-    strands: npt.NDArray[np.uint8],
+    strands: ByteArray,
     query_begins: Int64Array,
     reference_begins: Int64Array,
     text: TextArray,

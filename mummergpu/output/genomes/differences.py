@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.difference_moves import Events, find_events
 from mummergpu.output.genomes.format import AlignedBases, AlignedQueries
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Differences:
     offsets: Int64Array
     queries: Int64Array
     query_positions: Int64Array
-    strands: npt.NDArray[np.uint8]
+    strands: ByteArray
 
 
 def find_differences(queries: AlignedQueries, reference: Reference) -> Differences:
@@ -136,11 +134,11 @@ def _all_events(
 @jit_without_refcounts
 def _write_alternatives(
     events: Events,
-    is_gap: npt.NDArray[np.bool_],
-    has_base_before: npt.NDArray[np.bool_],
+    is_gap: BoolArray,
+    has_base_before: BoolArray,
     queries: tuple[CodeArray, CodeArray],
     reference: CodeArray,
-    strands: npt.NDArray[np.uint8],
+    strands: ByteArray,
     offsets: Int64Array,
     alternatives: CodeArray,
 ) -> None:

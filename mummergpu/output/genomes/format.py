@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -16,10 +15,9 @@ from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.ranking import find_rivals
 from mummergpu.output.records.cigars import ReferenceLetters
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class AlignedBases:
 
     queries: tuple[CodeArray, CodeArray]
     reference: CodeArray
-    strands: npt.NDArray[np.uint8]
+    strands: ByteArray
     query_begins: Int64Array
     reference_begins: Int64Array
     letters: ReferenceLetters

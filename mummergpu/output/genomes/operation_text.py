@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number
 from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, store
 from mummergpu.output.records.cigars import put_cigar
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
 from mummergpu.viterbi.operations import INSERTION_OPERATION, MATCH_OPERATION
 
-Int64Array = npt.NDArray[np.int64]
-OperationArray = npt.NDArray[np.uint32]
+OperationArray = UInt32Array
 
 _MINUS: Final = np.uint8(ord("-"))
 _STAR: Final = np.uint8(ord("*"))

@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
@@ -27,6 +26,7 @@ from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.difference_text import mismatch_texts
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.operation_text import cigar_texts
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
 from mummergpu.sequence.codes import CodeArray
 
 SOFT_CLIP: Final = 4
@@ -80,7 +80,7 @@ class GenomeRecord:
     end: int
     clip: int
     clips: tuple[int, int]
-    operations: npt.NDArray[np.uint32]
+    operations: UInt32Array
     cigar: bytes
     codes: CodeArray
     errors: int
@@ -147,8 +147,8 @@ def records_of(
 def _other_parts(
     queries: AlignedQueries,
     reference: Reference,
-    flags: npt.NDArray[np.int64],
-    qualities: npt.NDArray[np.uint8],
+    flags: Int64Array,
+    qualities: ByteArray,
     cigars: list[bytes],
 ) -> dict[int, bytes]:
     """Return the value of SA of each row that has one: the primary row comes first.

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
@@ -28,9 +27,8 @@ from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.genomes.vcf_rows import ROW_BYTES, order_rows, write_rows
 from mummergpu.output.records.sam_header import check_records
 from mummergpu.output.records.sam_options import usual_read_group
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.version import __version__
-
-Int64Array = npt.NDArray[np.int64]
 
 _ROWS_OF_PIECE: Final = 1 << 16
 
@@ -159,7 +157,7 @@ class GenomeVcf(GenomeFormat):
             )
             yield text[:filled].tobytes()
 
-    def _are_ambiguous(self, found: Differences) -> npt.NDArray[np.bool_]:
+    def _are_ambiguous(self, found: Differences) -> BoolArray:
         """Return which differences several alignments cover."""
         begins, ends, query_begins, query_ends = map(
             np.concatenate, zip(*self._extents, strict=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_tab
 from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BASES, MARGIN, CodeArray
 
-Int64Array = npt.NDArray[np.int64]
 Texts = tuple[TextArray, Int64Array]
 
 _LETTERS: Final = np.frombuffer(BASES, dtype=np.uint8)
@@ -117,10 +116,10 @@ def _put_bases(text: TextArray, at: int, codes: CodeArray, begin: int, end: int)
 @jit_without_refcounts
 def write_rows(
     rows: Int64Array,
-    is_ambiguous: npt.NDArray[np.uint8],
+    is_ambiguous: ByteArray,
     references: tuple[Int64Array, Int64Array, Int64Array],
     queries: tuple[Int64Array, Int64Array],
-    strands: npt.NDArray[np.uint8],
+    strands: ByteArray,
     alternatives: CodeArray,
     offsets: Int64Array,
     padded_codes: CodeArray,

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import LibraryError
 from mummergpu.input.queries import QueryBlock
@@ -27,6 +26,7 @@ from mummergpu.input.record_lookup import record_lookup
 from mummergpu.input.reference import Reference
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.matches.sink import MatchSink, made_or_left
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
 from mummergpu.runtime.libraries import look_for
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -214,7 +214,7 @@ class _Writer(ABC):
     """Makes the bytes of a file of one of the formats."""
 
     @abstractmethod
-    def records(self, numbers: npt.NDArray[np.uint32]) -> Any:
+    def records(self, numbers: UInt32Array) -> Any:
         """Return the column of the reference for some records; any thread may call this."""
 
     @abstractmethod
@@ -241,7 +241,7 @@ class _ArrowWriter(_Writer):
         self._schema = schema
         self._writer = library.ipc.new_file(stream, schema, options=options)
 
-    def records(self, numbers: npt.NDArray[np.uint32]) -> Any:
+    def records(self, numbers: UInt32Array) -> Any:
         return self._library.array(numbers.astype(np.int32))
 
     def write(self, group: pyarrow.RecordBatch) -> None:
@@ -278,7 +278,7 @@ class _ParquetWriter(_Writer):
             store_schema=False,
         )
 
-    def records(self, numbers: npt.NDArray[np.uint32]) -> Any:
+    def records(self, numbers: UInt32Array) -> Any:
         return self._names.take(self._library.array(numbers))
 
     def write(self, group: pyarrow.RecordBatch) -> None:
@@ -323,9 +323,7 @@ def readable_name(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _name_array(
-    pa: Any, names: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]
-) -> pyarrow.LargeStringArray:
+def _name_array(pa: Any, names: ByteArray, offsets: Int64Array) -> pyarrow.LargeStringArray:
     """Return joined names as an array of strings."""
     if names.max(initial=0) >= 128:
         text = names.tobytes()
@@ -335,11 +333,11 @@ def _name_array(
     return pa.LargeStringArray.from_buffers(offsets.size - 1, *buffers)
 
 
-def _string_ends(column: Any) -> npt.NDArray[np.int64]:
+def _string_ends(column: Any) -> Int64Array:
     """Return where each string of a column begins, from 0 on, and where the last one ends."""
     first: int = column.offset
     offsets = np.frombuffer(column.buffers()[1], dtype=np.int32)[first : first + len(column) + 1]
-    ends: npt.NDArray[np.int64] = offsets.astype(np.int64) - offsets[0]
+    ends: Int64Array = offsets.astype(np.int64) - offsets[0]
     return ends
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.text_arrays import QueryColumns
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
 from mummergpu.output.matches.sam_choice import REVERSE, SECONDARY, UNMAPPED
 from mummergpu.output.records.bam_bases import pack_bases
 from mummergpu.output.records.bam_fields import NAME_AT, write_fixed_fields, write_name, write_tag
+from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
-NumberArray = npt.NDArray[np.uint32]
+NumberArray = UInt32Array
 RowNumbers = tuple[NumberArray, NumberArray, NumberArray]
 RowPlaces = tuple[Int64Array, Int64Array, Int64Array]
 
@@ -105,9 +104,9 @@ def fill_records(
     queries: QueryColumns,
     numbers: RowNumbers,
     places: RowPlaces,
-    records: npt.NDArray[np.int32],
-    flags: npt.NDArray[np.uint16],
-    record_ids: npt.NDArray[np.int32],
+    records: Int32Array,
+    flags: UInt16Array,
+    record_ids: Int32Array,
     read_group: TextArray,
     with_bases: bool,
 ) -> int:

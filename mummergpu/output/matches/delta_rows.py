@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array, record_at
+from mummergpu.input.record_lookup import record_at
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_number, put_small
 from mummergpu.output.bytes.number_text import digit_words
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
@@ -20,6 +20,7 @@ from mummergpu.output.bytes.text_stores import (
 )
 from mummergpu.output.matches.line_rows import Lookup
 from mummergpu.output.matches.match_table import StrandRows
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 
 NEXT_QUERY, NEXT_ROW, LAST_RECORD = 0, 1, 2

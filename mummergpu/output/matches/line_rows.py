@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import BucketArray, Int64Array, record_at
+from mummergpu.input.record_lookup import BucketArray, record_at
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_number, put_small, put_tab
 from mummergpu.output.bytes.number_text import digit_words
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
@@ -25,6 +25,7 @@ from mummergpu.output.matches.match_table import (
     NOT_BEGUN,
     StrandRows,
 )
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
 
 Lookup = tuple[Int64Array, BucketArray, int]

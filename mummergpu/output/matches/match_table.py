@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
+from mummergpu.input.record_lookup import BucketArray, RecordLookup, record_at
+from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned, writable
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns, match_count
 
-NumberArray = npt.NDArray[np.uint32]
-FlagArray = npt.NDArray[np.bool_]
+NumberArray = UInt32Array
 StrandRows = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 
 MOST_ROWS: Final = 1 << 17
@@ -64,7 +63,7 @@ class MatchTable:
     query_starts: Int64Array
     reference_starts: Int64Array
     lengths: Int64Array
-    is_reverse: FlagArray
+    is_reverse: BoolArray
 
     @property
     def count(self) -> int:
@@ -167,7 +166,7 @@ def fill_table(
     query_starts: Int64Array,
     reference_starts: Int64Array,
     lengths: Int64Array,
-    is_reverse: FlagArray,
+    is_reverse: BoolArray,
 ) -> int:
     """Fill a table from `state` on, until the block ends or the table is full.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import BucketArray, Int64Array, record_at
+from mummergpu.input.record_lookup import BucketArray, record_at
 from mummergpu.output.bytes.number_text import write_digits, write_numbers
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
@@ -17,6 +16,7 @@ from mummergpu.output.bytes.text_stores import (
     fill_blanks,
     store,
 )
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
 from mummergpu.sequence.codes import BASES, CodeArray
 
@@ -210,7 +210,7 @@ def _write_rows(
 def fill_text(
     text: TextArray,
     state: Int64Array,
-    strands: npt.NDArray[np.bool_],
+    strands: BoolArray,
     queries: QueryColumns,
     rows: tuple[RowColumns, RowColumns],
     records: RecordColumns,

@@ -20,7 +20,7 @@ from mummergpu.drawing.picture import (
     lengths_file,
     require_matplotlib,
 )
-from mummergpu.drawing.records import ByteArray, Int64Array, JoinedNames, Records
+from mummergpu.drawing.records import JoinedNames, Records
 from mummergpu.drawing.segments import Segments
 from mummergpu.drawing.style import hush
 from mummergpu.errors import OptionError
@@ -32,6 +32,7 @@ from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.matches.segment_store import SegmentColumns, SegmentStore
 from mummergpu.output.matches.sink import MatchSink, made_or_left
 from mummergpu.output.targets import OutputTarget
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems

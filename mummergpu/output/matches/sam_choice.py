@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.matches.match_table import NEXT_QUERY as NEXT_QUERY
 from mummergpu.output.matches.match_table import NEXT_ROW as NEXT_ROW
 from mummergpu.output.matches.match_table import NEXT_STRAND as NEXT_STRAND
 from mummergpu.output.matches.match_table import NOT_BEGUN as NOT_BEGUN
 from mummergpu.output.matches.match_table import StrandRows
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 
 UNMAPPED: Final = 4

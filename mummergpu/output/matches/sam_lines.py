@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded
 from mummergpu.output.matches.line_rows import Lookup
@@ -36,6 +35,7 @@ from mummergpu.output.matches.sam_fields import (
     write_record,
     write_scores,
 )
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import CodeArray
 

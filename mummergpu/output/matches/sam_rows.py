@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import BucketArray, Int64Array, RecordLookup, record_at
+from mummergpu.input.record_lookup import BucketArray, RecordLookup, record_at
 from mummergpu.output.matches.match_table import (
     MOST_ROWS,
     NumberArray,
@@ -43,6 +42,7 @@ from mummergpu.output.matches.sam_choice import (
 from mummergpu.output.matches.sam_choice import REVERSE as REVERSE
 from mummergpu.output.matches.sam_choice import SECONDARY as SECONDARY
 from mummergpu.output.matches.sam_choice import UNMAPPED as UNMAPPED
+from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array
 from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
@@ -55,8 +55,8 @@ from mummergpu.sequence.mems import MemColumns, match_count
 NO_RECORD: Final = -1
 """The record and the position of an unmapped row."""
 
-FlagArray = npt.NDArray[np.uint16]
-RecordArray = npt.NDArray[np.int32]
+FlagArray = UInt16Array
+RecordArray = Int32Array
 
 
 @dataclass(frozen=True)

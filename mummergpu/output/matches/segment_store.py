@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.drawing.records import FlagArray, Int64Array
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 
 MOST_SEGMENTS: Final = 1 << 22
 """So many matches are kept: more than a picture has pixels, in some 130 megabytes."""
@@ -31,9 +31,9 @@ class SegmentColumns:
     reference_positions: Int64Array
     query_positions: Int64Array
     lengths: Int64Array
-    is_reverse: FlagArray
+    is_reverse: BoolArray
 
-    def chosen(self, choice: FlagArray) -> SegmentColumns:
+    def chosen(self, choice: BoolArray) -> SegmentColumns:
         """Return the matches whose element of `choice`, a bool array, is true."""
         return SegmentColumns(
             self.reference_positions[choice],
@@ -94,7 +94,7 @@ class SegmentStore:
         self._count = self._most
         self.longest_dropped = limit
 
-    def _join(self, choice: FlagArray) -> None:
+    def _join(self, choice: BoolArray) -> None:
         """Put the chosen matches into one part, column by column to save memory."""
         parts = self._parts
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned
 
 Place = tuple[int, int]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.output.bytes.number_fields import put_small
 from mummergpu.output.bytes.text_stores import TextArray, store
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_right
@@ -32,7 +32,7 @@ _DELETION: Final = 2
 _ALIGNED: Final = 0b110000001
 """A bit for each operation that aligns bases with bases: M, = and X."""
 
-ReferenceLetters = tuple[npt.NDArray[np.int64], CodeArray]
+ReferenceLetters = tuple[Int64Array, CodeArray]
 """Which letters of a reference stand for several bases (`codes.Letters`)."""
 
 _OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS, dtype=np.uint8)
@@ -43,7 +43,7 @@ _CARET: Final = np.uint8(ord("^"))
 
 @inline_without_refcounts
 def put_cigar(
-    text: TextArray, at: int, cigars: npt.NDArray[np.uint32], begin: int, end: int, soft: bool
+    text: TextArray, at: int, cigars: UInt32Array, begin: int, end: int, soft: bool
 ) -> int:
     """Write a CIGAR; return where it ends.
 
@@ -101,7 +101,7 @@ def put_mismatches(
     read_at: int,
     reference: CodeArray,
     position: int,
-    cigars: npt.NDArray[np.uint32],
+    cigars: UInt32Array,
     begin: int,
     end: int,
     letters: ReferenceLetters,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened, writable
 from mummergpu.sequence.offsets import longest_of
 from mummergpu.version import __version__
@@ -49,15 +49,15 @@ class NamedSequences(Protocol):
     """Sequences with names, such as a `QueryBlock`."""
 
     @property
-    def offsets(self) -> npt.NDArray[np.int64]:
+    def offsets(self) -> Int64Array:
         """Where each sequence begins, and where the last one ends: shape=(n_sequences + 1,)."""
 
     @property
-    def names(self) -> npt.NDArray[np.uint8]:
+    def names(self) -> ByteArray:
         """The names, one after the other: shape=(n_name_bytes,)."""
 
     @property
-    def name_offsets(self) -> npt.NDArray[np.int64]:
+    def name_offsets(self) -> Int64Array:
         """Where each name begins, and where the last one ends: shape=(n_sequences + 1,)."""
 
 
@@ -75,7 +75,7 @@ class SamHeader:
     """
 
     text: bytes
-    record_ids: npt.NDArray[np.int32]
+    record_ids: Int32Array
 
 
 def sam_header(
@@ -176,9 +176,7 @@ def check_records(reference: Reference, format_name: str) -> None:
         seen.add(name)
 
 
-def check_queries(
-    block: NamedSequences, path: str, offsets: npt.NDArray[np.int64] | None = None
-) -> None:
+def check_queries(block: NamedSequences, path: str, offsets: Int64Array | None = None) -> None:
     """Refuse a block with a query that SAM cannot describe.
 
     Empty names are accepted: ``*`` stands for them.
@@ -219,7 +217,7 @@ def check_queries(
 
 
 @jit_without_refcounts
-def find_forbidden(names: npt.NDArray[np.uint8], name_offsets: npt.NDArray[np.int64]) -> int:
+def find_forbidden(names: ByteArray, name_offsets: Int64Array) -> int:
     """Return where a byte is that SAM does not allow there in a name; -1 if there is none."""
     for place in range(names.size):
         byte = names[place]

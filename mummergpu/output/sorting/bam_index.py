@@ -15,9 +15,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.sorting.bam_index_rows import (
     COUNTS,
@@ -31,6 +29,7 @@ from mummergpu.output.sorting.bam_index_rows import (
 from mummergpu.output.sorting.merging import MergedRows
 from mummergpu.output.sorting.places import Axis
 from mummergpu.output.sorting.row_tables import KEY
+from mummergpu.runtime.arrays import Int64Array, UInt64Array
 
 BAI, CSI = ".bai", ".csi"
 """What the name of an index ends with, after the name of the BAM."""
@@ -147,7 +146,7 @@ def index_bytes(found: IndexedRows, kind: str, block_starts: Int64Array) -> byte
         The index.
     """
 
-    def virtual(places: Int64Array) -> npt.NDArray[np.uint64]:
+    def virtual(places: Int64Array) -> UInt64Array:
         blocks = places // BGZF_BLOCK_BYTES
         inside = places - blocks * BGZF_BLOCK_BYTES
         return (block_starts[blocks] << 16 | inside).astype(np.uint64)
@@ -215,12 +214,10 @@ class _Bins(NamedTuple):
     records: Int64Array
     numbers: list[int]
     offsets: list[int]
-    chunks: npt.NDArray[np.uint64]
+    chunks: UInt64Array
 
 
-def _bins_of(
-    runs: Int64Array, begins: npt.NDArray[np.uint64], ends: npt.NDArray[np.uint64]
-) -> _Bins:
+def _bins_of(runs: Int64Array, begins: UInt64Array, ends: UInt64Array) -> _Bins:
     """Return each bin with its chunks; those that meet in a block are joined."""
     is_bin = np.ones(runs.shape[0], dtype=np.bool_)
     is_bin[1:] = (runs[1:, :2] != runs[:-1, :2]).any(axis=1)
@@ -234,7 +231,7 @@ def _bins_of(
     return _Bins(own[:, 0], own[:, 1].tolist(), offsets.tolist(), chunks)
 
 
-def _counts_of(found: IndexedRows, record: int, bounds: npt.NDArray[np.uint64], kind: str) -> bytes:
+def _counts_of(found: IndexedRows, record: int, bounds: UInt64Array, kind: str) -> bytes:
     """Return the bin that is none: it tells the range and the counts of a record."""
     number = ((1 << 3 * (found.depth + 1)) - 1) // 7 + 1
     loffset = b"" if kind == BAI else _COUNT.pack(0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.sorting.places import NOT_MAPPED
 from mummergpu.output.sorting.row_tables import KEY, SIZES, SPAN_SHIFT, RowTable
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
 
 NEXT_ROW, NEXT_RECORD = 0, 1

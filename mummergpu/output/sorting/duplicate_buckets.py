@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.output.sorting.template_ends import NO_END, TemplateArrays, empty_templates
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 
 BUCKETS: Final = 64

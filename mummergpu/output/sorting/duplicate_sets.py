@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.alignments.arrays import NO_QUALITY
 from mummergpu.output.sorting.radix_order import KeyArray, OrderArray
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
 
-MarkArray = npt.NDArray[np.uint8]
+MarkArray = ByteArray
 
 
 @jit_without_refcounts
 def add_good_qualities(
-    qualities: npt.NDArray[np.uint8],
+    qualities: ByteArray,
     offsets: Int64Array,
-    sums: npt.NDArray[np.uint32],
+    sums: UInt32Array,
     least: int,
 ) -> None:
     """Sum the qualities of each read that are not too small.
@@ -46,7 +43,7 @@ def mark_equal(
     order: OrderArray,
     firsts: KeyArray,
     seconds: KeyArray,
-    scores: npt.NDArray[np.uint32],
+    scores: UInt32Array,
     marks: MarkArray,
 ) -> None:
     """Mark all templates but the best one of each set of equal ones.

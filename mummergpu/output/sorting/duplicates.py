@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, row_arrays
@@ -37,6 +36,7 @@ from mummergpu.output.sorting.template_ends import (
     empty_templates,
     list_templates,
 )
+from mummergpu.runtime.arrays import ByteArray, UInt32Array
 from mummergpu.runtime.jit import writable
 
 LEAST_QUALITY: Final = 15
@@ -94,7 +94,7 @@ class DuplicateFinder:
         self._parts.append(TemplatePart(templates, self._row_count))
         self._row_count += row_count
 
-    def mark(self, marks: npt.NDArray[np.uint8], map_function: MapFunction) -> None:
+    def mark(self, marks: ByteArray, map_function: MapFunction) -> None:
         """Find the duplicates, after the last block.
 
         Parameters
@@ -115,7 +115,7 @@ class DuplicateFinder:
 
         list(map_function(mark_bucket, range(BUCKETS)))
 
-    def _mark_bucket(self, buckets: Buckets, bucket: int, marks: npt.NDArray[np.uint8]) -> None:
+    def _mark_bucket(self, buckets: Buckets, bucket: int, marks: ByteArray) -> None:
         """Find the duplicates of a bucket; no other bucket has their rows."""
         first, second, first_rows, second_rows, scores = buckets.templates(bucket, True)
         order, _ = radix_order(second, self._key_bits)
@@ -134,7 +134,7 @@ class DuplicateFinder:
         flag_rows(is_duplicate, rows, marks)
 
 
-def _scores_of(reads: ReadsWithQualities) -> npt.NDArray[np.uint32]:
+def _scores_of(reads: ReadsWithQualities) -> UInt32Array:
     """Return the sum of the good qualities of each read."""
     scores = np.empty(reads.offsets.size - 1, dtype=np.uint32)
     add_good_qualities(

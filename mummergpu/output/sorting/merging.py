@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.sorting.radix_order import radix_order
 from mummergpu.output.sorting.row_tables import (
     FIELDS,
@@ -18,6 +17,7 @@ from mummergpu.output.sorting.row_tables import (
     cut_rows,
     order_rows,
 )
+from mummergpu.runtime.arrays import Int64Array
 
 Spread = Callable[[Callable[[int], None], Iterable[int]], Iterator[Any]]
 """Calls a function for each of some numbers: `map`, or that of a pool of threads."""

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import UNMAPPED
 from mummergpu.output.records.cigars import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 
 NOT_MAPPED: Final = 0
 """The span of a row that is not mapped."""
 
-SpanArray = npt.NDArray[np.uint32]
+SpanArray = UInt32Array
 
 
 @dataclass(frozen=True)

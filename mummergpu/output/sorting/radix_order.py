@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
+from mummergpu.runtime.arrays import Int64Array, UInt32Array, UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
 
-KeyArray = npt.NDArray[np.uint64]
-OrderArray = npt.NDArray[np.uint32]
+KeyArray = UInt64Array
+OrderArray = UInt32Array
 
 MOST_KEYS: Final = 1 << 32
 """The most numbers that can be sorted."""

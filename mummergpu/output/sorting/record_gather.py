@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
@@ -73,7 +72,7 @@ def gather_records(
     skipped: int,
     addresses: Int64Array,
     sizes: Int64Array,
-    duplicates: npt.NDArray[np.uint8],
+    duplicates: ByteArray,
 ) -> None:
     """Write records one after the other, and flag some of them as duplicates.
 

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import BinaryIO, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.errors import OutputError
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
@@ -21,12 +20,13 @@ from mummergpu.output.sorting.merging import MergedRows, RowRanges, Spread
 from mummergpu.output.sorting.radix_order import MOST_KEYS
 from mummergpu.output.sorting.record_gather import gather_records
 from mummergpu.output.sorting.row_tables import KEY, NUMBER, PLACE, RowTable, sizes_of
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.runtime.thread_array import ThreadArray
 
 _RUN_PIECE_BYTES: Final = 8 << 20
 
-MarkArray = npt.NDArray[np.uint8]
+MarkArray = ByteArray
 
 
 class RecordStore:

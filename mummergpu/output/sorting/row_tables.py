@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.sorting.places import SpanArray
 from mummergpu.output.sorting.radix_order import KeyArray, OrderArray, radix_order
 from mummergpu.output.sorting.record_gather import copy_step
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
 
 RowTable = Int64Array

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities
@@ -25,6 +24,7 @@ from mummergpu.output.sorting.record_store import RecordStore
 from mummergpu.output.sorting.row_tables import RowTable, row_table
 from mummergpu.output.sorting.sorted_content import Part, SortedContent
 from mummergpu.output.sorting.template_ends import TemplateArrays
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

@@ -8,13 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.sorting.bam_index import RowIndexer
 from mummergpu.output.sorting.merging import MergedRows, RowRanges
 from mummergpu.output.sorting.record_store import RecordStore
 from mummergpu.output.sorting.row_tables import NUMBER, RowTable
+from mummergpu.runtime.arrays import ByteArray
 
 _RANGES_AHEAD: Final = 4
 """How many ranges are merged before a part needs them."""
@@ -45,7 +45,7 @@ class SortedContent:
         head: bytes,
         store: RecordStore,
         ranges: RowRanges,
-        marks: npt.NDArray[np.uint8],
+        marks: ByteArray,
         indexer: RowIndexer | None,
     ) -> None:
         self._head = np.frombuffer(bytearray(head), dtype=np.uint8)

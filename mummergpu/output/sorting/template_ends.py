@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.input.record_lookup import Int64Array
 from mummergpu.mapping.alignments.columns import NO_ROW, SamFlag
 from mummergpu.output.alignments.arrays import REVERSE, UNMAPPED, RowArrays
 from mummergpu.output.records.cigars import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
 
 NO_END: Final = np.iinfo(np.uint64).max
@@ -20,7 +19,7 @@ NO_END: Final = np.iinfo(np.uint64).max
 MOST_CLIPPED: Final = 1 << 20
 """The most clipped bases that are told apart."""
 
-ScoreArray = npt.NDArray[np.uint32]
+ScoreArray = UInt32Array
 
 TemplateArrays = tuple[KeyArray, KeyArray, Int64Array, Int64Array, ScoreArray]
 """Templates that have a mapped read: where the reads of each begin in sequencing, and on which
@@ -44,7 +43,7 @@ def empty_templates(count: int) -> TemplateArrays:
 
 
 @inline_without_refcounts
-def clipped_bases(cigars: npt.NDArray[np.uint32], begin: int, end: int, is_end: bool) -> int:
+def clipped_bases(cigars: UInt32Array, begin: int, end: int, is_end: bool) -> int:
     """Return the bases that are clipped at one end of an alignment.
 
     Parameters

@@ -1,8 +1,8 @@
 """The types of arguments and results that code without numba's help can be called with.
 
 A signature is described by text, such as ``[|u1,1]`` for an array of bytes with one dimension,
-``i`` for an integer and ``(i?)`` for a tuple. Numba's types and the values of a call give the same
-text, so the text finds the code for a call.
+``i`` for an integer, ``(i?)`` for a tuple and ``rooms.Tile(ii)`` for a named one. Numba's types and
+the values of a call give the same text, so the text finds the code for a call.
 """
 
 from __future__ import annotations
@@ -69,13 +69,19 @@ def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
             text += known
         elif kind is tuple:
             text += f"({flatten(value, numbers)})"
-        else:
-            scalar = _OF_SCALARS.get(kind)
-            if scalar is None:
-                raise UnsuitedValueError
+        elif (scalar := _OF_SCALARS.get(kind)) is not None:
             numbers.append(int(value))
             text += scalar
+        elif issubclass(kind, tuple):
+            text += f"{_name_of(kind)}({flatten(value, numbers)})"
+        else:
+            raise UnsuitedValueError
     return text
+
+
+def _name_of(kind: type) -> str:
+    """Return the name of a class; two of other names may have fields of the same types."""
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _address_of(array: Any) -> int:
@@ -124,6 +130,8 @@ def text_of_types(kinds: Sequence[Any]) -> str:
             text += _text_of_array(dtype, kind.ndim)
         elif type(kind) in (types.UniTuple, types.Tuple):
             text += f"({text_of_types(kind.types)})"
+        elif type(kind) in (types.NamedUniTuple, types.NamedTuple):
+            text += f"{_name_of(kind.instance_class)}({text_of_types(kind.types)})"
         else:
             text += _text_of_scalar(kind)
     return text

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.runtime.arrays import Float64Array
 from mummergpu.studies.analysis.timings import Timings
 
 CONFIDENCE: Final = 0.95
@@ -174,7 +174,7 @@ def policy_effects(timings: Timings, stage: str) -> tuple[PolicyEffect, ...]:
     return tuple(effect for effect in effects if effect)
 
 
-def mean_interval(values: npt.NDArray[np.float64]) -> tuple[float, float] | None:
+def mean_interval(values: Float64Array) -> tuple[float, float] | None:
     """Return the confidence interval of a mean by Student's t; None for fewer than two values.
 
     Notes

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.index.tree.policy import NO_POLICY, Policy
+from mummergpu.runtime.arrays import Float64Array
 from mummergpu.studies.records import STAGES, Sweep, SweepRun
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray = Float64Array
 
 KERNELS: Final = "kernels"
 TOTAL: Final = "total"

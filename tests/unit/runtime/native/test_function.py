@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -324,6 +324,51 @@ def test_arguments_are_passed_as_numba_passes_them() -> None:
             assert call(numbers, np.bool_(flag), (number, floats)) is bool(expected)
 
 
+class Window(NamedTuple):
+    """A part of some numbers."""
+
+    numbers: np.ndarray
+    begin: int
+    end: int
+
+
+class Step(NamedTuple):
+    """A bundle with fields of the same types as `Window`'s."""
+
+    numbers: np.ndarray
+    end: int
+    begin: int
+
+
+class Windows(NamedTuple):
+    both: tuple[Window, Window]
+    is_reverse: bool
+
+
+def width(windows: Windows, step: Step) -> int:
+    last = windows.both[1]
+    shift = step.begin if windows.is_reverse else step.end
+    return last.numbers[last.end - 1] - windows.both[0].begin + shift
+
+
+def test_bundles_are_passed_by_their_names() -> None:
+    numbers = np.arange(10, 20)
+    windows = Windows((Window(numbers, 2, 5), Window(numbers, 3, 9)), False)
+    call = compiled(width, windows, Step(numbers, 100, 1000))
+    assert call is not None
+    for is_reverse in (False, True):
+        turned, step = windows._replace(is_reverse=is_reverse), Step(numbers, 7, 3000)
+        assert call(turned, step) == width(turned, step)
+
+
+def test_bundles_of_two_names_are_told_apart() -> None:
+    texts = set()
+    for kind in (Window, Step):
+        bundle = kind(np.arange(3), 1, 2)
+        texts |= {flatten((bundle,), []), text_of_types([numba.typeof(bundle)])}
+    assert len(texts) == 2
+
+
 @pytest.mark.parametrize(
     ("function", "argument"),
     [
@@ -347,6 +392,7 @@ def test_code_that_needs_numba_is_not_kept(function: Any, argument: Any) -> None
         ((np.zeros(3), (np.zeros(2, bool), 3)), np.zeros((1, 1, 1), np.uint32)),
         (np.zeros(0, np.int64),),
         ((),),
+        (Windows((Window(np.arange(3), 0, 2), Window(np.arange(2), 1, 1)), True),),
     ],
 )
 def test_values_and_types_have_the_same_text(arguments: tuple[Any, ...]) -> None:
