@@ -9,18 +9,8 @@ from mummergpu.index.pages import Page
 def damage_error(page: Page, index_path: str) -> Exception:
     """Return the error for a page that contains an impossible value.
 
-    Parameters
-    ----------
-    page : Page
-        The page that was searched.
-    index_path : str
-        The index file that the page is from, or ``""`` if it was built in memory.
-
-    Returns
-    -------
-    Exception
-        An `InputError` that names the file. For a page that was built in memory it is a
-        `RuntimeError`, because no input of a user can damage such a page.
+    It is an `InputError` that names the index file. For a page that was built in memory, where
+    `index_path` is empty, it is a `RuntimeError`: no input of a user can damage such a page.
     """
     if not index_path:
         return RuntimeError(f"page {page.index} was built with a value that cannot be")

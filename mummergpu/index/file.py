@@ -55,25 +55,12 @@ def section_name(page: int, array: str) -> str:
 class IndexFile:
     """An open index file.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-
     Attributes
     ----------
-    path : str
-        The file as the user named it.
-    header : IndexHeader
-        The header of the file.
-    pages : list of Page
-        The pages of the reference.
     layout : Layout
         How trees lie in memory; meaningless in a file without trees.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`).
-    reference : Reference
-        The reference; its codes are those between the margins.
 
     Raises
     ------
@@ -115,18 +102,10 @@ class IndexFile:
         return sum(section.byte_count for section in self._sections_of(number))
 
     def groups_within(self, budget: MemoryBudget) -> list[list[Page]]:
-        """Divide the pages into groups whose arrays fit in memory together.
+        """Divide the pages into groups of at least one page whose arrays fit in memory together.
 
-        Parameters
-        ----------
-        budget : MemoryBudget
-            The memory of a device or the user's limit bounds a group. Without either, all
-            free memory does, since the arrays are part of the file.
-
-        Returns
-        -------
-        list of list of Page
-            At least one page each, in order.
+        The memory of a device or the user's limit bounds a group. Without either, all free memory
+        does, since the arrays are part of the file.
         """
         max_bytes = free_memory()
         if budget.device is not None:
@@ -136,18 +115,7 @@ class IndexFile:
         return groups_within(self.pages, max_bytes, lambda page: self.page_bytes(page.index))
 
     def damaged_sections(self, map_function: Callable[..., Iterable[bool]] = map) -> list[str]:
-        """Return the names of the sections that have changed since they were written.
-
-        Parameters
-        ----------
-        map_function : callable
-            Works like `map`; independent tasks read the sections.
-
-        Returns
-        -------
-        list of str
-            Empty for an undamaged file.
-        """
+        """Return the names of the sections that have changed since they were written."""
         sections = self.header.sections
         sound = map_function(self._is_sound, sections)
         return [section.name for section, good in zip(sections, sound, strict=True) if not good]

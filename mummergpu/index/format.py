@@ -49,14 +49,10 @@ class Section:
 
     Attributes
     ----------
-    name : str
-        The name of the section.
     dtype : str
         The type of its elements: a key of `ITEM_BYTES`.
     offset : int
         The position in the file at which the array begins, in bytes.
-    count : int
-        The number of its elements.
     checksum : int
         The CRC-32 of its bytes.
     """
@@ -98,18 +94,12 @@ class IndexHeader:
 
     Attributes
     ----------
-    program : str
-        The program that wrote the file.
     reference_path : str
         The path of the reference, as the user gave it.
     digest : str
         The hash that identifies the reference, in hexadecimal (`checksums.digest_of`).
-    records, bases : int
-        The number of records in the reference, and of their bases.
     search : str
         ``kmer`` or ``tree``.
-    minimum_length : int
-        The minimum match length that the index was built for.
     page_size : int
         The most bases that a page has.
     search_length : int
@@ -122,10 +112,6 @@ class IndexHeader:
     policy, address_bits, builder : str, int, str
         The data policies, the bits of a number in a node, and the construction method of
         the trees; ``""`` and 0 with tables.
-    pages : tuple of PageEntry
-        The pages, in the order of the reference.
-    sections : tuple of Section
-        The arrays, in the order of the file.
     """
 
     program: str
@@ -151,13 +137,7 @@ class IndexHeader:
 
     @classmethod
     def from_json(cls, text: bytes) -> IndexHeader:
-        """Return the header that `as_json` turned into this text.
-
-        Raises
-        ------
-        ValueError
-            If the text is not such a header.
-        """
+        """Return the header that `as_json` turned into this text, or raise `ValueError`."""
         try:
             fields: dict[str, Any] = json.loads(text)
             pages = tuple(_record(PageEntry, entry) for entry in fields.pop("pages"))
@@ -179,23 +159,11 @@ def _record(kind: type[Any], fields: Mapping[str, Any]) -> Any:
 
 
 def is_index(path: str) -> bool:
-    """Return whether a file begins as an index does, regardless of its name.
+    """Return whether a regular file begins as an index does, regardless of its name.
 
-    Parameters
-    ----------
-    path : str
-        Any path. Pipes are not read, because data read from a pipe is gone.
-
-    Returns
-    -------
-    bool
-        True also for an index that is damaged after its first bytes; False for a file that
-        cannot be opened.
-
-    Raises
-    ------
-    InputError
-        If the file can be opened but not read, so that its kind stays unknown.
+    The index may be damaged after its first bytes. Pipes are not read, because data read from a
+    pipe is gone. A file that cannot be opened is no index; one that cannot be read raises
+    `InputError`.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -209,18 +177,6 @@ def is_index(path: str) -> bool:
 
 def read_header(file: BinaryIO, path: str) -> IndexHeader:
     """Read and check the start and the header of an index file.
-
-    Parameters
-    ----------
-    file : file
-        The open file.
-    path : str
-        The file as the user named it.
-
-    Returns
-    -------
-    IndexHeader
-        The header; all sections lie inside the file, in the order of their offsets.
 
     Raises
     ------
@@ -268,20 +224,7 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
 
 
 def start_of(header: bytes, header_offset: int) -> bytes:
-    """Return the start of an index file.
-
-    Parameters
-    ----------
-    header : bytes
-        The header.
-    header_offset : int
-        The position of the header in the file; the header is its last part.
-
-    Returns
-    -------
-    bytes
-        `START_BYTES` bytes.
-    """
+    """Return the `START_BYTES` bytes that begin an index file whose last part is the header."""
     size = header_offset + len(header)
     fields = _FIELDS.pack(MAGIC, _BYTE_ORDER_MARK, FORMAT_VERSION, size, header_offset, len(header))
     return (fields + _hash_of(fields, header)).ljust(START_BYTES, b"\0")

@@ -9,18 +9,7 @@ from mummergpu.index.tree.policy import Policy
 
 
 def kind_of_file(file: IndexFile) -> KmerOptions | TreeOptions:
-    """Return the kind of an index file, with the options that a search needs.
-
-    Parameters
-    ----------
-    file : IndexFile
-        The open file.
-
-    Returns
-    -------
-    KmerOptions or TreeOptions
-        The options of its kind.
-    """
+    """Return the kind of an index file, with the options that a search needs."""
     header = file.header
     if header.search == KmerOptions.search:
         return KmerOptions(header.page_size)
@@ -29,21 +18,9 @@ def kind_of_file(file: IndexFile) -> KmerOptions | TreeOptions:
 
 
 def kind_for_reference(path: str) -> KmerOptions | TreeOptions:
-    """Return the kind of index to search a reference with: that of its index file, if it is one.
+    """Return the kind of index to search a reference with.
 
-    Parameters
-    ----------
-    path : str
-        A file of sequences, or an index file.
-
-    Returns
-    -------
-    KmerOptions or TreeOptions
-        The options of the index file; those of a k-mer index for a file of sequences.
-
-    Raises
-    ------
-    InputError
-        If the file is an index of another version, or damaged.
+    It is that of the index file if the reference is one, which raises `InputError` if the file is
+    damaged or of another version, and otherwise a k-mer index.
     """
     return kind_of_file(IndexFile(path)) if is_index(path) else KmerOptions()

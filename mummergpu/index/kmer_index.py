@@ -63,24 +63,8 @@ class KmerIndex(StorableIndex[KmerPage]):
 
     Parameters
     ----------
-    reference : Reference
-        The reference.
-    groups : list of list of Page
-        All its pages, divided into groups.
-    page_size : int
-        The most bases that a page has.
-    search_length : int
-        The length, in bases, of the shortest matches that a page is searched for.
-    sampling : KmerSampling
-        Which k-mers the tables list.
-    job : KmerJob
-        The work that the tables are expected to do.
-    costs : KmerCosts
-        What the steps of this work cost.
     scratch_bytes : int
         The approximate memory that building a table may take besides the table, in bytes.
-    file : IndexFile or None
-        The file that holds the tables; None if they are built.
     most_occurrences : int or None
         A search skips k-mers that a table lists more often; None for none.
     """
@@ -121,14 +105,6 @@ class KmerIndex(StorableIndex[KmerPage]):
 
         Parameters
         ----------
-        reference : Reference
-            The reference.
-        options : KmerOptions
-            The options for building tables.
-        minimum_length : int
-            The minimum match length in bases.
-        budget : MemoryBudget
-            The memory that the reference, the tables and their construction may take.
         query_bases : int
             About how many bases the queries have, on all strands that are searched.
 
@@ -189,21 +165,10 @@ class KmerIndex(StorableIndex[KmerPage]):
 
         Parameters
         ----------
-        file : IndexFile
-            A file with tables.
-        minimum_length : int
-            The minimum match length in bases.
-        budget : MemoryBudget
-            The memory that the pages that are searched together may take.
         query_bases : int
             About how many bases the queries have, on all strands that are searched.
         most_occurrences : int or None
             A search skips k-mers that a table lists more often; None for none.
-
-        Returns
-        -------
-        KmerIndex
-            All pages form one group, unless memory is too small for it.
 
         Raises
         ------
@@ -258,7 +223,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         return replace(super().header(build), **asdict(self.sampling))
 
     def settings(self) -> dict[str, Any]:
-        """Return the facts that the report gives about the index."""
+        """Return the report's facts about the index."""
         expected = self.expected_cost()
         return asdict(self.sampling) | {
             "query_step": self.query_step,
@@ -269,7 +234,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         }
 
     def describe(self) -> str:
-        """Return a short description of the search."""
+        """Describe the search in a few words."""
         sampling = self.sampling
         return (
             f"k-mer search of {sampling.kmer_length}-mers at every {sampling.reference_step} bases "
@@ -277,7 +242,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         )
 
     def expected_cost(self) -> KmerCost:
-        """Return what the model expects the tables and the search to cost."""
+        """Return what the tables and the search are expected to cost."""
         return expected_cost(self._job, self.sampling, self._costs)
 
     def slow_search_warning(self) -> str | None:
@@ -344,7 +309,7 @@ def _choose_tables(
 ) -> tuple[int, KmerSampling]:
     """Return the bases of a page, and the k-mers that its table lists.
 
-    Unless the user asks for a page size, pages are made smaller until a table fits the memory.
+    Unless the user asks for a page size, pages are halved until a table fits the memory.
     """
     slowdown = SMALL_INDEX_SLOWDOWN if options.purpose == "memory" else SMALLER_IF_WITHIN
     while True:

@@ -24,22 +24,7 @@ KmerArray = Int64Array
 
 @jit_without_refcounts
 def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
-    """Collect the longest k-mers at positions that are evenly spread; return how many there are.
-
-    Parameters
-    ----------
-    padded_codes : ndarray, dtype=uint8
-        The sequence with margins.
-    count : int
-        The bases of the sequence.
-    kmers : ndarray, dtype=int64
-        Output: the k-mers without breaks; it has room for as many as are looked at.
-
-    Returns
-    -------
-    int
-        The number of k-mers.
-    """
+    """Collect k-mers without breaks at `kmers.size` evenly spread positions; return how many."""
     found = 0
     for number in range(kmers.size):
         kmer = kmer_at(padded_codes, MARGIN + number * count // kmers.size, MAXIMUM_KMER_LENGTH)
@@ -51,20 +36,7 @@ def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
 
 @jit_without_refcounts
 def count_equal_pairs(kmers: KmerArray, shift: int) -> int:
-    """Return how many ordered pairs of sorted k-mers are equal, but for their lowest bits.
-
-    Parameters
-    ----------
-    kmers : ndarray, dtype=int64
-        The k-mers in ascending order.
-    shift : int
-        The bits that do not count.
-
-    Returns
-    -------
-    int
-        The pairs of different elements.
-    """
+    """Return how many ordered pairs of sorted k-mers are equal but for `shift` lowest bits."""
     pairs, run = widened(0), widened(0)
     for number in range(1, kmers.size):
         is_equal = kmers[number] >> shift == kmers[number - 1] >> shift
@@ -75,18 +47,9 @@ def count_equal_pairs(kmers: KmerArray, shift: int) -> int:
 
 
 def kmer_likeness(padded_codes: CodeArray) -> tuple[float, ...]:
-    """Return how likely two positions of a sequence have the same k-mer, for k from 1 on.
+    """Return how likely two positions have the same k-mer, for k from 1 to `MAXIMUM_KMER_LENGTH`.
 
-    Parameters
-    ----------
-    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The sequence with margins.
-
-    Returns
-    -------
-    tuple of float
-        For each length of k-mers up to `MAXIMUM_KMER_LENGTH`; empty if hardly any k-mer is without
-        a break.
+    The result is empty if hardly any k-mer is without a break.
     """
     bases = padded_codes.size - 2 * MARGIN
     kmers = np.empty(min(SAMPLE, bases), dtype=np.int64)

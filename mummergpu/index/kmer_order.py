@@ -50,25 +50,9 @@ def order_long_lists(
 ) -> KmerPage:
     """Sort the long lists of a page's table in place, by the bases before each position.
 
-    Parameters
-    ----------
-    page : KmerPage
-        The page; all its lists ascend.
-    period : int
-        The bases before a position by which to sort: the period of pairs (`kmer_sampling`).
-    map_function : callable
-        Works like `map`; the tasks are independent.
-
-    Returns
-    -------
-    KmerPage
-        The page, whose table says how its lists are sorted; `page` itself if the period is longer
-        than `MOST_ORDERED_BASES`.
-
-    Raises
-    ------
-    InputError
-        If the page is from an index file with positions outside the reference.
+    All lists must ascend. The returned page's table says how they are sorted; a page whose period
+    exceeds `MOST_ORDERED_BASES` is returned as it is. Positions outside the reference, as in a
+    damaged file, raise `InputError`.
     """
     if period > MOST_ORDERED_BASES:
         return page
@@ -117,36 +101,7 @@ def order_lists(
     scratch: PositionArray,
     counts: CountArray,
 ) -> bool:
-    """Sort the long lists of some k-mers; return whether they are sound.
-
-    Parameters
-    ----------
-    table_offsets, positions : ndarray, dtype=uint32
-        The table (`kmer_table.KmerTable`); long lists are sorted in place.
-    first_kmers : ndarray, dtype=int64, shape=(n_groups,)
-        The first k-mer of each group.
-    kmer_count : int
-        The k-mers of a group.
-    longest_ascending : int
-        The most positions of a list that stays as it is.
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    part_begin : int
-        Where in the reference the part begins, 0-based.
-    last_position : int
-        The last position at which a whole k-mer of the reference can begin.
-    period : int
-        The bases before a position by which to sort; the nearest counts most.
-    scratch : ndarray, dtype=uint32
-        Scratch memory, as long as the longest of these lists.
-    counts : ndarray, dtype=int64, shape=(DIGITS,)
-        Scratch memory.
-
-    Returns
-    -------
-    bool
-        False if a list is not inside `positions`, or a position not inside the reference.
-    """
+    """Sort the long lists of some k-mers; return whether all lie inside table and reference."""
     for first in first_kmers:
         for kmer in range(first, first + kmer_count):
             begin = widened(table_offsets[kmer])
@@ -181,19 +136,9 @@ def order_lists(
 
 @inline_without_refcounts
 def digit_before(reference: CodeArray, at: int) -> int:
-    """Return the bases before a position as a number, in which the nearest base counts most.
+    """Return the bases before `at` as a number below `DIGITS`, in which the nearest counts most.
 
-    Parameters
-    ----------
-    reference : ndarray, dtype=uint8
-        A sequence with margins.
-    at : int
-        The index after the nearest base; bases before the sequence count as breaks.
-
-    Returns
-    -------
-    int
-        Less than `DIGITS`.
+    Bases before the sequence count as breaks.
     """
     value = 0
     for distance in range(1, DIGIT_BASES + 1):

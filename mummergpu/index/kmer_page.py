@@ -22,8 +22,6 @@ class KmerPage:
     page : Page
         The position of the part in the joined reference. The page owns all of the part,
         because matches are extended in the whole reference.
-    table : KmerTable
-        The positions of the k-mers that begin in the part.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`), shared.
     index_path : str
@@ -75,30 +73,7 @@ def build_kmer_page(
     map_function: Callable[..., Iterable[object]] = map,
     tell: Callable[[float], None] = lambda share: None,
 ) -> KmerPage:
-    """Build the table of a page.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    page : Page
-        One of its pages.
-    sampling : KmerSampling
-        Which k-mers the table lists.
-    scratch_bytes : int
-        The approximate memory to use besides the table, in bytes.
-    stats : Stats
-        Collects the time.
-    map_function : callable
-        Works like `map`; independent tasks build the table.
-    tell : callable
-        Receives the share of the construction that is done, 0 to 1; any thread calls it.
-
-    Returns
-    -------
-    KmerPage
-        The page, ready to be searched.
-    """
+    """Build the table of a page; `tell` receives the share that is done from any thread."""
     padded = reference.padded_codes
     with stats.stage("table_construction"):
         table = build_kmer_table(

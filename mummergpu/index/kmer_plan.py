@@ -85,24 +85,7 @@ class KmerJob:
     def of_purpose(
         cls, purpose: str | None, bases: int, minimum_length: int, query_bases: int
     ) -> KmerJob:
-        """Return the work of one run, or the work that an index file is made for.
-
-        Parameters
-        ----------
-        purpose : str or None
-            ``reads``, ``genomes`` or ``memory`` for an index file; None for one run.
-        bases : int
-            The bases of the reference that can match.
-        minimum_length : int
-            The minimum length of a MEM in bases.
-        query_bases : int
-            The bases of the queries of the run.
-
-        Returns
-        -------
-        KmerJob
-            The work.
-        """
+        """Return the work of one run, or that of an index file with a purpose (`KmerOptions`)."""
         if purpose is None:
             return cls(bases, minimum_length, query_bases)
         expected = BASES_OF_MANY_READS if purpose == "reads" else QUERIES_OF_GENOMES * bases
@@ -135,20 +118,8 @@ def expected_cost(
 ) -> KmerCost:
     """Return what a job is expected to cost with a table.
 
-    Parameters
-    ----------
-    job : KmerJob
-        The work.
-    sampling : KmerSampling
-        Which k-mers the table lists.
-    costs : KmerCosts
-        What each step costs.
-
-    Returns
-    -------
-    KmerCost
-        The times. They are proportional to the counts of the steps, so they hold for several
-        threads if these share the steps evenly.
+    The times are proportional to the counts of the steps, so they hold for several threads if these
+    share the steps evenly.
     """
     return _CostsOfLength(job, sampling.kmer_length, costs).of(sampling)
 
@@ -174,7 +145,7 @@ class _CostsOfLength:
         self._resorting = matches * costs.resorted_match
 
     def of(self, sampling: KmerSampling) -> KmerCost:
-        """Return what the job is expected to cost with one of these tables (`expected_cost`)."""
+        """Return what the job is expected to cost with one of these tables."""
         job, costs, kmers = self._job, self._costs, self._kmers
         step = sampling.query_step(job.minimum_length, job.looks_up_all)
         period = sampling.reference_step * step
@@ -217,14 +188,10 @@ def choose_sampling(
 
     Parameters
     ----------
-    job : KmerJob
-        The work that the table is for.
     most_bytes : int
         The most bytes that the table may take. If no table is so small that costs at most
         `SLOWDOWN_FOR_MEMORY` times as much as the cheapest of any size, the smallest that does is
         returned: several pages are then better than one with a tiny table.
-    costs : KmerCosts
-        What each step costs.
     slowdown : float
         How many times the least possible cost is still good enough, at least 1.
 
@@ -257,17 +224,7 @@ def choose_sampling(
 def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:
     """Return the k-mers that a table lists to tell frequent k-mers from others.
 
-    Parameters
-    ----------
-    bases : int
-        The bases of the reference that can match.
-    minimum_length : int
-        The minimum length of a MEM in bases.
-
-    Returns
-    -------
-    KmerSampling
-        All k-mers, so long that few occur by chance. The choice depends on the arguments only.
+    They are all k-mers, so long that few occur by chance. The choice depends on the arguments only.
     """
     length = SHORTEST_TO_COUNT
     while 4**length < KMERS_PER_BASE * bases:
@@ -278,19 +235,9 @@ def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:
 def most_table_bytes(bases: int, is_kept: bool = False) -> int:
     """Return how large a table may be for its speed's sake.
 
-    Parameters
-    ----------
-    bases : int
-        The bases of the reference.
-    is_kept : bool
-        Whether the table is in a file.
-
-    Returns
-    -------
-    int
-        `BYTES_PER_BASE` bytes for each base, but at least `LEAST_TABLE_BYTES`, or
-        `LEAST_PASSING_BYTES` without a file, and at most `LARGE_TABLE_BYTES`, or
-        `BYTES_PER_BASE_OF_LARGE` for each base if that is more.
+    That is `BYTES_PER_BASE` bytes for each base, but at least `LEAST_TABLE_BYTES`, or
+    `LEAST_PASSING_BYTES` without a file, and at most `LARGE_TABLE_BYTES`, or
+    `BYTES_PER_BASE_OF_LARGE` for each base if that is more.
     """
     large = max(LARGE_TABLE_BYTES, int(BYTES_PER_BASE_OF_LARGE * bases))
     least = LEAST_TABLE_BYTES if is_kept else LEAST_PASSING_BYTES

@@ -64,33 +64,9 @@ class KmerSampling:
         return step
 
     def period(self, minimum_length: int, looks_up_all: bool = False) -> int:
-        """Return the bases from one pair of a match to the next.
-
-        Parameters
-        ----------
-        minimum_length : int
-            The minimum length of a MEM in bases, at least `shortest_match`.
-        looks_up_all : bool
-            Whether to look up all k-mers of a query (`query_step`).
-
-        Returns
-        -------
-        int
-            The product of both steps.
-        """
+        """Return the bases from one pair of a match to the next: the product of both steps."""
         return self.reference_step * self.query_step(minimum_length, looks_up_all)
 
     def table_bytes(self, bases: int) -> int:
-        """Return the most bytes that the table of a part of the reference takes.
-
-        Parameters
-        ----------
-        bases : int
-            The bases of the part.
-
-        Returns
-        -------
-        int
-            The size in bytes.
-        """
+        """Return the most bytes that the table of a part of so many bases takes."""
         return 4 * (-(-bases // self.reference_step) + (1 << 2 * self.kmer_length) + 1)

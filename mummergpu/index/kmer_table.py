@@ -59,8 +59,6 @@ class KmerTable:
 
     Attributes
     ----------
-    sampling : KmerSampling
-        Which k-mers the table lists.
     offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
         Where the list of each k-mer begins in `positions`, and where the last list ends. A
         k-mer is a number with its first base in the two lowest bits.
@@ -86,35 +84,18 @@ class KmerTable:
         return self.offsets.nbytes + self.positions.nbytes
 
     def longest_whole(self, period: int) -> int:
-        """Return the most positions of a list of which a search skips nothing.
+        """Return the most positions of a list of which a search with this period skips nothing.
 
-        Parameters
-        ----------
-        period : int
-            The period of pairs of the search in bases.
-
-        Returns
-        -------
-        int
-            Of longer lists, those positions can be skipped that the query matches for a whole
-            period before them, because they lie side by side.
+        Of longer lists, those positions can be skipped that the query matches for a whole period
+        before them, because they lie side by side.
         """
         return self.longest_ascending if period <= self.ordered_bases else MAXIMUM_TABLE_BASES
 
 
 def most_scratch_bytes(bases: int) -> int:
-    """Return the memory that building a table takes besides the table, if there is plenty.
+    """Return the bytes that building a table takes besides the table, if there is plenty.
 
-    Parameters
-    ----------
-    bases : int
-        The bases of the part of the reference.
-
-    Returns
-    -------
-    int
-        `MOST_SCRATCH_BYTES`, or `SCRATCH_BYTES_PER_BASE` for each base if that is more. A table of
-        all positions of a large reference takes four passes over it.
+    A table of all positions of a large reference then takes four passes over it.
     """
     return max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * bases)
 
@@ -128,29 +109,11 @@ def build_kmer_table(
     scratch_bytes: int = 1 << 30,
     tell: Callable[[float], None] = lambda share: None,
 ) -> KmerTable:
-    """Return the table of the k-mers that begin in a part of a reference.
+    """Return the table of the k-mers that begin in a part of a reference with margins.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes of the whole reference, with margins (`codes.with_margins`).
-    begin, end : int
-        The part, in bases of the reference, 0-based and half-open; at most
-        `MAXIMUM_TABLE_BASES`. A k-mer may reach beyond its end.
-    sampling : KmerSampling
-        Which k-mers to list.
-    map_function : callable
-        Works like `map`; the tasks of each step are independent.
-    scratch_bytes : int
-        The approximate memory to use besides the table, in bytes. The less there is, the more
-        often the construction passes over the reference.
-    tell : callable
-        Receives the share of the construction that is done, 0 to 1; any thread calls it.
-
-    Returns
-    -------
-    KmerTable
-        The table; it does not depend on `map_function` and `scratch_bytes`.
+    A k-mer may reach beyond the end of the part. The less scratch memory there is, the more often
+    the construction passes over the reference; the table does not depend on that. Any thread calls
+    `tell` with the share that is done, 0 to 1.
     """
     assert end - begin <= MAXIMUM_TABLE_BASES
     kmer_length, step = sampling.kmer_length, sampling.reference_step
@@ -233,23 +196,7 @@ def _ranges_of_buckets(
 def count_buckets(
     codes: CodeArray, begin: int, end: int, step: int, length: int, shift: int, counts: CountArray
 ) -> None:
-    """Count the k-mers of each bucket that begin at every `step`-th base of ``codes[begin:end]``.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    begin, end : int
-        The first k-mer's position, and the end of the range, as indices of `codes`.
-    step : int
-        The bases from one k-mer to the next.
-    length : int
-        The number of bases of a k-mer.
-    shift : int
-        A k-mer shifted to the right by this many bits is the number of its bucket.
-    counts : ndarray, dtype=int64, shape=(n_buckets,)
-        Output: zeros that become the number of k-mers in each bucket.
-    """
+    """Add to `counts` the k-mers of each bucket at every `step`-th base of ``codes[begin:end]``."""
     for at in range(begin, end, step):
         kmer = kmer_at(codes, at, length)
         if kmer >= 0:
@@ -270,28 +217,10 @@ def fill_buckets(
     places: CountArray,
     entries: EntryArray,
 ) -> None:
-    """Write the k-mers of a range of buckets to their buckets, with their positions.
+    """Write the k-mers of some buckets to `entries`, with their positions.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    begin, end : int
-        The first k-mer's position, and the end of the range, as indices of `codes`.
-    step : int
-        The bases from one k-mer to the next.
-    origin : int
-        The index of `codes` from which positions are counted.
-    length : int
-        The number of bases of a k-mer.
-    shift : int
-        A k-mer shifted to the right by this many bits is the number of its bucket.
-    first, behind : int
-        The half-open range of the buckets.
-    places : ndarray, dtype=int64, shape=(n_buckets,)
-        The index in `entries` of the next entry of each bucket; advanced.
-    entries : ndarray, dtype=uint64, shape=(n_entries,)
-        Output: a k-mer in the upper 32 bits, its position in the lower ones.
+    An entry is a k-mer in the upper 32 bits and its position in the lower ones. `places` holds the
+    index of each bucket's next entry, and is advanced.
     """
     for at in range(begin, end, step):
         kmer = kmer_at(codes, at, length)
@@ -312,24 +241,9 @@ def sort_buckets(
     offsets: PositionArray,
     positions: PositionArray,
 ) -> None:
-    """Sort the entries of each bucket by k-mer, and write them to both arrays of the table.
+    """Sort the entries of some buckets by k-mer, and write them to both arrays of the table.
 
-    Parameters
-    ----------
-    entries : ndarray, dtype=uint64, shape=(n_entries,)
-        The entries of some buckets, as `fill_buckets` writes them.
-    base : int
-        The index of the first of these entries among the entries of all buckets.
-    bounds : ndarray, dtype=int64, shape=(n_buckets + 1,)
-        Where each bucket begins among the entries of all buckets, and where the last one ends.
-    first, behind : int
-        The half-open range of the buckets to sort.
-    shift : int
-        A k-mer shifted to the right by this many bits is the number of its bucket.
-    offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
-        Output: where the lists of these k-mers begin in `positions`.
-    positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Output: where these k-mers begin in the part of the reference, 0-based and ascending.
+    `bounds` counts entries of all buckets, and `entries` begins with number `base` of these.
     """
     for bucket in range(first, behind):
         first_kmer, kmer_behind = bucket << shift, (bucket + 1) << shift

@@ -43,28 +43,11 @@ _BYTES_AT_ONCE: Final = 1 << 24
 
 
 def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int = 0) -> ByteArray:
-    """Map a file into memory.
+    """Map a file into memory, with room for zeros before and after it, in bytes.
 
-    Parameters
-    ----------
-    descriptor : int
-        The open file; it may be closed afterwards.
-    size : int
-        The size of the file in bytes.
-    room_before, room_behind : int
-        The number of bytes before and after the file that can be read, as zeros.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(size,)
-        The content of the file. A write changes the array and not the file. The memory is
-        released together with the last array that shares it.
-
-    Raises
-    ------
-    OSError
-        If the system refuses. Where it limits the address space of a process (``ulimit -v``),
-        the zeros may not fit although the file would.
+    A write changes the array and not the file. The memory is released together with the last array
+    that shares it. `OSError` is raised if the system refuses: where it limits the address space of
+    a process (``ulimit -v``), the zeros may not fit although the file would.
     """
     if not room_before and not room_behind:
         begin, total = _map(None, size, _READ_WRITE, 0, descriptor), _in_whole_pages(size)
@@ -95,11 +78,6 @@ def bring_in(parts: Sequence[ByteArray]) -> None:
     """Load parts of a mapped file, in a thread that the process does not wait for.
 
     Without this the system loads each piece at its first touch, at ten times the cost.
-
-    Parameters
-    ----------
-    parts : sequence of ndarray, dtype=uint8
-        Arrays in a mapped file.
     """
     threading.Thread(target=_populate, args=(parts,), daemon=True).start()
 
@@ -107,12 +85,9 @@ def bring_in(parts: Sequence[ByteArray]) -> None:
 def give_up(parts: Sequence[ByteArray]) -> None:
     """Let the system take back the memory of parts of a mapped file until the next read.
 
-    Parameters
-    ----------
-    parts : sequence of ndarray, dtype=uint8
-        Arrays that begin at multiples of `format.ALIGNMENT`. Either all that was written to them,
-        or to the rest of their last page, is lost, so that the next read finds what the file
-        holds; or nothing is, on systems with larger pages and on others than Linux.
+    Parts begin at multiples of `format.ALIGNMENT`. Either all that was written to them, or to the
+    rest of their last page, is lost, so that the next read finds what the file holds; or nothing
+    is, on systems with larger pages and on others than Linux.
     """
     if not _IS_LINUX or mmap.PAGESIZE > ALIGNMENT:
         # A page could belong to two arrays; and macOS may take back some pages and not others.

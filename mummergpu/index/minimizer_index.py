@@ -83,17 +83,7 @@ a genome of bacteria."""
 
 @dataclass(frozen=True)
 class MinimizerPage:
-    """A whole reference and the table of its minimizers: the input of a search for unique matches.
-
-    Attributes
-    ----------
-    page : Page
-        All of the joined reference.
-    table : MinimizerTable
-        Its minimizers.
-    padded_reference : ndarray, dtype=uint8
-        The codes of the reference with margins.
-    """
+    """A whole reference and the table of its minimizers: the input of a unique search."""
 
     page: Page
     table: MinimizerTable
@@ -105,18 +95,10 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
 
     Parameters
     ----------
-    reference : Reference
-        The reference.
-    search_length : int
-        The minimum match length in bases.
     kmer_length, window : int
         The bases of a k-mer, and the k-mers of a window.
     build_bytes : int
         The most bytes that the table and its construction take.
-    job : KmerJob
-        The work of the run.
-    expected : KmerCost
-        What it is expected to cost.
     """
 
     search: ClassVar[str] = KmerOptions.search
@@ -149,29 +131,11 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         query_bases: int,
         kept: KmerCost | None = None,
     ) -> MinimizerIndex | None:
-        """Choose the minimizers of a reference.
+        """Choose the minimizers of a reference, or return None where k-mers are better.
 
-        Parameters
-        ----------
-        reference : Reference
-            The reference.
-        options : KmerOptions
-            The options for building tables.
-        minimum_length : int
-            The minimum match length in bases.
-        budget : MemoryBudget
-            The memory that the reference, the table and its construction may take.
-        query_bases : int
-            About how many bases the queries have, on all strands that are searched.
-        kept : KmerCost, optional
-            What the tables of k-mers that there are already are expected to cost; by default they
-            would have to be built.
-
-        Returns
-        -------
-        MinimizerIndex or None
-            The plan; None if the options ask for something else, if a table of k-mers is expected
-            to cost less, or if the reference does not fit the memory as a whole.
+        That is if the options ask for something else, if a table of k-mers is expected to cost
+        less, or if the reference does not fit the memory as a whole. `kept` is what the tables of
+        k-mers that there are already are expected to cost; without it they would have to be built.
         """
         bases = reference.codes.size
         if budget.device is not None:
@@ -207,7 +171,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         return [MinimizerPage(page, table, padded)]
 
     def settings(self) -> dict[str, Any]:
-        """Return the facts that the report gives about the index."""
+        """Return the report's facts about the index."""
         return {
             "kmer_length": self.kmer_length,
             "minimizer_window": self.window,
@@ -217,7 +181,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         }
 
     def describe(self) -> str:
-        """Return a short description of the search."""
+        """Describe the search in a few words."""
         return (
             f"search of the minimizers among {self.window} {self.kmer_length}-mers, for matches "
             "that are unique in the reference"
@@ -231,24 +195,11 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
 def choose_minimizers(
     joined_bases: int, bases: int, minimum_length: int, options: KmerOptions
 ) -> tuple[int, int] | None:
-    """Choose the minimizers of a reference.
+    """Return the bases of a k-mer and the k-mers of a window, or None.
 
-    Parameters
-    ----------
-    joined_bases : int
-        All bases of the reference, and what is between its records.
-    bases : int
-        The bases of the reference that can match.
-    minimum_length : int
-        The minimum match length in bases.
-    options : KmerOptions
-        The options for building tables.
-
-    Returns
-    -------
-    kmer_length, window : int
-        The bases of a k-mer, and the k-mers of a window; None if the options ask for something
-        else, if the reference is too large, or if windows would be too short.
+    `joined_bases` counts what is between records too, and `bases` only what can match. None is
+    returned if the options ask for something else, if the reference is too large, or if windows
+    would be too short.
     """
     asks_for_pages = options.page_size is not None and options.page_size < joined_bases
     asks_for_kmers = options.sampling is not None or options.most_occurrences is not None
@@ -261,22 +212,7 @@ def choose_minimizers(
 
 
 def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
-    """Return what a table of minimizers and the search of it are expected to cost.
-
-    Parameters
-    ----------
-    bases : int
-        The bases of the reference that can match.
-    query_bases : int
-        The bases of all queries, on one strand.
-    window : int
-        The k-mers of a window.
-
-    Returns
-    -------
-    KmerCost
-        The times of one thread, in seconds.
-    """
+    """Return what a table of minimizers and a search of one strand are expected to cost."""
     costs = COSTS
     listed = minimizers_expected(bases, window)
     in_cache = min(1.0, costs.cache_bytes / (TABLE_BYTES_OF_MINIMIZER * listed))
@@ -287,20 +223,7 @@ def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
 
 
 def kept_seconds(kept: KmerCost, bases: int) -> float:
-    """Return how long unique matches are expected to take with tables of k-mers that there are.
-
-    Parameters
-    ----------
-    kept : KmerCost
-        What the tables and their search are expected to cost.
-    bases : int
-        The bases of the reference.
-
-    Returns
-    -------
-    float
-        The seconds of one thread.
-    """
+    """Return how long unique matches are expected to take with existing tables of k-mers."""
     in_cache = min(1.0, COSTS.cache_bytes / bases)
     return kept.table + kept.search * (in_cache + (1 - in_cache) * SLOWDOWN_BEYOND_CACHES)
 

@@ -89,41 +89,13 @@ class MinimizerTable:
 
 
 def bucket_bits_for(bases: int, window: int) -> int:
-    """Return the bits of a bucket's number: about a minimizer is in each bucket.
-
-    Parameters
-    ----------
-    bases : int
-        The bases of the reference.
-    window : int
-        The k-mers of a window.
-
-    Returns
-    -------
-    int
-        1 to `MOST_BUCKET_BITS`.
-    """
+    """Return the bits of a bucket's number, with which a bucket holds about one minimizer."""
     expected = minimizers_expected(bases, window)
     return min(max(expected.bit_length() - 1, 1), MOST_BUCKET_BITS)
 
 
 def most_build_bytes(bases: int, window: int, minimizers: int) -> int:
-    """Return the most bytes that a table and its construction take.
-
-    Parameters
-    ----------
-    bases : int
-        The bases of the reference.
-    window : int
-        The k-mers of a window.
-    minimizers : int
-        The most minimizers that the reference may have.
-
-    Returns
-    -------
-    int
-        The size in bytes.
-    """
+    """Return the most bytes that a table of so many minimizers and its construction take."""
     return BYTES_OF_MINIMIZER * minimizers + (4 << bucket_bits_for(bases, window))
 
 
@@ -140,17 +112,6 @@ def build_minimizer_table(
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the reference with margins; at most `MAXIMUM_BASES` bases.
-    kmer_length, window : int
-        The bases of a k-mer, and the k-mers of a window (`sequence.minimizers`).
-    map_function : callable
-        Works like `map`; the tasks of each step are independent.
-    tell : callable
-        Receives the share of the construction that is done, 0 to 1; any thread calls it.
-
-    Returns
-    -------
-    MinimizerTable
-        The table; it does not depend on `map_function`.
     """
     bases = codes.size - 2 * MARGIN
     assert bases <= MAXIMUM_BASES
@@ -221,20 +182,7 @@ def keep_minimizers(
     kept_ranks: RankArray,
     counts: CountArray,
 ) -> None:
-    """Copy the minimizers of a slice, and count those of each group.
-
-    Parameters
-    ----------
-    places, ranks : ndarray
-        What `find_minimizers` has written.
-    mask, shift : int
-        The lowest bits of a rank that are its bucket, and how many of these do not choose the
-        group.
-    kept_places, kept_ranks : ndarray, dtype=uint32, shape=(n_minimizers,)
-        Output: the same, and positions are counted without the margin.
-    counts : ndarray, dtype=int64, shape=(n_groups,)
-        Output: zeros that become the number of minimizers in each group.
-    """
+    """Copy what `find_minimizers` has written, without margins, and count those of each group."""
     for number in range(kept_places.size):
         rank = widened(ranks[unsigned(number)])
         kept_places[unsigned(number)] = np.uint32(places[unsigned(number)] - 2 * MARGIN)
@@ -256,23 +204,7 @@ def group_minimizers(
 ) -> None:
     """Write the entries of a slice's minimizers to their groups.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes of the reference with margins.
-    kmer_length : int
-        The bases of a k-mer.
-    places, ranks : ndarray, dtype=uint32, shape=(n_minimizers,)
-        The minimizers of the slice (`keep_minimizers`).
-    mask, shift : int
-        The lowest bits of a rank that are its bucket, and how many of these do not choose the
-        group.
-    begins : ndarray, dtype=int64, shape=(n_groups,)
-        Where the slice writes the next minimizer of each group; advanced.
-    grouped : ndarray, dtype=uint64
-        Output: entries (`MinimizerTable`).
-    grouped_ranks : ndarray, dtype=uint32
-        Output: their ranks.
+    `begins` holds where the slice writes its next minimizer of each group, and is advanced.
     """
     for number in range(places.size):
         place = widened(places[unsigned(number)])
@@ -297,22 +229,7 @@ def sort_groups(
     offsets: PositionArray,
     entries: EntryArray,
 ) -> None:
-    """Sort the entries of some groups by bucket, and write them to both arrays of the table.
-
-    Parameters
-    ----------
-    grouped, ranks : ndarray
-        The entries of all groups, and the ranks of their minimizers.
-    bounds : ndarray, dtype=int64, shape=(n_groups + 1,)
-        Where the entries of each group begin, and where those of the last one end.
-    first_group, group_behind : int
-        The half-open range of the groups to sort.
-    mask, shift : int
-        The lowest bits of a rank that are its bucket, and how many of these do not choose the
-        group.
-    offsets, entries : ndarray
-        Output: the groups' parts of the arrays of `MinimizerTable`.
-    """
+    """Sort the entries of some groups by bucket, and write them to both arrays of the table."""
     for group in range(first_group, group_behind):
         first, behind = group << shift, (group + 1) << shift
         begin, end = bounds[group], bounds[group + 1]

@@ -57,8 +57,6 @@ class TreeOptions:
         None for the smaller format that fits the pages.
     builder : str
         The construction method: ``ukkonen``, or ``sa`` for the same trees from a suffix array.
-    policy : Policy
-        The data policies.
     """
 
     search: ClassVar[str] = "tree"
@@ -76,8 +74,6 @@ class IndexOptions:
     ----------
     minimum_length : int
         The length, in bases, of the shortest matches that the index is meant for.
-    kind : KmerOptions or TreeOptions
-        The kind of index, with the options of that kind.
     memory : int or None
         The most bytes that the index, its construction and the reference may take; None for
         half of the free memory.

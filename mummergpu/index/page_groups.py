@@ -10,22 +10,7 @@ from mummergpu.index.pages import Page
 def groups_within(
     pages: Sequence[Page], max_bytes: int, bytes_of: Callable[[Page], int]
 ) -> list[list[Page]]:
-    """Divide pages into groups of at most `max_bytes` bytes, or of a single page.
-
-    Parameters
-    ----------
-    pages : sequence of Page
-        In the order of the reference.
-    max_bytes : int
-        The most bytes that a group of several pages takes.
-    bytes_of : callable
-        Returns the size of a page in bytes.
-
-    Returns
-    -------
-    list of list of Page
-        At least one page each, in the same order.
-    """
+    """Divide pages in order into groups of at most `max_bytes` bytes, or of a single page."""
     groups: list[list[Page]] = []
     taken = 0
     for page in pages:
@@ -46,26 +31,10 @@ def groups_built_within(
     build_bytes: Callable[[Page], int],
     max_device_bytes: int | None = None,
 ) -> list[list[Page]]:
-    """Divide pages into groups whose trees and their construction fit in memory.
+    """Divide pages in order into groups whose trees and their construction fit in memory.
 
-    Parameters
-    ----------
-    pages : sequence of Page
-        In the order of the reference.
-    max_bytes : int
-        The most bytes that the trees of a group and their construction may take.
-    threads : int
-        How many pages are built at the same time.
-    tree_bytes, build_bytes : callable
-        Return the bytes of a page's tree, and the further bytes that building it takes.
-    max_device_bytes : int or None
-        The most bytes that the trees of a group may take on a device, where no tree is built;
-        None without a device.
-
-    Returns
-    -------
-    list of list of Page
-        At least one page each, in the same order.
+    At most `threads` pages are built at the same time, and no tree is built on a device. Each group
+    has at least one page.
     """
     max_tree_bytes = max_bytes if max_device_bytes is None else max_device_bytes
     groups: list[list[Page]] = []

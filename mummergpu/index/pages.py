@@ -31,25 +31,9 @@ class Page:
 def plan_pages(length: int, page_size: int, overlap: int) -> list[Page]:
     """Cut a joined reference into overlapping pages (paper, section 2.1).
 
-    Parameters
-    ----------
-    length : int
-        The length of the joined reference, in bases.
-    page_size : int
-        The most bases that a page has, including its overlap with the next page.
-    overlap : int
-        The bases that two neighbouring pages share: the minimum match length minus one, so
-        that a match that starts in the owned part is found whole or up to the page's end.
-
-    Returns
-    -------
-    list of Page
-        In the order of the reference; their owned parts cover it without gap or overlap.
-
-    Raises
-    ------
-    ValueError
-        If `page_size` is not larger than `overlap`.
+    The overlap is the minimum match length minus one, so that a match that starts in the owned part
+    is found whole or up to the page's end. The owned parts cover the reference without gap or
+    overlap. Pages that are not larger than the overlap raise `ValueError`.
     """
     if page_size <= overlap:
         raise ValueError(f"pages of {page_size} bases cannot overlap by {overlap}")

@@ -33,14 +33,6 @@ class BuildWork:
 
     Attributes
     ----------
-    executor : concurrent.futures.ThreadPoolExecutor
-        Runs the tasks.
-    threads : int
-        How many tasks run at the same time.
-    stats : Stats
-        Collects the times, and the numbers of nodes and bytes.
-    page_is_ready : callable
-        Called after each page.
     share_of_next : callable
         Receives the share of the next page that is built, 0 to 1, if pages are built one after the
         other; any thread calls it.
@@ -58,8 +50,6 @@ class ReferenceIndex(ABC, Generic[PageType]):
 
     Parameters
     ----------
-    reference : Reference
-        The reference.
     groups : list of list of Page
         All its pages in order; the pages of a group are in memory together.
     page_size : int
@@ -90,24 +80,10 @@ class ReferenceIndex(ABC, Generic[PageType]):
 
     @abstractmethod
     def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[PageType]:
-        """Return some pages ready to be searched, built or read from the file.
+        """Return some pages ready to be searched, built or read from the file, in their order.
 
-        Parameters
-        ----------
-        group : sequence of Page
-            Some of `pages`, in their order.
-        work : BuildWork
-            The resources to use.
-
-        Returns
-        -------
-        list
-            In the order of `group`.
-
-        Raises
-        ------
-        MummergpuError
-            If a page cannot be built, or its arrays in the file are inconsistent.
+        A page that cannot be built, or whose arrays in the file are inconsistent, raises
+        `MummergpuError`.
         """
 
     @abstractmethod
@@ -116,7 +92,7 @@ class ReferenceIndex(ABC, Generic[PageType]):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return a short description: the kind of search and the chosen settings."""
+        """Describe the kind of search and the chosen settings in a few words."""
 
     def slow_search_warning(self) -> str | None:
         """Return a warning if another index file would be much faster, None if none would."""
@@ -129,24 +105,9 @@ class ReferenceIndex(ABC, Generic[PageType]):
     def check_memory(self, budget: MemoryBudget, threads: int, other_bytes: int = 0) -> None:
         """Refuse a memory limit that is too low for even the best division into groups.
 
-        Parameters
-        ----------
-        budget : MemoryBudget
-            The memory that the index may take, and what else counts.
-        threads : int
-            How many pages are built at the same time.
-        other_bytes : int
-            The bytes of the budget that other things take.
-
-        Raises
-        ------
-        OptionError
-            If the user has set a limit that is too low; the message names one that suffices.
-
-        Notes
-        -----
-        Resident memory stays within the sum of the limit, `memory.PROCESS_BYTES`, and
-        `memory.PROCESS_BYTES_PER_THREAD` for each thread.
+        The message of the `OptionError` names a limit that suffices. Resident memory stays within
+        the sum of the limit, `memory.PROCESS_BYTES`, and `memory.PROCESS_BYTES_PER_THREAD` for each
+        thread; `other_bytes` of the budget are taken.
         """
         if not budget.is_limit:
             return
@@ -197,21 +158,7 @@ class StorableIndex(ReferenceIndex[PageType]):
 
 @dataclass(frozen=True)
 class BuildFacts:
-    """The facts about the construction of an index file that its header records.
-
-    Attributes
-    ----------
-    program : str
-        The program that writes the file.
-    digest : str
-        The hash that identifies the reference (`checksums.digest_of`).
-    minimum_length : int
-        The length, in bases, of the shortest matches that the index is meant for.
-    pages : tuple of PageEntry
-        The pages as they were written.
-    sections : tuple of Section
-        The arrays as they were written.
-    """
+    """What the header of an index file records of its construction (`format.IndexHeader`)."""
 
     program: str
     digest: str

@@ -31,25 +31,6 @@ class TreeIndex(StorableIndex[TreePage]):
     """Pages with suffix trees (`reference_index.StorableIndex`).
 
     Pages overlap by the search length minus one base.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    groups : list of list of Page
-        All its pages, divided into groups.
-    page_size : int
-        The most bases that a page has.
-    search_length : int
-        The length, in bases, of the shortest matches that a page is searched for.
-    layout : Layout
-        The layout of the trees in memory.
-    policy : Policy
-        The data policies.
-    builder : str
-        The construction method.
-    file : IndexFile or None
-        The file that holds the trees; None if they are built.
     """
 
     search: ClassVar[str] = TreeOptions.search
@@ -79,30 +60,10 @@ class TreeIndex(StorableIndex[TreePage]):
         budget: MemoryBudget,
         threads: int,
     ) -> TreeIndex:
-        """Divide a reference into pages, and the pages into groups.
+        """Divide a reference into pages, and the pages into groups; no tree is built yet.
 
-        Parameters
-        ----------
-        reference : Reference
-            The reference.
-        options : TreeOptions
-            The options for building trees.
-        minimum_length : int
-            The minimum match length in bases.
-        budget : MemoryBudget
-            The memory that the reference, the trees and their construction may take.
-        threads : int
-            How many pages are built at the same time.
-
-        Returns
-        -------
-        TreeIndex
-            The plan, which depends on the arguments only. No tree is built yet.
-
-        Raises
-        ------
-        OptionError
-            If no format allows the page size that the options ask for.
+        The plan depends on the arguments only. A page size that no format allows raises
+        `OptionError`.
         """
         check_page_size(options)
         length = search_length(options.page_size, minimum_length)
@@ -128,28 +89,10 @@ class TreeIndex(StorableIndex[TreePage]):
     def from_file(
         cls, file: IndexFile, policy: Policy, minimum_length: int, budget: MemoryBudget
     ) -> TreeIndex:
-        """Divide the pages of an index file into groups.
+        """Divide the pages of an index file into groups: one, unless memory is too small for it.
 
-        Parameters
-        ----------
-        file : IndexFile
-            A file with trees.
-        policy : Policy
-            The data policies of the search; apart from textures they must be those of the file.
-        minimum_length : int
-            The minimum match length in bases.
-        budget : MemoryBudget
-            The memory that the pages that are searched together may take.
-
-        Returns
-        -------
-        TreeIndex
-            All pages form one group, unless memory is too small for it.
-
-        Raises
-        ------
-        OptionError
-            If the policy needs a layout other than that of the file.
+        A policy that needs a layout other than that of the file raises `OptionError`; textures need
+        none.
         """
         header = file.header
         if Layout.of(policy, file.layout.wide) != file.layout:
@@ -220,7 +163,7 @@ class TreeIndex(StorableIndex[TreePage]):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return the facts that the report gives about the index."""
+        """Return the report's facts about the index."""
         return {
             "policy": self.policy.code,
             "address_bits": self.layout.address_bits,
@@ -228,7 +171,7 @@ class TreeIndex(StorableIndex[TreePage]):
         }
 
     def describe(self) -> str:
-        """Return a short description of the search."""
+        """Describe the search in a few words."""
         bits = self.layout.address_bits
         return f"tree search, policy {self.policy.code}, {bits}-bit addresses"
 
@@ -244,21 +187,9 @@ class TreeIndex(StorableIndex[TreePage]):
 
 
 def tree_bytes(bases: int, leaves: int, layout: Layout) -> int:
-    """Return the most bytes that the flat tree of a page takes.
+    """Return the most bytes of a page's flat tree: two nodes for each leaf, and the bases.
 
-    Parameters
-    ----------
-    bases : int
-        The number of bases of the page.
-    leaves : int
-        The number of bases of the whole reference that can match; the others have no leaf.
-    layout : Layout
-        The layout of the tree in memory.
-
-    Returns
-    -------
-    int
-        The size of two nodes for each leaf, and of the bases themselves.
+    `leaves` are the bases of the whole reference that can match.
     """
     return min(bases, leaves) * (layout.most_bytes_per_base - 1) + bases
 
@@ -271,37 +202,16 @@ def build_bytes(bases: int, leaves: int) -> int:
 def search_length(page_size: int | None, minimum_length: int) -> int:
     """Return the length of the shortest matches that a page is searched for.
 
-    Parameters
-    ----------
-    page_size : int or None
-        The most bases that a page has; None for as many as memory allows.
-    minimum_length : int
-        The minimum match length in bases.
-
-    Returns
-    -------
-    int
-        The minimum match length, or about half a page if that is less. Matches are followed
-        across the ends of pages, so they can be longer than a page. Pages overlap by the
-        returned length minus one base.
+    That is the minimum match length, or about half a page if that is less: matches are followed
+    across the ends of pages, so they can be longer than a page. Pages overlap by this length minus
+    one base.
     """
     page_size = MAXIMUM_PAGE_BASES if page_size is None else page_size
     return min(minimum_length, (page_size + 1) // 2)
 
 
 def check_page_size(options: TreeOptions) -> None:
-    """Refuse pages that are too large for the addresses of the chosen format, or of any.
-
-    Parameters
-    ----------
-    options : TreeOptions
-        The options for building trees.
-
-    Raises
-    ------
-    OptionError
-        If the page is too large; the error names the wrong option.
-    """
+    """Refuse pages that are too large for the addresses of the chosen format, or of any."""
     if options.page_size is None:
         return
     if options.page_size > MAXIMUM_WIDE_PAGE_BASES:
@@ -324,26 +234,8 @@ def largest_pages(
 ) -> int:
     """Return the page size that cuts a reference into the fewest pages that memory allows.
 
-    Parameters
-    ----------
-    options : TreeOptions
-        The options for building trees; their page size is ignored.
-    bases : int
-        The length of the joined reference.
-    leaves : int
-        The number of bases of the reference that can match.
-    overlap : int
-        The number of bases that two neighbouring pages share.
-    memory : int
-        The bytes that a tree and its construction may take.
-    device_memory : int or None
-        The bytes that a tree may take on a device; None without a device.
-
-    Returns
-    -------
-    int
-        The most bases that a page has. Too little memory never makes a page smaller than the
-        paper's. Larger pages all have about the same size, so that no memory stays idle.
+    Too little memory never makes a page smaller than the paper's. Larger pages all have about the
+    same size, so that no memory stays idle. `leaves` are the bases of the reference that can match.
     """
     if bases <= MAXIMUM_PAGE_BASES or options.address_bits == 24:
         return MAXIMUM_PAGE_BASES

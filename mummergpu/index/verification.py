@@ -21,18 +21,8 @@ from mummergpu.runtime.words import counted
 def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -> None:
     """Refuse an index file that has changed since it was written.
 
-    Parameters
-    ----------
-    index : IndexFile
-        The index.
-    map_function : callable
-        Works like `map`; independent tasks read the sections.
-
-    Raises
-    ------
-    InputError
-        If the checksum of a section is wrong, or the digest of the reference is not the one
-        in the header.
+    An `InputError` names the damaged sections, or says that the digest of the reference is not the
+    one in the header.
     """
     damaged = index.damaged_sections(map_function)
     if damaged:
@@ -46,21 +36,8 @@ def verify_for_run(
 ) -> None:
     """Verify the index file that a run was given as its reference.
 
-    Parameters
-    ----------
-    index : IndexFile or None
-        The index; None if the reference is no index file.
-    path : str
-        The file as the user named it.
-    map_function : callable
-        The same as in `verify`.
-
-    Raises
-    ------
-    OptionError
-        If there is no index: a FASTA file has no checksums.
-    InputError
-        If the index is damaged.
+    Without an index `OptionError` is raised, since a FASTA file has no checksums, and `InputError`
+    if it is damaged.
     """
     if index is None:
         raise OptionError("--verify", f"'{path}' is not an index file")
@@ -70,21 +47,9 @@ def verify_for_run(
 def require_reference(
     index: IndexFile, reference: Reference, map_function: Callable[..., Iterable[Any]] = map
 ) -> None:
-    """Refuse an index that was built from another reference.
+    """Refuse a verified index that was built from another reference than this one.
 
-    Parameters
-    ----------
-    index : IndexFile
-        The index; it must have been verified already.
-    reference : Reference
-        The reference that the index should be built from.
-    map_function : callable
-        Works like `map`; independent tasks hash the pieces of the reference.
-
-    Raises
-    ------
-    InputError
-        If the references differ; the message names the first difference.
+    The message of the `InputError` names the first difference.
     """
     if digest_of(reference, map_function) == index.header.digest:
         return
@@ -93,18 +58,10 @@ def require_reference(
 
 
 def first_difference(indexed: Reference, other: Reference) -> str:
-    """Describe the first difference between two references.
+    """Describe the first difference between the reference of an index and another.
 
-    Parameters
-    ----------
-    indexed, other : Reference
-        The reference of an index, and another reference with a different digest.
-
-    Returns
-    -------
-    str
-        The numbers of records if they differ; otherwise the name, the length in bases, or the
-        position of the first different base, counted from 1, of the first different record.
+    That is the numbers of records, or the name, the length, or the position of the first different
+    base, counted from 1, of the first different record.
     """
     if len(indexed.names) != len(other.names):
         records = counted(len(indexed.names), "record")

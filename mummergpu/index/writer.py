@@ -17,17 +17,9 @@ _NOTHING: Final = bytes(ALIGNMENT)
 
 
 class SectionWriter:
-    """Writes arrays one after the other; each begins at a multiple of `ALIGNMENT`.
+    """Writes arrays one after the other to an empty file; each begins at a multiple of `ALIGNMENT`.
 
-    Parameters
-    ----------
-    output : OutputFile
-        A file that is still empty.
-
-    Attributes
-    ----------
-    sections : list of Section
-        The sections written so far.
+    `sections` describes those written so far.
     """
 
     def __init__(self, output: OutputFile) -> None:
@@ -40,15 +32,7 @@ class SectionWriter:
     def write_beside(
         self, executor: Executor, arrays: Sequence[tuple[str, npt.NDArray[Any]]]
     ) -> None:
-        """Write arrays in another thread; whatever is written later waits for them.
-
-        Parameters
-        ----------
-        executor : concurrent.futures.Executor
-            Runs the work.
-        arrays : sequence of tuple of str and ndarray
-            The names and arrays of the sections, as for `write`.
-        """
+        """Write named arrays in another thread; whatever is written later waits for them."""
 
         def write_all() -> None:
             for name, array in arrays:
@@ -63,15 +47,7 @@ class SectionWriter:
             under_way.result()
 
     def write(self, name: str, array: npt.NDArray[Any]) -> None:
-        """Write an array as a section.
-
-        Parameters
-        ----------
-        name : str
-            The name of the section.
-        array : ndarray, dtype=uint8, uint32 or int64
-            One-dimensional and contiguous.
-        """
+        """Write a contiguous array of uint8, uint32 or int64 as a section."""
         self.wait()
         self._write(name, array)
 
@@ -87,13 +63,7 @@ class SectionWriter:
         self._end = offset + data.size
 
     def finish(self, header: IndexHeader) -> None:
-        """Write the header, and then the start of the file.
-
-        Parameters
-        ----------
-        header : IndexHeader
-            The header, which lists all `sections`.
-        """
+        """Write the header, which lists all `sections`, and then the start of the file."""
         self.wait()
         text = header.as_json()
         self._output.write(text)

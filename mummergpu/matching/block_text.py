@@ -66,8 +66,6 @@ class BlockText:
     ----------
     pieces : sequence of ndarray, dtype=uint8
         The text, from one piece to the next; a line may lie in two pieces.
-    count : int
-        The number of matches.
     mems : mapping of Strand to MemColumns
         The matches as columns, on each strand that was searched, if the format asks for them; else
         empty.

@@ -55,13 +55,7 @@ class DeviceColumns:
 
 
 def new_columns_on(device: Device, rows: int, queries: int) -> DeviceColumns:
-    """Return columns for so many matches and queries, not zeroed.
-
-    Raises
-    ------
-    BackendError
-        If they do not fit the device's memory.
-    """
+    """Return columns for so many matches and queries, not zeroed, or raise `BackendError`."""
     numbers: dict[str, Any] = {
         name: _new_array(device, kind, rows, rows) for name, kind in COLUMN_TYPES.items()
     }
@@ -71,15 +65,8 @@ def new_columns_on(device: Device, rows: int, queries: int) -> DeviceColumns:
 class ColumnParts:
     """The columns of blocks of queries, gathered on a device until there are no more.
 
-    Parameters
-    ----------
-    device : Device
-        The device; it must be current in the thread that calls `join`.
-
-    Attributes
-    ----------
-    rows, queries : int
-        The matches and the queries of all blocks so far.
+    The device must be current in the thread that calls `join`. `rows` and `queries` count those of
+    all blocks so far.
     """
 
     def __init__(self, device: Device) -> None:
@@ -100,17 +87,8 @@ class ColumnParts:
     def join(self, stream: Stream) -> DeviceColumns:
         """Return the columns of all blocks, and let go of the parts.
 
-        One column after the other is joined, so that at most one is on the device twice.
-
-        Parameters
-        ----------
-        stream : Stream
-            Copies them, and is waited for.
-
-        Raises
-        ------
-        BackendError
-            If they do not fit the device's memory.
+        One column after the other is joined, so that at most one is on the device twice. The stream
+        is waited for; `BackendError` is raised if the columns do not fit.
         """
         if len(self._parts["offsets"]) == 0:
             nothing = new_columns_on(self._device, 0, 0)

@@ -15,20 +15,7 @@ from mummergpu.sequence.mems import MemColumns
 
 
 def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
-    """Keep the matches that are long enough.
-
-    Parameters
-    ----------
-    columns : MemColumns
-        The matches to filter.
-    minimum_length : int
-        The fewest bases of a match that is kept.
-
-    Returns
-    -------
-    MemColumns
-        The matches that are left.
-    """
+    """Keep the matches that are long enough."""
     keep = columns.lengths >= minimum_length
     kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
     return MemColumns(
@@ -40,27 +27,15 @@ def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
 
 
 def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
-    """Keep the matches whose bases occur exactly once in the reference.
+    """Keep those of all matches on the whole reference whose bases occur exactly once in it.
 
-    Parameters
-    ----------
-    columns : MemColumns
-        All matches of the queries on the whole reference.
-    in_query : bool
-        Whether their bases must also occur exactly once in the query, on the same strand.
+    With `in_query` they must also occur exactly once in the query, on the same strand.
 
-    Returns
-    -------
-    MemColumns
-        The matches that are left.
-
-    Notes
-    -----
-    If the bases of a match occur a second time in the reference, the second occurrence also
-    extends to a maximal match. That match is at least as long, so it is among the rows, and
-    its query interval contains that of the first match. A match is therefore unique in the
-    reference if and only if no other match's query interval contains its own. Among the
-    matches that are left, the same holds with query and reference exchanged.
+    If the bases of a match occur a second time in the reference, the second occurrence also extends
+    to a maximal match. That match is at least as long, so it is among the rows, and its query
+    interval contains that of the first match. A match is therefore unique in the reference if and
+    only if no other match's query interval contains its own. Among the matches that are left, the
+    same holds with query and reference exchanged.
     """
     keep = np.zeros(columns.count, dtype=np.bool_)
     offsets = np.zeros_like(columns.offsets)
@@ -86,16 +61,8 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
 def order_by_reference(columns: MemColumns) -> MemColumns:
     """Sort the rows of each query by their position in the reference.
 
-    Parameters
-    ----------
-    columns : MemColumns
-        The matches. MUMmer has this order where the bases of each occur once in the reference, so
-        that no two begin at the same position.
-
-    Returns
-    -------
-    MemColumns
-        The same matches, in the other order.
+    MUMmer has this order where the bases of each match occur once in the reference, so that no two
+    begin at the same position.
     """
     queries = np.repeat(np.arange(columns.offsets.size - 1), np.diff(columns.offsets))
     order = np.lexsort((columns.reference_starts, queries))
@@ -120,21 +87,7 @@ def mark_unique(
 ) -> None:
     """Mark the rows to keep, and write where the kept rows of each query begin and end.
 
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the rows of each query begin, and where those of the last query end.
-    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_rows,)
-        Where each match begins in its query and in the reference, 0-based, and its length in
-        bases.
-    in_query : bool
-        Whether a match must be unique in its query as well.
-    room : tuple of ndarray, dtype=int64
-        Room for two numbers for each row of the query with the most rows.
-    keep : ndarray, dtype=bool, shape=(n_rows,)
-        Output: True for the rows to keep. The caller zeroes it before.
-    kept_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Output: `offsets` after the other rows are removed. The caller sets its first element to 0.
+    The outputs begin with zeros. `room` has two numbers for each row of the query with the most.
     """
     starts, rows = room
     for query in range(offsets.size - 1):
@@ -162,20 +115,9 @@ def mark_unique(
 def _mark_uncontained(
     starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, count: int, keep: BoolArray
 ) -> None:
-    """Mark the rows whose interval no other row's interval contains.
+    """Mark the rows whose interval no other row's interval contains; starts ascend.
 
-    Parameters
-    ----------
-    starts : ndarray, dtype=int64
-        Where the intervals begin, in ascending order.
-    lengths : ndarray, dtype=int64, shape=(n_rows,)
-        The length of each row of the block.
-    rows : ndarray, dtype=int64
-        The row of each interval.
-    count : int
-        How many intervals there are.
-    keep : ndarray, dtype=bool, shape=(n_rows,)
-        Output: True for the rows to keep; an interval that occurs twice is not kept.
+    An interval that occurs twice is not kept.
     """
     furthest = -1
     first = 0

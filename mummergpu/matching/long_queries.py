@@ -29,16 +29,10 @@ from mummergpu.sequence.mems import MemColumns, new_columns
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of the queries of a block, in order; each array has one element per piece.
+    """Pieces of the queries of a block, in order; each array has one int64 for each piece.
 
-    Attributes
-    ----------
-    queries : ndarray, dtype=int64
-        The query of each piece.
-    begins, ends : ndarray, dtype=int64
-        The range of starts that each piece owns, as positions in the block.
-    text_begins, text_ends : ndarray, dtype=int64
-        The range of bases that is searched for each piece, as positions in the block.
+    `begins` and `ends` bound the starts that a piece owns, and `text_begins` and `text_ends` the
+    bases that are searched for it, all as positions in the block.
     """
 
     queries: OffsetArray
@@ -70,18 +64,7 @@ class Pieces:
             first = end
 
     def as_block(self, codes: CodeArray) -> QueryBlock:
-        """Return the pieces as a block of queries without names.
-
-        Parameters
-        ----------
-        codes : ndarray, dtype=uint8
-            The bases of the block that was cut, on the strand to be searched.
-
-        Returns
-        -------
-        QueryBlock
-            One query for each piece, in new arrays.
-        """
+        """Return the pieces, on the strand of `codes`, as a block of queries without names."""
         offsets = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
         padded = empty_with_margins(int(offsets[-1]))
         gather(codes, self.text_begins, offsets, padded[MARGIN:])
@@ -95,21 +78,10 @@ def has_long_query(block: QueryBlock, bases: int) -> bool:
 
 
 def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
-    """Cut the queries of a block into pieces.
+    """Cut the queries of a block into pieces, at least one each.
 
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in the block each query begins, and where the last one ends.
-    overlap : int
-        The number of bases searched after the owned starts: the minimum match length minus 1.
-    piece_bases : int
-        The most starts that a piece owns.
-
-    Returns
-    -------
-    Pieces
-        At least one piece for each query.
+    A piece owns at most `piece_bases` starts; `overlap` bases after them are searched too, which
+    are the minimum match length minus 1.
     """
     counts = np.maximum(1, -(-np.diff(offsets) // piece_bases))
     queries = np.repeat(np.arange(counts.size), counts)
@@ -125,19 +97,7 @@ def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
 def gather(
     codes: CodeArray, text_begins: OffsetArray, offsets: OffsetArray, texts: CodeArray
 ) -> None:
-    """Copy the text of each piece to its offset.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes of the block that was cut.
-    text_begins : ndarray, dtype=int64, shape=(n_pieces,)
-        Where in `codes` the bases of each piece begin.
-    offsets : ndarray, dtype=int64, shape=(n_pieces + 1,)
-        Where in `texts` each piece begins, and where the last one ends.
-    texts : ndarray, dtype=uint8, shape=(offsets[-1],)
-        Output: the bases of all pieces.
-    """
+    """Copy the text of each piece to its offset."""
     for piece in range(text_begins.size):
         shift = text_begins[piece] - offsets[piece]
         for place in range(offsets[piece], offsets[piece + 1]):
@@ -159,23 +119,9 @@ def owned_mems(
     codes: CodeArray,
     joined_reference: CodeArray,
 ) -> PartMems:
-    """Turn the matches of pieces into matches of their queries.
+    """Turn the matches of pieces, each searched as a query, into matches of their queries.
 
-    Parameters
-    ----------
-    part : Pieces
-        The pieces that were searched.
-    found : MemColumns
-        Their matches, each piece searched as a query.
-    offsets, codes : ndarray
-        The queries of the block, on the strand that was searched.
-    joined_reference : ndarray, dtype=uint8
-        The codes of the whole reference.
-
-    Returns
-    -------
-    PartMems
-        Every match that starts in an owned range, at its full length.
+    They are all matches that start in an owned range, at their full length.
     """
     counts = np.zeros(offsets.size - 1, dtype=np.int64)
     columns = new_columns(found.count)
@@ -210,32 +156,7 @@ def take_owned(
     counts: OffsetArray,
     taken: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> int:
-    """Write the matches that start in owned ranges; return how many there are.
-
-    Parameters
-    ----------
-    queries, begins, ends, text_begins, text_ends : ndarray, dtype=int64, shape=(n_pieces,)
-        The columns of `Pieces`: the query of each piece, its owned starts and its searched
-        bases.
-    found : tuple of ndarray, dtype=int64
-        The offsets of the rows of each piece, and their query starts, reference starts and
-        lengths.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `codes` each query begins, and where the last one ends.
-    codes : ndarray, dtype=uint8
-        The codes of the queries, on the strand that was searched.
-    joined_reference : ndarray, dtype=uint8
-        The codes of the whole reference, in which matches are extended.
-    counts : ndarray, dtype=int64, shape=(n_queries,)
-        Output: the number of rows of each query is added to its element.
-    taken : tuple of ndarray, dtype=int64
-        Output: query starts, reference starts and lengths, as long as those of `found`.
-
-    Returns
-    -------
-    int
-        The number of rows written.
-    """
+    """Write the matches that start in owned ranges; return how many there are."""
     found_offsets, found_starts, found_reference_starts, found_lengths = found
     starts, reference_starts, lengths = taken
     filled = 0
@@ -264,18 +185,7 @@ def take_owned(
 
 
 def join_parts(parts: Sequence[PartMems]) -> MemColumns:
-    """Join the matches of all parts of a block.
-
-    Parameters
-    ----------
-    parts : sequence of PartMems
-        The matches of each part, in the order of the pieces, which is that of queries and starts.
-
-    Returns
-    -------
-    MemColumns
-        The matches of the block's queries.
-    """
+    """Join the matches of all parts of a block, in the order of the pieces."""
     counts = np.sum([part.counts for part in parts], axis=0, dtype=np.int64)
     columns = [np.concatenate(column) for column in zip(*(p.columns for p in parts), strict=True)]
     starts, reference_starts, lengths = columns

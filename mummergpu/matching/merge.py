@@ -12,18 +12,7 @@ from mummergpu.sequence.mems import MemColumns, new_columns
 
 
 def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
-    """Merge the matches of the same queries on several pages.
-
-    Parameters
-    ----------
-    pages : sequence of MemColumns
-        The matches on each page; at least one page. No match is on two.
-
-    Returns
-    -------
-    MemColumns
-        The matches on all pages, query by query.
-    """
+    """Merge the matches of the same queries on at least one page; no match is on two."""
     merged = list(pages)
     while len(merged) > 1:
         pairs = zip(merged[0::2], merged[1::2], strict=False)
@@ -49,16 +38,7 @@ def merge_rows(
     other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
     merged: tuple[ColumnArray, ColumnArray, ColumnArray],
 ) -> None:
-    """Merge the rows of each query by query start, and by reference start if these are equal.
-
-    Parameters
-    ----------
-    one, other : tuple of ndarray, dtype=int64
-        The offsets of the rows of each query, their query starts, reference starts and lengths,
-        as in `mems.MemColumns`.
-    merged : tuple of ndarray, dtype=int64
-        Output: query starts, reference starts and lengths, long enough for the rows of both.
-    """
+    """Merge the rows of each query by query start, and by reference start if these are equal."""
     offsets, starts, reference_starts, lengths = one
     other_offsets, other_starts, other_reference_starts, other_lengths = other
     merged_starts, merged_reference_starts, merged_lengths = merged
@@ -87,18 +67,7 @@ def merge_rows(
 
 
 def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
-    """Append the matches of a block to those of the block before it.
-
-    Parameters
-    ----------
-    one, other : MemColumns
-        The matches of two consecutive blocks of queries.
-
-    Returns
-    -------
-    MemColumns
-        The matches of the queries of both blocks.
-    """
+    """Append the matches of a block to those of the block before it."""
     return MemColumns(
         np.concatenate((one.offsets[:-1], one.offsets[-1] + other.offsets)),
         np.concatenate((one.query_starts, other.query_starts)),
@@ -108,18 +77,7 @@ def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
 
 
 def join_all(parts: Sequence[MemColumns]) -> MemColumns:
-    """Join the matches of consecutive blocks of queries, as `join_blocks` does with two.
-
-    Parameters
-    ----------
-    parts : sequence of MemColumns
-        The matches of each block, in the order of the blocks; at least one.
-
-    Returns
-    -------
-    MemColumns
-        The matches of all queries.
-    """
+    """Join the matches of consecutive blocks of queries, at least one, as `join_blocks` does."""
     begins = np.cumsum([0, *(part.count for part in parts)], dtype=np.int64).tolist()
     offsets = [part.offsets[1:] + begin for part, begin in zip(parts, begins, strict=False)]
     return MemColumns(

@@ -24,21 +24,12 @@ def open_backend(
 
     Parameters
     ----------
-    kind : KmerOptions or TreeOptions
-        The kind of index to search, and its options.
     device : DeviceOptions
         The backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
-    stats : Stats
-        Collects the times of the kernels.
     notice : callable
         Receives progress messages, shown with -v.
     most_block_bases : int
         The most bases of a block of queries that a device searches at once.
-
-    Returns
-    -------
-    Backend
-        Ready to load pages; many threads may use it.
 
     Raises
     ------
@@ -59,20 +50,9 @@ def open_backend(
 
 
 def likely_block_bases(kind: KmerOptions | TreeOptions, device: DeviceOptions) -> int:
-    """Return the block size that the backend will probably prefer, before it is open.
+    """Return the block size in bases that the backend will probably prefer, before it is open.
 
-    Parameters
-    ----------
-    kind : KmerOptions or TreeOptions
-        The kind of index to search, and its options.
-    device : DeviceOptions
-        The backend, as for `open_backend`.
-
-    Returns
-    -------
-    int
-        The bases of a block. The open backend has the same size, unless it finds no device, or
-        one with little memory.
+    The open backend has the same size, unless it finds no device, or one with little memory.
     """
     if device.backend != "cpu":
         from mummergpu.cuda.driver import driver_facts

@@ -33,30 +33,10 @@ def open_cuda_backend(
     notice: Notice,
     most_block_bases: int = LARGEST_BLOCK,
 ) -> Backend[Any]:
-    """Return the backend on the devices that the options name.
+    """Return the backend on the devices that the options name, ready to load pages.
 
-    Parameters
-    ----------
-    kind : KmerOptions or TreeOptions
-        The kind of index to search; for trees, also the policy.
-    device : DeviceOptions
-        The devices, how much of their memory to use, and the folder of compiled kernels.
-    stats : Stats
-        Collects counts, bytes and times.
-    notice : callable
-        Receives progress messages, shown with -v.
-    most_block_bases : int
-        The most bases of a block of queries; fewer if memory is short.
-
-    Returns
-    -------
-    StreamingBackend or SeveralDevices
-        Ready to load pages with trees or with k-mer tables, as the options say.
-
-    Raises
-    ------
-    BackendError
-        If something is missing; the message says what, and how to install it.
+    `notice` receives messages that -v shows. If something is missing, a `BackendError` says what,
+    and how to install it.
     """
     # Without a driver, importing the rest would be wasted time.
     driver = driver_facts()
@@ -88,26 +68,9 @@ def open_first_device(
 ) -> tuple[Device, KernelCache]:
     """Open the first of the devices that the options name, for programs besides the search.
 
-    Parameters
-    ----------
-    options : DeviceOptions
-        The devices, and the folder of compiled kernels.
-    stack : contextlib.ExitStack
-        Closes the device; it is current in the calling thread until then.
-    notice : callable
-        Receives progress messages, shown with -v.
-
-    Returns
-    -------
-    device : Device
-        The device.
-    cache : KernelCache
-        Compiles programs for it.
-
-    Raises
-    ------
-    BackendError
-        If something is missing; the message says what, and how to install it.
+    The stack closes the device, which is current in the calling thread until then. The cache
+    compiles programs for it. If something is missing, a `BackendError` says what, and how to
+    install it.
     """
     open_device = _device_opener(options.library, notice)
     device = stack.enter_context(DevicePool(open_device)).device(
@@ -188,9 +151,9 @@ class _Opening:
     ) -> Backend[Any]:
         """Return the backend of several devices, which closes the pool.
 
-        All devices use as much memory as the smallest one can. Which blocks fit, and whether
-        the matches of a query do, thus does not depend on the device that is free. The devices
-        share the threads that copy the index to them.
+        All devices use as much memory as the smallest one can. Which blocks fit, and whether the
+        matches of a query do, thus does not depend on the device that is free. The devices share
+        the threads that copy the index to them.
         """
         from mummergpu.matching.backends.several_devices import SeveralDevices, naming_device
 

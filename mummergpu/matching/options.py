@@ -27,8 +27,6 @@ class SearchOptions:
         The fewest bases of a reported match.
     strands : tuple of Strand
         The strands of the queries to search, in the order of the output.
-    uniqueness : Uniqueness
-        Which matches are reported.
     block_size : int or None
         About how many query bases make a block; None for the size that the backend prefers.
     rows_by_reference : bool

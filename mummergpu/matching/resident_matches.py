@@ -16,10 +16,6 @@ class ResidentMatches:
 
     Attributes
     ----------
-    tools : StreamTools
-        What works on the block.
-    query_count : int
-        The number of queries.
     offsets : int
         The address of the array that says where each query begins in the block.
     forward_planes, reverse_planes : int

@@ -21,15 +21,7 @@ SHORT_LIST: Final = 16
 
 @inline_without_refcounts
 def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> None:
-    """Sort rows by key, with insertion sort if they are few, else with heap sort.
-
-    Parameters
-    ----------
-    keys, values : ndarray, dtype=int64
-        The two columns; rows move as a whole.
-    begin, end : int
-        The half-open range of rows.
-    """
+    """Sort a range of rows by key, with insertion sort if they are few, else with heap sort."""
     count = end - begin
     if count <= SHORT_LIST:
         for row in range(begin + 1, end):
@@ -52,34 +44,14 @@ def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> N
 
 @inline_without_refcounts
 def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> None:
-    """Exchange two rows.
-
-    Parameters
-    ----------
-    keys, values : ndarray, dtype=int64
-        The two columns; rows move as a whole.
-    one, other : int
-        The rows.
-    """
+    """Exchange two rows."""
     keys[one], keys[other] = keys[other], keys[one]
     values[one], values[other] = values[other], values[one]
 
 
 @inline_without_refcounts
 def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int) -> None:
-    """Move a row down in a heap of `count` rows until no row below it is larger.
-
-    Parameters
-    ----------
-    keys, values : ndarray, dtype=int64
-        The two columns; rows move as a whole.
-    begin : int
-        The first row of the heap.
-    root : int
-        The row to move down, counted from `begin`.
-    count : int
-        How many rows the heap has.
-    """
+    """Move a row down in a heap of `count` rows from `begin` on until no row below it is larger."""
     while 2 * root + 1 < count:
         largest = 2 * root + 1
         if largest + 1 < count and keys[begin + largest] < keys[begin + largest + 1]:
@@ -97,17 +69,11 @@ def sort_rows_of_queries(
     reference_starts: ColumnArray,
     lengths: ColumnArray,
 ) -> None:
-    """Sort the rows of each query by query start, then by reference start.
+    """Sort the rows of each query by query start, then by reference start, in place.
 
     A sample finds MEMs that begin before those of earlier samples if the reference step is more
     than one base, because a period of pairs is then longer than the step from sample to sample.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        The first row of each query, and the end of the last.
-    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_rows,)
-        The MEMs, sorted in place. Query starts are less than ``1 << LEFT_BITS``.
+    Query starts are less than ``1 << LEFT_BITS``.
     """
     mask = (1 << START_BITS) - 1
     for query in range(offsets.size - 1):

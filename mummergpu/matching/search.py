@@ -35,12 +35,6 @@ class BlockSearch:
 
     Parameters
     ----------
-    backend : Backend
-        Finds the matches.
-    reference : ndarray, dtype=uint8
-        The codes of the whole reference.
-    strands : tuple of Strand
-        The strands of the queries to search.
     minimum_length : int
         The fewest bases of a reported match.
     search_length : int
@@ -89,18 +83,10 @@ class BlockSearch:
         return not has_long_query(block, self.sizes.long_query)
 
     def find_text(self, block: QueryBlock) -> BlockText | None:
-        """Return the text of a block's matches, made by the backend.
+        """Return the text of a block for which `makes_text` is true, made by the backend.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries, for which `makes_text` is true.
-
-        Returns
-        -------
-        BlockText or None
-            None if the text has too many rows or bytes. Then the block must be cut; if it has only
-            one query, `find_mems` finds the matches.
+        None means that the text has too many rows or bytes. Then the block must be cut; if it has
+        only one query, `find_mems` finds the matches.
         """
         assert self._text_backend is not None
         return self._text_backend.find_text(block, self.strands, self.sizes.most_rows)
@@ -113,19 +99,8 @@ class BlockSearch:
     ) -> BlockMems | None:
         """Return the matches of a block on the loaded pages.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        max_rows : int
-            The most matches to return.
-        map_function : callable
-            Called like `map`, to search the parts of long queries.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            None if there are more matches than `max_rows` and no query of the block is long.
+        None means that there are more matches than `max_rows` and no query of the block is long.
+        Parts of long queries are searched through `map_function`.
         """
         mems: BlockMems | None
         backend = self._backend
@@ -152,10 +127,7 @@ class BlockSearch:
         max_rows: int,
         map_function: Callable[..., Iterable[Any]],
     ) -> BlockMems | None:
-        """Return the matches of a block that are unique in the reference.
-
-        The backend searches parts of long queries by itself.
-        """
+        """Return the unique matches; the backend searches parts of long queries by itself."""
         is_long = has_long_query(block, self.sizes.long_query)
 
         def tell(bases: int) -> None:
@@ -173,8 +145,8 @@ class BlockSearch:
     ) -> MemColumns:
         """Return the matches of a block with long queries, found piece by piece.
 
-        The pieces are cut from the strand that is searched, so the backend searches them as
-        forward strands. Each piece has enough bases after its owned starts for a whole match.
+        The pieces are cut from the strand that is searched, so the backend searches them as forward
+        strands. Each piece has enough bases after its owned starts for a whole match.
         """
         codes = block.codes
         if strand is Strand.REVERSE:

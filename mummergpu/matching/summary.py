@@ -39,12 +39,6 @@ class MatchSummary:
     ----------
     reference_size : int
         The number of codes of the joined reference.
-    paths : sequence of str
-        The files of queries.
-    strands : sequence of Strand
-        The strands that are searched.
-    stats : Stats
-        Collects the time that the counting takes, and receives the counts.
     """
 
     def __init__(
@@ -62,15 +56,7 @@ class MatchSummary:
         self._strands = {strand: np.zeros(2, dtype=np.int64) for strand in strands}
 
     def add(self, block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> None:
-        """Count the matches of a block, once.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        mems : mapping of Strand to MemColumns
-            Their matches, on each strand that was searched.
-        """
+        """Count the matches of a block on all strands that were searched, once."""
         with self._stats.stage("summary"):
             has_match = np.zeros(block.query_count, dtype=np.bool_)
             of_strands = {}
@@ -108,34 +94,12 @@ class MatchSummary:
 
 
 def summary_bytes(reference_size: int) -> int:
-    """Return about the memory that a `MatchSummary` takes.
-
-    Parameters
-    ----------
-    reference_size : int
-        The number of codes of the joined reference.
-
-    Returns
-    -------
-    int
-        In bytes.
-    """
+    """Return about how many bytes a `MatchSummary` takes."""
     return reference_size // 8
 
 
 def bin_range(number: int) -> tuple[int, int]:
-    """Return the shortest and the longest length that `count_matches` counts in a range.
-
-    Parameters
-    ----------
-    number : int
-        The number of the range, less than `LENGTH_BINS`.
-
-    Returns
-    -------
-    tuple of int
-        Both lengths in bases.
-    """
+    """Return the shortest and the longest length that `count_matches` counts in a range."""
     beyond = number - (1 << EXACT_BITS)
     if beyond < 0:
         return number, number
@@ -153,24 +117,10 @@ def count_matches(
     covered: BitArray,
     length_counts: ColumnArray,
 ) -> int:
-    """Mark the bases that matches cover, and count their lengths.
+    """Mark the bases that matches cover, count their lengths, and return how many bases are new.
 
-    Parameters
-    ----------
-    reference_starts, lengths : ndarray, dtype=int64, shape=(n_rows,)
-        Where each match begins in the joined reference, 0-based, and its length in bases. Matches
-        outside the reference, which only a damaged index can give, mark nothing.
-    reference_size : int
-        The number of codes of the joined reference.
-    covered : ndarray, dtype=uint64, shape=(ceil(reference_size / 64),)
-        A bit for each code, the lowest bit of a word first; those of covered codes are set.
-    length_counts : ndarray, dtype=int64, shape=(LENGTH_BINS,)
-        The number of matches in each range of lengths (`bin_range`); added to.
-
-    Returns
-    -------
-    int
-        The number of codes that these matches cover and none before them did.
+    The lowest bit of a word of `covered` is its first base. Matches outside the reference, which
+    only a damaged index can give, mark nothing.
     """
     all_bits = ~np.uint64(0)
     fresh_count = np.int64(0)

@@ -30,51 +30,14 @@ BUILDERS: Final[dict[str, Callable[[CodeArray], GrownTree]]] = {
 
 
 def page_codes(reference: Reference, page: Page) -> CodeArray:
-    """Return the codes of a page, followed by a break.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    page : Page
-        One of its pages.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(page.end - page.begin + 1,)
-        A copy.
-    """
+    """Return a copy of a page's codes, followed by a break."""
     return np.append(reference.codes[page.begin : page.end], np.uint8(BREAK))
 
 
 def build_page(
     reference: Reference, page: Page, layout: Layout, stats: Stats, builder: str = "ukkonen"
 ) -> TreePage:
-    """Grow, order and flatten the suffix tree of one page.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    page : Page
-        One of its pages.
-    layout : Layout
-        The layout of the tree in memory.
-    stats : Stats
-        Collects the times of the three stages.
-    builder : str
-        The construction method: a key of `BUILDERS`.
-
-    Returns
-    -------
-    TreePage
-        The page, ready to be searched.
-
-    Raises
-    ------
-    OptionError
-        If the builder needs a library that is not installed.
-    """
+    """Grow, order and flatten the suffix tree of one page."""
     grow = BUILDERS[builder]
     with stats.stage("tree_construction"):
         grown = grow(page_codes(reference, page))
@@ -95,30 +58,7 @@ def build_pages(
     built: Callable[[], None],
     builder: str = "ukkonen",
 ) -> list[TreePage]:
-    """Build the trees of several pages in parallel.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    pages : sequence of Page
-        The pages whose trees are built.
-    layout : Layout
-        The layout of the trees in memory.
-    stats : Stats
-        Collects the times, and the numbers of nodes and bytes.
-    executor : concurrent.futures.Executor
-        Runs the work, one task per page.
-    built : callable
-        Called after each page.
-    builder : str
-        The construction method: a key of `BUILDERS`.
-
-    Returns
-    -------
-    list of TreePage
-        The pages with their trees, in the order of `pages`.
-    """
+    """Build the trees of several pages in parallel, one task per page; return them in order."""
     futures = [
         executor.submit(build_page, reference, page, layout, stats, builder) for page in pages
     ]

@@ -79,20 +79,10 @@ class NodeColumns:
 
 
 def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> NodeColumns:
-    """Return the fields of a range of nodes.
+    """Return the fields of a range of nodes, as new arrays of 68 bytes per node.
 
-    Parameters
-    ----------
-    tree : FlatTree
-        The tree.
-    begin, end : int
-        The half-open range of node numbers in the tree's order; all nodes by default. In one
-        dimension the number of a node is its address.
-
-    Returns
-    -------
-    NodeColumns
-        New arrays of 68 bytes per node.
+    The range counts nodes in the tree's order; in one dimension the number of a node is its
+    address.
     """
     end = tree.node_count if end is None else min(end, tree.node_count)
     fields = np.empty((_FIELDS, max(end - begin, 0)), dtype=np.int32)
@@ -135,19 +125,7 @@ def decode_fields(
 ) -> None:
     """Fill the columns of `fields` with the nodes from number `begin` on.
 
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    width_bits, strip_bits : int
-        The same as in `layout.place_in_strips`.
-    begin : int
-        The number of the first node, in the order of the tree.
-    fields : ndarray, dtype=int32, shape=(13, n_nodes)
-        Output: each column has the address of a node, the six fields of its first half, and the
-        six fields of its second half.
+    A column has the address of a node, the six fields of its first half, and the six of its second.
     """
     for column in range(fields.shape[1]):
         address = place_in_strips(begin + column, width_bits, strip_bits)

@@ -55,8 +55,6 @@ class FlatTree:
 
     Attributes
     ----------
-    layout : Layout
-        The layout of the arrays.
     nodes : ndarray, dtype=uint8, or uint32 in the wide format, shape=(n_elements,)
         First halves; the half of the node at address a begins at ``a * layout.node_stride``.
     children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
@@ -65,8 +63,6 @@ class FlatTree:
         The codes of the page, followed by a break, in one or two dimensions (`layout`).
     base_count : int
         The number of bases of the page, including breaks inside it.
-    node_count, leaf_count : int
-        The number of nodes, and the number of leaves among them.
     """
 
     layout: Layout
@@ -85,28 +81,10 @@ class FlatTree:
 
 
 def flatten_tree(tree: GrownTree, order: Int32Array, layout: Layout, base_before: int) -> FlatTree:
-    """Write the nodes of a grown tree in a given order and layout.
+    """Write the nodes of a grown tree in a given order (`node_order`) and layout.
 
-    Parameters
-    ----------
-    tree : GrownTree
-        The tree.
-    order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of its nodes, as `node_order.order_nodes` returns them.
-    layout : Layout
-        The layout to write.
-    base_before : int
-        The code of the base before the page, or `codes.BREAK` if there is none.
-
-    Returns
-    -------
-    FlatTree
-        The flat tree, of 32 or 48 bytes per node (`layout`), and the reference.
-
-    Raises
-    ------
-    ValueError
-        If the page has more bases than the format allows.
+    `base_before` is the code of the base before the page, or `BREAK`. A page with more bases than
+    the format allows raises `ValueError`.
     """
     base_count = tree.codes.size - 1
     if base_count > layout.maximum_bases:
@@ -157,17 +135,7 @@ def lay_out_reference(codes: CodeArray, layout: Layout) -> ByteArray:
 
 @jit
 def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None:
-    """Write each base to its position in strips.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    reference : ndarray, dtype=uint8, shape=(n_places,)
-        Output: zeros that become the codes in two dimensions.
-    strip_bits : int
-        Binary logarithm of the rows in a strip.
-    """
+    """Write each base of a page to its place in strips of zeros."""
     for position in range(codes.size):
         place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
         reference[place] = codes[position]
@@ -175,20 +143,10 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
 
 @jit
 def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
-    """Return the facts about each leaf that need no tree, packed into one number per leaf.
+    """Return what is known of each leaf without the tree, packed into a number.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    base_before : int
-        The code of the base before the page, or `codes.BREAK` if there is none.
-
-    Returns
-    -------
-    ndarray, dtype=int64, shape=(n_bases + 1,)
-        Bits 31 to 60 are the number of bases from the suffix to the next break, minus one. Bits
-        61 to 63 are the base before the suffix. Bits 0 to 30 are free for the leaf's address.
+    Bits 31 to 60 are the number of bases from the suffix to the next break, minus one. Bits 61 to
+    63 are the base before the suffix. Bits 0 to 30 are free for the leaf's address.
     """
     facts = np.zeros(codes.size, dtype=np.int64)
     path_end = codes.size - 1
@@ -209,19 +167,7 @@ def place_nodes(
     width_bits: int,
     strip_bits: int,
 ) -> None:
-    """Assign an address to each node: for leaves in `facts`, for others in `addresses`.
-
-    Parameters
-    ----------
-    order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of all nodes in order (`node_order`).
-    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        The facts that `leaf_facts` returns; the addresses of leaves are added.
-    addresses : ndarray, dtype=int32, shape=(n_inner,)
-        Output: the address of each inner node.
-    width_bits, strip_bits : int
-        The same as in `layout.place_in_strips`.
-    """
+    """Assign an address to each node: for leaves in `facts`, for others in `addresses`."""
     for place in range(order.size):
         name = order[unsigned(place)]
         address = place_in_strips(place, width_bits, strip_bits)
@@ -244,29 +190,10 @@ def write_nodes(
 ) -> None:
     """Write every node: an inner node at its turn in the order, a leaf with its parent.
 
-    Parameters
-    ----------
-    order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of all nodes in order (`node_order`).
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
-    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        The facts about each leaf, as `leaf_facts` returns them.
-    addresses : ndarray, dtype=int32, shape=(n_inner,)
-        The address of each inner node.
-    nodes, children : ndarray, dtype=int64 or uint32, shape=(n_words,)
-        Output: the first and the second halves, in words (`node_words`).
-    stride : int
-        Words from one node to the next, in either array.
-
-    Notes
-    -----
     Two fields of an inner node depend on its parent: the parent's address, and the start of the
-    edge, which is the first suffix plus the parent's string depth. The parent adds its part at
-    its own turn, which can be before or after the turn of the node. The other fields of a half
-    are disjoint parts of zeroed memory.
+    edge, which is the first suffix plus the parent's string depth. The parent adds its part at its
+    own turn, which can be before or after the turn of the node. The other fields of a half are
+    disjoint parts of zeroed memory.
     """
     for place in range(order.size):
         foresee(order, inner_nodes, facts, addresses, place)
@@ -302,21 +229,7 @@ def foresee(
     addresses: Int32Array,
     place: int,
 ) -> None:
-    """Prefetch the record of an inner node some turns ahead, and later what it points to.
-
-    Parameters
-    ----------
-    order : ndarray, dtype=int32, shape=(n_nodes,)
-        The names of all nodes in order (`node_order`).
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        The facts about each leaf, as `leaf_facts` returns them.
-    addresses : ndarray, dtype=int32, shape=(n_inner,)
-        The address of each inner node.
-    place : int
-        The index in `order` of the node that is being written.
-    """
+    """Prefetch the record of an inner node some turns ahead, and later what it points to."""
     if place + FAR_AHEAD >= order.size:
         return
     name = order[place + FAR_AHEAD]
@@ -346,25 +259,8 @@ def write_leaves(
 ) -> None:
     """Write a leaf and the leaves chained to it.
 
-    Parameters
-    ----------
-    suffix : int
-        The suffix of the first leaf.
-    parent_depth, parent : int
-        The string depth of the parent, in bases, and its address.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
-    facts : ndarray, dtype=int64, shape=(n_bases + 1,)
-        The facts about each leaf, as `leaf_facts` returns them.
-    nodes, children : ndarray, dtype=int64 or uint32, shape=(n_words,)
-        Output: the first and the second halves, in words (`node_words`).
-    stride : int
-        Words from one node to the next, in either array.
-
-    Notes
-    -----
-    The suffix link of a leaf is the leaf of the suffix that begins one base later, or the
-    root if there is none. Matching uses this link; construction does not.
+    The suffix link of a leaf is the leaf of the suffix that begins one base later, or the root if
+    there is none. Matching uses this link; construction does not.
     """
     while True:
         fact = facts[unsigned(suffix)]

@@ -105,20 +105,7 @@ class Layout:
 
     @classmethod
     def of(cls, policy: Policy, wide: bool = False) -> Layout:
-        """Return the layout of a policy in one of the formats.
-
-        Parameters
-        ----------
-        policy : Policy
-            The policy; its four flags other than textures are used.
-        wide : bool, default False
-            Whether the format is the wide one.
-
-        Returns
-        -------
-        Layout
-            The layout.
-        """
+        """Return the layout of a policy's four flags other than textures."""
         return cls(
             policy.merged_tree,
             policy.two_dimensional_reference,
@@ -187,22 +174,8 @@ class Layout:
 def place_in_strips(number: int, width_bits: int, strip_bits: int) -> int:
     """Return the index of an item in a two-dimensional array that is stored by rows.
 
-    Items fill strips of ``1 << strip_bits`` rows, each ``1 << width_bits`` items wide,
-    column by column. If `strip_bits` is 0, the index is the number of the item.
-
-    Parameters
-    ----------
-    number : int
-        The number of an item, counted from 0.
-    width_bits : int
-        Binary logarithm of the items in a row.
-    strip_bits : int
-        Binary logarithm of the rows in a strip; 0 in one dimension.
-
-    Returns
-    -------
-    int
-        The index of the item in the array.
+    Items fill strips of ``1 << strip_bits`` rows, each ``1 << width_bits`` items wide, column by
+    column. If `strip_bits` is 0, the index is the number of the item.
     """
     if strip_bits == 0:
         return number
@@ -213,20 +186,7 @@ def place_in_strips(number: int, width_bits: int, strip_bits: int) -> int:
 
 
 def length_in_strips(count: int, width_bits: int, strip_bits: int) -> int:
-    """Return the length of the array that holds `count` items laid out in strips.
-
-    Parameters
-    ----------
-    count : int
-        The number of items.
-    width_bits, strip_bits : int
-        The same as in `place_in_strips`.
-
-    Returns
-    -------
-    int
-        `count` itself in one dimension, otherwise the size of whole strips.
-    """
+    """Return the length of the array that holds `count` items in whole strips."""
     if strip_bits == 0:
         return count
     strip = 1 << (width_bits + strip_bits)
@@ -236,19 +196,8 @@ def length_in_strips(count: int, width_bits: int, strip_bits: int) -> int:
 def zeros_aligned(size: int) -> ByteArray:
     """Return zeroed bytes that begin on a cache line, or on a huge page if they fill it.
 
-    Parameters
-    ----------
-    size : int
-        The number of bytes.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(size,)
-        The bytes; the system assigns their memory at the first touch.
-
-    Notes
-    -----
-    Alignment keeps a node from crossing two cache lines, which would cost two accesses.
+    Alignment keeps a node from crossing two cache lines, which would cost two accesses. The system
+    assigns the memory at the first touch.
     """
     alignment = HUGE_PAGE if size >= HUGE_PAGE else CACHE_LINE
     raw = np.zeros(size + alignment, dtype=np.uint8)

@@ -13,23 +13,8 @@ from mummergpu.runtime.llvm import intrinsic, ir, types
 def _load_number(typing_context: Any, halves: Any, half: Any, field: Any) -> Any:
     """Read one number of the half that begins at an element of an array.
 
-    In an array of bytes a number has 24 bits. It is read by one unaligned 32-bit load and a
-    mask, so the byte after the number must be readable. In an array of words each field is one
-    element.
-
-    Parameters
-    ----------
-    halves : ndarray, dtype=uint8 or uint32
-        Halves of nodes (`layout`).
-    half : int
-        The element at which the half begins.
-    field : int
-        The number of the field, such as `layout.EDGE_START`.
-
-    Returns
-    -------
-    int
-        The unsigned number, of 24 or 32 bits.
+    In an array of bytes a number has 24 bits. It is read by one unaligned 32-bit load and a mask,
+    so the byte after the number must be readable. In an array of words each field is one element.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -53,18 +38,6 @@ def _load_flags(typing_context: Any, halves: Any, half: Any) -> Any:
     """Read the flags of the half that begins at an element of an array.
 
     They are the sixteenth byte in an array of bytes, and the sixth word in an array of words.
-
-    Parameters
-    ----------
-    halves : ndarray, dtype=uint8 or uint32
-        Halves of nodes (`layout`).
-    half : int
-        The element at which the half begins.
-
-    Returns
-    -------
-    int
-        The flags.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -79,18 +52,7 @@ def _load_flags(typing_context: Any, halves: Any, half: Any) -> Any:
 
 
 def _has_words(typing_context: Any, array: Any) -> Any:
-    """Return whether an array has elements of 32 bits; a constant at compile time.
-
-    Parameters
-    ----------
-    array : ndarray
-        An array of any type.
-
-    Returns
-    -------
-    bool
-        True for an array of words.
-    """
+    """Return whether an array has elements of 32 bits; a constant at compile time."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return ir.Constant(ir.IntType(1), int(signature.args[0].dtype.bitwidth == 32))

@@ -24,21 +24,11 @@ LOOK_AHEAD: Final = 16
 
 
 def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
-    """Return the order of a tree's nodes.
+    """Return the names of all nodes in the order of their numbers; the root is the first.
 
-    Parameters
-    ----------
-    tree : GrownTree
-        The tree.
-    reordered : bool
-        If true, nodes are numbered breadth first near the root and depth first below. If not,
-        they keep the order of construction: by the suffix whose insertion made the node, an
-        inner node before the leaf below it.
-
-    Returns
-    -------
-    ndarray, dtype=int32, shape=(n_nodes,)
-        The names of all nodes; the root is the first.
+    Reordered nodes are numbered breadth first near the root and depth first below. Others keep the
+    order of construction: by the suffix whose insertion made the node, an inner node before the
+    leaf below it.
     """
     order = np.empty(len(tree.inner_nodes) + tree.leaf_count, dtype=np.int32)
     if reordered:
@@ -52,17 +42,7 @@ def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
 def order_breadth_then_depth_first(
     inner_nodes: Int32Array, next_leaves: Int32Array, order: Int32Array
 ) -> None:
-    """Fill `order` level by level down to depth 15 in edges, and subtree by subtree below.
-
-    Parameters
-    ----------
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
-    order : ndarray, dtype=int32, shape=(n_nodes,)
-        Output: the names of the nodes.
-    """
+    """Fill `order` level by level down to depth 15 in edges, and subtree by subtree below."""
     order[0] = 0
     filled = 1
     level_begin = 0
@@ -95,27 +75,9 @@ def order_subtree(
     order: Int32Array,
     filled: int,
 ) -> int:
-    """Append all nodes below `top` depth first, in the order A, C, G, T, $.
+    """Append all nodes below `top` depth first, in the order A, C, G, T, $; return the count.
 
-    Parameters
-    ----------
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
-    top : int
-        The number of an inner node.
-    waiting : ndarray, dtype=int32, shape=(n_nodes,)
-        Scratch memory.
-    order : ndarray, dtype=int32, shape=(n_nodes,)
-        Output: the names of the nodes.
-    filled : int
-        The number of names in `order`.
-
-    Returns
-    -------
-    int
-        The number of names in `order` afterwards.
+    `waiting` is scratch memory for as many names as `order` has.
     """
     count = 0
     node = top
@@ -143,17 +105,7 @@ def order_subtree(
 
 @jit
 def order_as_constructed(codes: CodeArray, inner_nodes: Int32Array, order: Int32Array) -> None:
-    """Fill `order` suffix by suffix: the inner node that its insertion made, then its leaf.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    order : ndarray, dtype=int32, shape=(n_nodes,)
-        Output: the names of the nodes.
-    """
+    """Fill `order` suffix by suffix: the inner node that its insertion made, then its leaf."""
     order[0] = 0
     filled = 1
     made = 1

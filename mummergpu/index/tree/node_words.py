@@ -30,18 +30,10 @@ def as_words(halves: NodeHalfArray) -> NodeWordArray:
 def write_half(
     words: NodeWordArray, half: int, first: int, second: int, third: int, fourth: int, fifth: int
 ) -> None:
-    """Add five numbers to a half.
+    """Add five numbers to the half that begins at word `half`.
 
-    Each field is written once, or several times with numbers that sum to its value.
-
-    Parameters
-    ----------
-    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
-        The halves; changed.
-    half : int
-        The index of the first word of the half.
-    first, second, third, fourth, fifth : int
-        The numbers of the fields in order; they have 24 bits in the paper's format.
+    Each field is written once, or several times with numbers that sum to its value. In the paper's
+    format numbers have 24 bits.
     """
     if has_words(words):
         words[unsigned(half)] += first
@@ -56,19 +48,7 @@ def write_half(
 
 @inline
 def write_child(words: NodeWordArray, half: int, code: int, address: int) -> None:
-    """Write one child of an inner node.
-
-    Parameters
-    ----------
-    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
-        The halves; changed.
-    half : int
-        The index of the first word of the half.
-    code : int
-        The first code of the child's edge.
-    address : int
-        The address of the child.
-    """
+    """Write one child of an inner node; `code` is the first code of the child's edge."""
     if has_words(words):
         words[unsigned(half + code)] = address
     elif code < 2:
@@ -81,15 +61,7 @@ def write_child(words: NodeWordArray, half: int, code: int, address: int) -> Non
 
 @inline
 def mark_leaf(words: NodeWordArray, half: int) -> None:
-    """Mark the first half of a node as that of a leaf.
-
-    Parameters
-    ----------
-    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
-        The halves; changed.
-    half : int
-        The index of the first word of the half.
-    """
+    """Mark the first half of a node as that of a leaf."""
     if has_words(words):
         words[unsigned(half + IS_LEAF)] = 1
     else:
@@ -98,17 +70,7 @@ def mark_leaf(words: NodeWordArray, half: int) -> None:
 
 @inline
 def write_flags(words: NodeWordArray, half: int, flags: int) -> None:
-    """Write the flags of a second half; they must include `layout.LEAF_FLAG`.
-
-    Parameters
-    ----------
-    words : ndarray, dtype=uint32 in the wide format and int64 in the paper's, shape=(n_words,)
-        The halves; changed.
-    half : int
-        The index of the first word of the half.
-    flags : int
-        The flags, as eight bits.
-    """
+    """Write the flags of a second half, of eight bits; they must include `layout.LEAF_FLAG`."""
     if has_words(words):
         words[unsigned(half + FLAGS)] = flags
     else:

@@ -18,10 +18,6 @@ class TreePage:
 
     Attributes
     ----------
-    page : Page
-        The position of the page in the joined reference.
-    tree : FlatTree
-        Its suffix tree.
     joined_reference : ndarray, dtype=uint8, shape=(n_bases,)
         The codes of the whole reference, shared by all pages. They let the search follow a
         match beyond the end of its page.

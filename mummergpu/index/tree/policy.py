@@ -54,11 +54,6 @@ class Policy:
         code : str
             Letters of ``QRTmrtn`` in any order, each at most once, or ``none``.
 
-        Returns
-        -------
-        Policy
-            The policy with just these flags on.
-
         Raises
         ------
         OptionError

@@ -46,26 +46,10 @@ is 0 for a suffix that makes no node."""
 
 
 def grow_sorted_tree(codes: CodeArray) -> GrownTree:
-    """Build the suffix tree of a page from its sorted suffixes.
+    """Build the tree of `ukkonen.grow_tree`, identical in every number, from sorted suffixes.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page; the last code must be `codes.BREAK`.
-
-    Returns
-    -------
-    GrownTree
-        The tree that `ukkonen.grow_tree` builds, identical in every number.
-
-    Raises
-    ------
-    OptionError
-        If the library that sorts suffixes is not installed.
-
-    Notes
-    -----
     Besides the tree, the construction takes 20 bytes per base, or 28 in highly repetitive pages.
+    `OptionError` is raised if the library that sorts suffixes is not installed.
     """
     leaf_count = int(np.count_nonzero(codes != BREAK))
     suffixes = sort_suffixes(codes)[:leaf_count]
@@ -86,14 +70,7 @@ def grow_sorted_tree(codes: CodeArray) -> GrownTree:
 def add_branch(stack: Int32Array, top: int, smallest: int) -> None:
     """Add a branch to the top node, which keeps its branches' two smallest suffixes.
 
-    Parameters
-    ----------
-    stack : ndarray, dtype=int32, shape=(n_leaves + 1, 3)
-        The string depth and the two smallest suffixes of each open node; changed.
-    top : int
-        The index of the top node.
-    smallest : int
-        The smallest suffix of the branch.
+    A row of `stack` is the string depth and these two suffixes of an open node.
     """
     if smallest < stack[unsigned(top), 1]:
         stack[unsigned(top), 2] = stack[unsigned(top), 1]
@@ -108,23 +85,9 @@ def find_makers(
 ) -> int:
     """Find the suffix that makes each inner node, and store the node's string depth for it.
 
-    Parameters
-    ----------
-    suffixes : ndarray, dtype=int32, shape=(n_leaves,)
-        The suffixes in the order of their codes, without those that begin with a break.
-    shared : ndarray, dtype=int32, shape=(n_leaves + 1,)
-        The number of bases that each suffix shares with the one before it, and a final 0.
-    made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        Output: zeros that become the string depth of the node that each suffix makes, shifted
-        left by `DEPTH_SHIFT`.
-    makers : ndarray, dtype=int32, shape=(n_leaves,)
-        Output: the makers of all nodes except the root, in the order of the walk, at the end of
-        the array.
-
-    Returns
-    -------
-    int
-        The index of the first maker in `makers`.
+    The makers of all nodes except the root are written to the end of `makers` in the order of the
+    walk; the index of the first one is returned. `made_by` begins with zeros, and holds depths
+    shifted by `DEPTH_SHIFT`.
     """
     nobody = made_by.size
     # Columns: string depth, smallest suffix, second smallest suffix.
@@ -161,13 +124,7 @@ def number_nodes(made_by: WordArray, inner_nodes: Int32Array) -> None:
     """Give each node its number, and fill its record except children and some suffix links.
 
     If the next suffix makes a node that is one base less deep, the suffix link leads to that node.
-
-    Parameters
-    ----------
-    made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        The string depths that `find_makers` returns; the numbers and `LINKED` are added.
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        Output: zeros that become the records of the inner nodes.
+    The numbers and `LINKED` are added to `made_by`.
     """
     number = 0
     for suffix in range(made_by.size - 1):
@@ -190,19 +147,7 @@ def number_nodes(made_by: WordArray, inner_nodes: Int32Array) -> None:
 def ancestor_at(path: Int32Array, top: int, depth: int) -> int:
     """Return the node of a given string depth on a path; most such nodes are near its end.
 
-    Parameters
-    ----------
-    path : ndarray, dtype=int32, shape=(n_leaves + 2, 2)
-        The string depth and the number of each node, from the root downwards.
-    top : int
-        The index of the last node of the path.
-    depth : int
-        The string depth of one of the nodes, in bases.
-
-    Returns
-    -------
-    int
-        The number of that node.
+    A row of `path` is the string depth and the number of a node, from the root downwards.
     """
     step = 1
     high = top + 1
@@ -231,23 +176,7 @@ def look_ahead(
     inner_nodes: Int32Array,
     place: int,
 ) -> None:
-    """Prefetch the memory that the walk will read and change at a coming leaf.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    suffixes : ndarray, dtype=int32, shape=(n_leaves,)
-        The suffixes in the order of their codes, without those that begin with a break.
-    shared : ndarray, dtype=int32, shape=(n_leaves + 1,)
-        The number of bases that each suffix shares with the one before it, and a final 0.
-    made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        The fact about the node that each suffix makes (`NUMBER_MASK`, `DEPTH_SHIFT`, `LINKED`).
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    place : int
-        The index in `suffixes` that the walk has reached.
-    """
+    """Prefetch the memory that the walk will read and change at a coming leaf."""
     if place + 2 * LOOK_AHEAD >= suffixes.size:
         return
     suffix = suffixes[unsigned(place + 2 * LOOK_AHEAD)]
@@ -270,22 +199,8 @@ def walk(
 ) -> None:
     """Set the children of each node, the chains of leaves, and the other suffix links.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    suffixes : ndarray, dtype=int32, shape=(n_leaves,)
-        The suffixes in the order of their codes, without those that begin with a break.
-    shared : ndarray, dtype=int32, shape=(n_leaves + 1,)
-        The number of bases that each suffix shares with the one before it, and a final 0.
-    makers : ndarray, dtype=int32, shape=(n_inner - 1,)
-        The suffixes that make the inner nodes except the root, in the order of the walk.
-    made_by : ndarray, dtype=int64, shape=(n_bases + 2,)
-        The fact about the node that each suffix makes (`NUMBER_MASK`, `DEPTH_SHIFT`, `LINKED`).
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records that `number_nodes` returns; completed.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        Output: zeros that become, for each suffix, ``~s`` of the next leaf in its ``$`` chain.
+    `shared` has the bases that each suffix shares with the one before it, and a final 0; `makers`
+    the suffixes that make the inner nodes except the root, in the order of the walk.
     """
     # Columns: string depth, number.
     path = np.zeros((suffixes.size + 2, 2), dtype=np.int32)

@@ -28,22 +28,9 @@ LOOK_AHEAD: Final = 16
 
 
 def sort_suffixes(codes: CodeArray) -> Int32Array:
-    """Return the suffixes of a page in the order of their codes.
+    """Return the positions of a page's suffixes in the order of their codes, breaks last.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-
-    Returns
-    -------
-    ndarray, dtype=int32, shape=(n_bases + 1,)
-        The positions at which they begin; those that begin with a break come last.
-
-    Raises
-    ------
-    OptionError
-        If the library is not installed.
+    `OptionError` is raised if the library is not installed.
     """
     try:
         from pydivsufsort import divsufsort
@@ -56,19 +43,9 @@ def sort_suffixes(codes: CodeArray) -> Int32Array:
 
 @jit
 def shared_bases(codes: CodeArray, suffixes: Int32Array) -> Int32Array:
-    """Return the number of bases that each suffix shares with the one before it in order.
+    """Return the number of bases that each suffix shares with the one before it, and a final 0.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    suffixes : ndarray, dtype=int32, shape=(n_leaves,)
-        The suffixes in the order of their codes, without those that begin with a break.
-
-    Returns
-    -------
-    ndarray, dtype=int32, shape=(n_leaves + 1,)
-        The number of shared bases, without breaks; 0 for the first suffix and after the last.
+    Suffixes that begin with a break are left out.
     """
     shared = np.zeros(suffixes.size + 1, dtype=np.int32)
     before = np.full(codes.size, -1, dtype=np.int32)

@@ -69,20 +69,8 @@ class GrownTree:
 
 
 def grow_tree(codes: CodeArray) -> GrownTree:
-    """Build the suffix tree of a page in linear time.
+    """Build the suffix tree of a page, whose last code must be a break, in linear time.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page; the last code must be `codes.BREAK`.
-
-    Returns
-    -------
-    GrownTree
-        The tree.
-
-    Notes
-    -----
     The tree takes 32 bytes for each inner node (about 0.63 nodes per base in random sequence, at
     most 1), and 4 bytes for each base whose leaf is in a chain.
     """
@@ -105,32 +93,15 @@ def insert_suffixes(
 ) -> int:
     """Insert every suffix, longest first, and return the number of inner nodes made.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page; the last code must be a break.
-    inner_nodes : ndarray, dtype=int32, shape=(n_leaves + 1, RECORD_NUMBERS)
-        Output: zeros that become the records of the inner nodes.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        Output: zeros that become, for each suffix, ``~s`` of the next leaf in its ``$`` chain.
-    word_nodes : ndarray, dtype=int32, shape=(4**WORD_BASES,)
-        Scratch memory, filled with zeros.
+    The active point is (`node`, `depth`): the `depth` bases from `suffix` on are in the tree, and
+    `node` is the deepest inner node on their path. Each suffix first extends the match as far as
+    possible (Ukkonen's phases that only move the active point). It then becomes a leaf where the
+    match ends (the phases that insert), and a suffix link leads to the next suffix.
 
-    Returns
-    -------
-    int
-        The number of inner nodes, including the root.
-
-    Notes
-    -----
-    The active point is (`node`, `depth`): the `depth` bases from `suffix` on are in the tree,
-    and `node` is the deepest inner node on their path. Each suffix first extends the match as
-    far as possible (Ukkonen's phases that only move the active point). It then becomes a leaf
-    where the match ends (the phases that insert), and a suffix link leads to the next suffix.
-
-    Each step waits for memory, because the target of a suffix link and its child can be
-    anywhere. `word_nodes` holds, for each word of ten bases, the first node at or below its end.
-    It serves only to prefetch the nodes on a suffix's path some steps ahead; this halves the time.
+    Each step waits for memory, because the target of a suffix link and its child can be anywhere.
+    `word_nodes` holds, for each word of ten bases, the first node at or below its end. It serves
+    only to prefetch the nodes on a suffix's path some steps ahead; this halves the time. All
+    outputs begin as zeros.
     """
     ring = np.zeros(RING, dtype=np.int32)
     word = 0
@@ -174,20 +145,7 @@ def insert_suffixes(
 
 @inline
 def first_suffix_below(inner_nodes: Int32Array, child: int) -> int:
-    """Return a suffix whose path passes a child, either an inner node or a leaf.
-
-    Parameters
-    ----------
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    child : int
-        The number of an inner node, or ``~s`` for the leaf of suffix s.
-
-    Returns
-    -------
-    int
-        The position in the page at which the suffix begins, 0-based.
-    """
+    """Return a suffix whose path passes a child, either an inner node or a leaf."""
     return ~child if child < 0 else inner_nodes[child, FIRST_SUFFIX]
 
 
@@ -202,28 +160,9 @@ def descend(
 ) -> tuple[int, int, int]:
     """Descend `depth` bases along an existing path, reading only the first base of each edge.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    suffix : int
-        The position in the page at which the path begins, 0-based.
-    node, node_depth : int
-        An inner node on the path, and the string depth of the node in bases.
-    depth : int
-        The length of the path in bases.
-
-    Returns
-    -------
-    tuple of int
-        The deepest inner node, its string depth, and the child in whose edge the path ends. The
-        child has no meaning if the path ends at the node.
-
-    Notes
-    -----
-    This is the skip/count trick of Ukkonen's algorithm.
+    Return the deepest inner node, its string depth, and the child in whose edge the path ends. The
+    child has no meaning if the path ends at the node. This is the skip/count trick of Ukkonen's
+    algorithm.
     """
     below = 0
     while node_depth < depth:
@@ -248,25 +187,10 @@ def extend(
     depth: int,
     below: int,
 ) -> tuple[int, int, int, int]:
-    """Extend the match until a base differs or a break is reached.
+    """Extend the match until a base differs or a break is reached; take and return its state.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    suffix : int
-        The position in the page at which the match begins, 0-based.
-    node, node_depth, depth, below : int
-        The deepest inner node of the match, its string depth, the number of matched bases, and
-        the child in whose edge the match ends, as `descend` returns them.
-
-    Returns
-    -------
-    tuple of int
-        The deepest inner node, its string depth, the number of matched bases, and the child in
-        whose edge the match ends. If it ends at a node: its child for the next code, or 0.
+    The state is the deepest inner node, its string depth, the number of matched bases, and the
+    child in whose edge the match ends. If it ends at a node: its child for the next code, or 0.
     """
     occurrence = first_suffix_below(inner_nodes, below)
     while True:
@@ -295,25 +219,7 @@ def split(
     below: int,
     made: int,
 ) -> None:
-    """Fill the record of a new node that splits the edge to `below`, and add the new leaf.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
-    suffix : int
-        The suffix of the new leaf.
-    depth : int
-        The string depth of the new node, in bases.
-    below : int
-        The lower end of the edge: the number of an inner node, or ``~s`` for a leaf.
-    made : int
-        The number of the new node.
-    """
+    """Fill the record of a new node that splits the edge to `below`, and add the new leaf."""
     inner_nodes[made, FIRST_SUFFIX] = suffix
     inner_nodes[made, STRING_DEPTH] = depth
     old_code = codes[first_suffix_below(inner_nodes, below) + depth]
@@ -326,20 +232,7 @@ def split(
 
 @inline
 def word_at(codes: CodeArray, begin: int) -> int:
-    """Return the ten bases from `begin` on, none of them a break, as a number.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    begin : int
-        The position of the first base in the page, 0-based.
-
-    Returns
-    -------
-    int
-        The number, with two bits per base and the first base in the highest bits.
-    """
+    """Return the ten bases from `begin` on as a number, the first base in the highest bits."""
     word = 0
     for position in range(begin, begin + WORD_BASES):
         word = (word << 2) | codes[position]
@@ -357,27 +250,9 @@ def foresee(
 ) -> int:
     """Prefetch the nodes that the suffixes 24 and 12 steps ahead will pass; return the word.
 
-    Breaks produce wrong words; these prefetch useless nodes and do no other harm.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, RECORD_NUMBERS)
-        The records of inner nodes, as in `ukkonen.GrownTree`.
-    word_nodes : ndarray, dtype=int32, shape=(4**WORD_BASES,)
-        For each word of ten bases, the first node at or below its end.
-    ring : ndarray, dtype=int32, shape=(RING,)
-        The nodes that were prefetched for the latest suffixes; changed.
-    suffix : int
-        The suffix whose turn it is.
-    word : int
-        The result of this function for the suffix before; 0 for the first suffix.
-
-    Returns
-    -------
-    int
-        The ten bases that begin 24 bases after the suffix, as a number.
+    The word has the ten bases that begin 24 bases after the suffix. Breaks produce wrong words;
+    these prefetch useless nodes and do no other harm. `ring` has the nodes prefetched for the
+    latest suffixes.
     """
     last = suffix + FAR_AHEAD + WORD_BASES - 1
     if last >= codes.size:

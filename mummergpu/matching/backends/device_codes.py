@@ -18,16 +18,7 @@ PADDING_BYTES: Final = 2 * WORD_BYTES
 class ResidentCodes:
     """Codes in linear memory with padding after them, and optionally a texture of words.
 
-    Parameters
-    ----------
-    device : Device
-        The device; current in the calling thread.
-    uploader : Uploader
-        Copies them; the constructor waits for its stream.
-    codes : ndarray, dtype=uint8
-        The codes.
-    texture : bool
-        Whether kernels read them through a texture.
+    The device is current in the calling thread; the constructor waits for the uploader's stream.
     """
 
     def __init__(self, device: Device, uploader: Uploader, codes: CodeArray, texture: bool) -> None:

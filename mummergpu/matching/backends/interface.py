@@ -49,16 +49,9 @@ class WorkSizes:
 
 
 class Backend(Protocol[IndexedPart]):
-    """Finds the MEMs of blocks of queries; several threads share one.
+    """Finds the MEMs of blocks of queries on one kind of pages; several threads share one.
 
-    A backend searches one kind of index: pages with trees, or pages with k-mer tables.
-
-    Attributes
-    ----------
-    name : str
-        The name in ``--backend``.
-    sizes : WorkSizes
-        The amounts of work that suit it.
+    `name` is the one in ``--backend``.
     """
 
     @property
@@ -70,27 +63,15 @@ class Backend(Protocol[IndexedPart]):
     def memory_for_pages(self, reference_bases: int) -> int | None:
         """Return the most bytes of trees or k-mer tables that fit the device's memory together.
 
-        Parameters
-        ----------
-        reference_bases : int
-            The bases of the reference, which may need memory besides.
-
-        Returns
-        -------
-        int or None
-            0 if not even the reference fits; None for a backend that uses the host's memory.
+        The reference may need memory besides: the result is 0 if not even that fits, and None for a
+        backend that uses the host's memory.
         """
         ...
 
     def load_pages(self, pages: Sequence[IndexedPart], minimum_length: int) -> None:
-        """Load the pages to search, in place of earlier ones; no search may be running.
+        """Load at least one page to search, in place of earlier ones; no search may be running.
 
-        Parameters
-        ----------
-        pages : sequence of page.TreePage or of kmer_page.KmerPage
-            At least one, in the order of the reference.
-        minimum_length : int
-            The fewest bases of a MEM.
+        Pages are in the order of the reference.
         """
         ...
 
@@ -103,20 +84,9 @@ class Backend(Protocol[IndexedPart]):
     ) -> dict[Strand, MemColumns] | None:
         """Return the MEMs between the loaded pages and a block of queries.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search; the backend makes reverse complements.
-        max_rows : int
-            The most rows to return, on all strands together.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            The MEMs that start in the owned parts of the pages, in the order of `strands`, or
-            None if there are more than `max_rows`: the caller then cuts the block and tries again.
+        They start in the owned parts of the pages. The backend makes reverse complements. None
+        means that there are more than `max_rows` on all strands together: the caller then cuts the
+        block and tries again.
         """
         ...
 
@@ -129,11 +99,7 @@ class Backend(Protocol[IndexedPart]):
 class TextBackend(Protocol):
     """A backend that can also make the text of the matches, where these are.
 
-    Attributes
-    ----------
-    makes_text : bool
-        Whether it makes text of the matches on the loaded pages: if not, it must be asked for
-        columns. The loaded pages decide this.
+    The loaded pages decide whether it `makes_text`: if not, it must be asked for columns.
     """
 
     @property
@@ -148,20 +114,8 @@ class TextBackend(Protocol):
     ) -> BlockText | None:
         """Return the text of the MEMs between the loaded pages and a block of queries.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows of the text, on all strands together.
-
-        Returns
-        -------
-        BlockText or None
-            The text, in each query the forward strand first, or None if it has too many rows or
-            bytes: the caller then cuts the block, or asks for columns.
+        In each query the forward strand comes first. None means that the text has too many rows or
+        bytes: the caller then cuts the block, or asks for columns.
         """
         ...
 
@@ -170,10 +124,8 @@ class TextBackend(Protocol):
 class UniqueBackend(Protocol):
     """A backend that may search pages which serve only matches that are unique in the reference.
 
-    Attributes
-    ----------
-    only_unique : bool
-        Whether the loaded pages are such pages: then `find_unique` takes the place of `find_mems`.
+    If the loaded pages are such pages, `only_unique` is true and `find_unique` takes the place of
+    `find_mems`.
     """
 
     @property
@@ -189,25 +141,9 @@ class UniqueBackend(Protocol):
     ) -> dict[Strand, MemColumns] | None:
         """Return the MEMs of a block whose bases occur once in the reference.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries, which may be long.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows to return, on all strands together.
-        map_function : callable
-            Called like `map`, to search the parts of the block.
-        tell : callable
-            Receives a number of bases whenever so many have been searched on all strands; any
-            thread calls it.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            What `filter.keep_unique` leaves of all MEMs, in the order of `strands`; or None if
-            there are more than `max_rows`.
+        This is what `filter.keep_unique` leaves of all MEMs; queries may be long. Any thread calls
+        `tell` with a number of bases whenever so many have been searched on all strands. None means
+        that there are more than `max_rows`.
         """
         ...
 
@@ -216,10 +152,7 @@ class UniqueBackend(Protocol):
 class ColumnsBackend(Protocol):
     """A backend that can also leave the columns of the matches on the device that finds them.
 
-    Attributes
-    ----------
-    leaves_columns : bool
-        Whether it can do so for the loaded pages, which decide this.
+    The loaded pages decide whether it can (`leaves_columns`).
     """
 
     @property
@@ -232,24 +165,11 @@ class ColumnsBackend(Protocol):
     def find_columns(
         self, blocks: Iterable[QueryBlock], strands: Sequence[Strand]
     ) -> DeviceColumns:
-        """Return the columns of the MEMs between the loaded pages and all blocks of queries.
+        """Return the columns of the MEMs between the loaded pages and all blocks, in order.
 
-        Parameters
-        ----------
-        blocks : iterable of QueryBlock
-            The queries, in order; no query is searched in pieces.
-        strands : sequence of Strand
-            The strands of the queries to search.
-
-        Returns
-        -------
-        DeviceColumns
-            All matches together. The memory is the caller's: it stays when the backend is closed.
-
-        Raises
-        ------
-        BackendError
-            If a query, its matches, or the columns of all matches do not fit the device's memory.
+        No query is searched in pieces. The memory is the caller's: it stays when the backend is
+        closed. `BackendError` is raised if a query, its matches, or all columns do not fit the
+        device's memory.
         """
         ...
 
@@ -258,12 +178,7 @@ class ColumnsBackend(Protocol):
 class ResidentBackend(Protocol):
     """A backend that can also hand over matches on the device that finds them, for further work.
 
-    Attributes
-    ----------
-    sizes : WorkSizes
-        The amounts of work that suit it.
-    hands_over : bool
-        Whether it can do so for the loaded pages, which decide this.
+    The loaded pages decide whether it can (`hands_over`).
     """
 
     @property
@@ -277,19 +192,8 @@ class ResidentBackend(Protocol):
     ) -> Result | None:
         """Return what a function makes of the matches of a block, on both strands.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries; none is searched in pieces.
-        max_rows : int
-            The most matches, on both strands together.
-        use : callable
-            Receives the matches; the device is current in the thread that calls it.
-
-        Returns
-        -------
-        object or None
-            None if there are more matches, or they or what is made of them do not fit the device's
-            memory: the caller then cuts the block, or asks for columns.
+        The device is current in the thread that calls `use`; no query is searched in pieces. None
+        means that there are more than `max_rows` matches, or that they or what is made of them do
+        not fit the device's memory: the caller then cuts the block, or asks for columns.
         """
         ...

@@ -42,43 +42,17 @@ class MemoryPlan:
 
 
 def usable_memory(free: int, limit: int | None) -> int:
-    """Return how many bytes of a device's memory a run uses.
-
-    Parameters
-    ----------
-    free : int
-        The free bytes of the device.
-    limit : int or None
-        The most bytes to use; None for nearly all free memory.
-    """
+    """Return how many of a device's free bytes a run uses; without a limit it is nearly all."""
     return int(free * FREE_PART) if limit is None else min(limit, free)
 
 
 def divide_memory(
     free: int, limit: int | None, streams: int, most_block_bases: int = LARGEST_BLOCK
 ) -> MemoryPlan:
-    """Divide the memory of a device.
+    """Divide the memory of a device: blocks get at most half, trees get the rest.
 
-    Parameters
-    ----------
-    free : int
-        The free bytes of the device.
-    limit : int or None
-        The most bytes to use; None for nearly all free memory.
-    streams : int
-        How many blocks are searched at once.
-    most_block_bases : int
-        The most bases of a block, however much memory there is.
-
-    Returns
-    -------
-    MemoryPlan
-        Blocks get at most half of the memory, trees get the rest.
-
-    Raises
-    ------
-    BackendError
-        If the memory is too small for the smallest block.
+    `streams` blocks are searched at once. A memory that is too small for the smallest block raises
+    `BackendError`.
     """
     budget = usable_memory(free, limit)
     block_bases = min(most_block_bases, budget // 2 // streams // WORK_BYTES_PER_BASE)

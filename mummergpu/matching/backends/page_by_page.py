@@ -17,15 +17,7 @@ PageType = TypeVar("PageType")
 
 
 class PageByPageBackend(ABC, Generic[PageType]):
-    """Searches blocks of queries on the processor; many threads may call it at once.
-
-    Parameters
-    ----------
-    stats : Stats
-        Collects the times and counts of the kernels.
-    sizes : WorkSizes
-        The amounts of work that suit the backend.
-    """
+    """Searches blocks of queries on the processor; many threads may call it at once."""
 
     name = "cpu"
 
@@ -39,15 +31,7 @@ class PageByPageBackend(ABC, Generic[PageType]):
         """Return None: the pages are in the host's memory (`interface.Backend`)."""
 
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
-        """Load the pages to search, in place of earlier ones.
-
-        Parameters
-        ----------
-        pages : sequence of page.TreePage or of kmer_page.KmerPage
-            At least one, in the order of the reference.
-        minimum_length : int
-            The fewest bases of a MEM.
-        """
+        """Load the pages to search, in place of earlier ones."""
         self.minimum_length = minimum_length
         self._pages = list(pages)
 
@@ -62,23 +46,7 @@ class PageByPageBackend(ABC, Generic[PageType]):
     def find_mems(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs between the loaded pages and a block of queries.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows to return, on all strands together.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            The MEMs that start in the owned parts of the pages, or None if there are more
-            than `max_rows`: the caller then cuts the block and tries again.
-        """
+        """Return the MEMs between the loaded pages and a block (`interface.Backend.find_mems`)."""
         found: dict[Strand, MemColumns] = {}
         for strand in strands:
             padded = block.padded_codes
@@ -113,14 +81,6 @@ class PageByPageBackend(ABC, Generic[PageType]):
     ) -> MemColumns | None:
         """Return the MEMs of one page, or None if there are too many.
 
-        Parameters
-        ----------
-        indexed : PageType
-            The page.
-        offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-            Where each query begins, and where the last one ends, not counting margins.
-        padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-            The bases on the strand that is searched, between two margins.
-        max_rows : int
-            The most rows to return.
+        Offsets do not count the margins of the codes, which are those of the strand that is
+        searched.
         """

@@ -36,27 +36,9 @@ def naming_device(number: int, name: str) -> Iterator[None]:
 class SeveralDevices(Generic[PageType]):
     """Searches blocks of queries on several GPUs; many threads may call it at once.
 
-    Parameters
-    ----------
-    backends : mapping of int to StreamingBackend
-        The backends of one device each, at least one, by the numbers of the devices. They do not
-        close their devices.
-    pool : DevicePool
-        The pool of the devices, which is closed together with this backend.
-    stats : Stats
-        The statistics of the backends; they get the names of all devices.
-    notice : callable
-        Receives a progress message, shown with -v.
-
-    Attributes
-    ----------
-    sizes : WorkSizes
-        The amounts of work that suit every device.
-
-    Notes
-    -----
-    After the first failure of any device every search raises an error with the number and the
-    name of that device, so that no thread waits for a stream that never becomes free.
+    The backends do not close their devices; the pool is closed with this backend. After the first
+    failure of any device every search raises an error with the number and the name of that device,
+    so that no thread waits for a stream that never becomes free.
     """
 
     name = "cuda"
@@ -96,20 +78,7 @@ class SeveralDevices(Generic[PageType]):
         return min(backend.memory_for_pages(reference_bases) for backend in every)
 
     def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
-        """Copy a group of pages to all devices at the same time, in place of the last group.
-
-        Parameters
-        ----------
-        pages : sequence of page.TreePage or of kmer_page.KmerPage
-            At least one, in the order of the reference.
-        minimum_length : int
-            The fewest bases of a MEM.
-
-        Raises
-        ------
-        BackendError
-            If they do not fit the memory of a device, or a device fails.
-        """
+        """Copy a group of pages to all devices at the same time, in place of the last group."""
 
         def load(number: int) -> None:
             with self._watching(number):
@@ -171,10 +140,8 @@ class SeveralDevices(Generic[PageType]):
     def close(self) -> None:
         """Wait for running searches, then free all memory and close all devices.
 
-        Raises
-        ------
-        BackendError
-            If a device fails now, and none has failed before. All devices are closed first.
+        A device that fails now raises `BackendError` when all are closed, if none has failed
+        before.
         """
         failed_before = self._failure is not None
         self._fail("the backend is closed")

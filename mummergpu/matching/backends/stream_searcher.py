@@ -34,15 +34,8 @@ MOST_BASES: Final = 1 << 30
 class UploadedBlock:
     """A block of queries on the device, as it was copied there.
 
-    Attributes
-    ----------
-    query_count, base_count : int
-        The number of queries, and the number of their bases together.
-    codes, size : int
-        The address of the codes of the forward strand, and their size in bytes, with the zero
-        padding after them.
-    offsets : int
-        The address of the array that says where each query begins and where the last one ends.
+    `codes` is the address of the forward strand, `size` its bytes with the zero padding after them,
+    and `offsets` the address of the array that says where each query begins and the last one ends.
     """
 
     query_count: int
@@ -62,8 +55,6 @@ class DeviceMems:
         The address of the array that says where the rows of each query begin and end.
     columns : tuple of int
         The addresses of the query starts, the reference starts and the lengths.
-    count : int
-        The number of MEMs.
     """
 
     query_offsets: int
@@ -72,16 +63,9 @@ class DeviceMems:
 
 
 class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
-    """Searches one block at a time, with its own stream and its own memory.
+    """Searches one block at a time, on its own stream and with at most `limit` bytes of memory.
 
-    Parameters
-    ----------
-    device : Device
-        The device; current in the calling thread whenever a method is called.
-    limit : int
-        The most bytes of device memory for a block and its results.
-    stats : Stats
-        Collects kernel times and bytes moved.
+    The device is current in the calling thread whenever a method is called.
     """
 
     stage = ""
@@ -105,30 +89,10 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     def find_mems(
         self, context: ContextType, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs of a block, or None if there are too many.
+        """Return the MEMs of a block, or None if too many (`interface.Backend.find_mems`).
 
-        The block is copied to the device once, however many strands are searched.
-
-        Parameters
-        ----------
-        context : ContextType
-            The data that all searches of a run share.
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows to return, on all strands together.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            The matches, as for `interface.Backend.find_mems`.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the block or its MEMs do not fit.
+        The block is copied to the device once, however many strands are searched. If the block or
+        its MEMs do not fit, `DeviceMemoryError` is raised.
         """
         found: dict[Strand, MemColumns] = {}
         try:

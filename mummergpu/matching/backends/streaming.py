@@ -39,12 +39,6 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
 
     Parameters
     ----------
-    device : Device
-        The device; the backend does not close it.
-    cache : KernelCache
-        Compiles programs, or loads those compiled before.
-    stats : Stats
-        Collects kernel times, bytes moved, and the resources of the kernels.
     notice : callable
         Receives progress messages, shown with -v.
     memory : int or None
@@ -58,12 +52,6 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
 
     Attributes
     ----------
-    device : Device
-        The device.
-    cache : KernelCache
-        The cache of compiled programs.
-    sizes : WorkSizes
-        The amounts of work that suit the device.
     page_memory : int
         The most bytes that pages, and what a backend keeps besides them, may take together.
 
@@ -152,28 +140,10 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     def find_mems(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs between the loaded pages and a block of queries.
+        """Return the MEMs between the loaded pages and a block (`interface.Backend.find_mems`).
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows to return, on all strands together.
-
-        Returns
-        -------
-        dict of Strand to MemColumns, or None
-            The MEMs that start in the owned parts of the pages, or None if there are more
-            than `max_rows`: the caller then cuts the block and tries again.
-
-        Raises
-        ------
-        BackendError
-            If the MEMs of a single query do not fit the device's memory, the device fails, or
-            the backend was closed.
+        `BackendError` is raised if the MEMs of a single query do not fit the device's memory, the
+        device fails, or the backend was closed.
         """
         with self._idle_searcher() as searcher:
             return self._find_in_halves(searcher, block, strands, max_rows)
@@ -215,17 +185,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
     def program(self, source: ProgramSource) -> Program:
         """Return a program, compiled and loaded; the device is current in the calling thread.
 
-        Several threads may call this at once.
-
-        Parameters
-        ----------
-        source : ProgramSource
-            The program.
-
-        Raises
-        ------
-        BackendError
-            If it cannot be compiled.
+        Several threads may call this at once. `BackendError` is raised if it cannot be compiled.
         """
         # Threads that need the same program at once would each compile it.
         with self._loading:

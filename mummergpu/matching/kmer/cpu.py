@@ -75,25 +75,13 @@ ROWS_FULL, DONE, DAMAGED = 0, 1, 2
 
 
 class _Found(threading.local):
-    """What a thread has found in its block besides MEMs.
-
-    Attributes
-    ----------
-    skipped : int
-        The samples whose k-mers are too frequent.
-    """
+    """What a thread has found in its block besides MEMs: samples whose k-mers are too frequent."""
 
     skipped = 0
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
-    """Searches k-mer tables on the processor (`page_by_page.PageByPageBackend`).
-
-    Parameters
-    ----------
-    stats : Stats
-        Collects the times of the kernel.
-    """
+    """Searches k-mer tables on the processor (`page_by_page.PageByPageBackend`)."""
 
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)
@@ -228,43 +216,7 @@ def kmer_kernel(
     counts: OffsetArray,
     rows: RowArrays,
 ) -> int:
-    """Find the MEMs of queries with one table; return why the kernel stopped.
-
-    Parameters
-    ----------
-    table_offsets, positions : ndarray, dtype=uint32
-        The table (`kmer_table.KmerTable`).
-    kmer_length, part_begin : int
-        The bases of a k-mer, and the reference position from which the table counts.
-    reference, codes : ndarray, dtype=uint8
-        The codes of the whole reference and of the queries, both with margins.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last one ends, not counting margins.
-    minimum_length, step, period : int
-        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
-        of a MEM to the next (`kmer_sampling`), in bases.
-    longest_whole : int
-        The most positions of a list of which nothing is skipped (`KmerTable.longest_whole`).
-    most_occurrences : int
-        Samples with longer lists are skipped.
-    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
-        Scratch memory.
-    state : ndarray, dtype=int64, shape=(4,)
-        The query of the next sample, its position in `codes` without the margin, the number of
-        filled rows, and the number of skipped samples. Zeros before the first call; each call
-        updates them.
-    counts : ndarray, dtype=int64, shape=(n_queries,)
-        Output: the number of matches of each query is added to its element.
-    rows : tuple of ndarray, dtype=int64
-        Output: the query starts, reference starts and lengths of the MEMs.
-
-    Returns
-    -------
-    int
-        `DONE`; `ROWS_FULL` if the next MEMs do not fit `rows`: the caller then calls the kernel
-        again with longer ones; `DAMAGED` if a list of the table is not inside `positions`, or
-        the k-mer at a position is not inside the reference.
-    """
+    """Find the MEMs of queries with one table; return why the kernel stopped."""
     query, at, filled = state[QUERY], state[SAMPLE], state[FILLED]
     last_position = reference.size - 2 * MARGIN - kmer_length - part_begin
     while query < offsets.size - 1:

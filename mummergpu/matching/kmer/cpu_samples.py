@@ -40,26 +40,7 @@ def find_lists(
 ) -> bool:
     """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
 
-    Parameters
-    ----------
-    table_offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
-        Where in `positions` the list of each k-mer begins, and where the last one ends.
-    positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where the k-mers begin, counted from `part_begin`.
-    part_begin : int
-        Where in the reference the part begins, 0-based.
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
-        The samples. The start of its list replaces the k-mer of each sample; the end of the list
-        follows.
-    size : int
-        The number of samples in the batch.
-
-    Returns
-    -------
-    bool
-        False if a list is not inside `positions`: the table is damaged.
+    Return False if a list is not inside the table's positions: the table is damaged.
     """
     for sample in range(size):
         kmer = unsigned(batch[sample, 2])
@@ -96,36 +77,8 @@ def extend_sample(
 ) -> int:
     """Write the MEMs for which this is the first sample; return where their rows end.
 
-    Parameters
-    ----------
-    positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where the k-mers begin, counted from `part_begin`.
-    last_position : int
-        The last position at which a whole k-mer of the reference can begin.
-    kmer_length, part_begin : int
-        The bases of a k-mer, and where in the reference the part begins, 0-based.
-    reference, codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference and of the queries, both with margins.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last one ends, not counting margins.
-    minimum_length, period : int
-        The fewest bases of a MEM, and the distance from one pair of a MEM to the next, in bases.
-    longest_whole : int
-        The most positions of a list of which nothing is skipped.
-    batch : ndarray, dtype=int64, shape=(BATCH, BATCH_NUMBERS)
-        The samples, as `find_lists` leaves them.
-    sample : int
-        The number of the sample to extend.
-    filled : int
-        The number of rows filled before.
-    rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
-        Output: the query starts, reference starts and lengths of the MEMs.
-
-    Returns
-    -------
-    int
-        The number of filled rows; `ROWS_FULL_HERE` if not all MEMs of the sample fit;
-        `DAMAGED_HERE` if a position is larger than `last_position`.
+    `ROWS_FULL_HERE` is returned if not all of them fit, and `DAMAGED_HERE` if a position is larger
+    than `last_position`.
     """
     query_starts, reference_starts, lengths = rows
     at = batch[sample, 1]
@@ -202,31 +155,9 @@ def place_by_bases(
 ) -> int:
     """Return the first place of a list that is sorted by bases whose bases come after a sample's.
 
-    Parameters
-    ----------
-    positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where the k-mers begin, counted from `part_begin`.
-    last_position : int
-        The last position at which a whole k-mer of the reference can begin.
-    part_begin : int
-        Where in the reference the part begins, 0-based.
-    reference, codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference and of the queries, both with margins.
-    at : int
-        Where in `codes` the sample begins, without the margin.
-    period : int
-        The bases before the sample to compare.
-    list_begin, list_end : int
-        The list.
-    behind_equal : bool
-        Whether to return the first place after those with the same bases as the sample, instead of
-        the first of these places.
-
-    Returns
-    -------
-    int
-        A place from `list_begin` to `list_end`. If a break is among the sample's bases, no place
-        has the same bases, and the result does not depend on `behind_equal`.
+    With `behind_equal` it is the first place after those with the same bases, and else the first of
+    these. If a break is among the sample's bases, no place has the same bases, and the result does
+    not depend on `behind_equal`.
     """
     low, high = list_begin, list_end
     while low < high:

@@ -53,17 +53,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
     def load_pages(self, pages: Sequence[KmerPage], minimum_length: int) -> None:
         """Copy the tables of a group of parts, and the whole reference, to the device.
 
-        Parameters
-        ----------
-        pages : sequence of KmerPage
-            At least one, in the order of the reference.
-        minimum_length : int
-            The fewest bases of a MEM.
-
-        Raises
-        ------
-        BackendError
-            If they do not fit the device's memory.
+        `BackendError` is raised if they do not fit the device's memory.
         """
         with self.device.current():
             self._let_go()

@@ -16,8 +16,6 @@ class ResidentTable:
 
     Attributes
     ----------
-    offsets, positions : Buffer
-        The two arrays of the table.
     part_begin, kmer_length : int
         Where the part begins in the reference, and the bases of a k-mer.
     longest_whole : int
@@ -37,15 +35,11 @@ class KmerSearchContext:
 
     Attributes
     ----------
-    program : Program
-        The kernels.
     minimum_length, step, period : int
         The fewest bases of a MEM, and the distances from one sample to the next and from one pair
         of a MEM to the next (`kmer_sampling`), in bases.
     reference : int
         The address of the joined reference, as bit planes.
-    tables : sequence of ResidentTable
-        The tables of the parts to search, in the order of the reference.
     most_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
     steps_in_queries : bool
@@ -79,8 +73,6 @@ class QuerySamples:
 
     Attributes
     ----------
-    count : int
-        The number of samples.
     places : int
         The address of the array that says where each begins in the block.
     firsts : int

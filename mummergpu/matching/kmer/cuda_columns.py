@@ -39,25 +39,8 @@ class KmerColumnsSearcher(KmerTextSearcher):
     ) -> None:
         """Search a block, and add the columns of its matches to those of the blocks before.
 
-        Parameters
-        ----------
-        context : KmerSearchContext
-            The data that all searches of a run share, with a single table.
-        record_arguments : tuple of int
-            The kernel arguments that describe the records.
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        parts : ColumnParts
-            Receives the columns.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the block or its MEMs do not fit; nothing is added.
-        BackendError
-            If the columns do not fit.
+        The context has a single table. `DeviceMemoryError` is raised if the block or its MEMs do
+        not fit, and nothing is added; `BackendError` if the columns do not fit.
         """
         self._skipped = 0
         try:

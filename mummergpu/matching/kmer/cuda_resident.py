@@ -30,28 +30,8 @@ class KmerResidentSearcher(KmerColumnsSearcher):
     ) -> Result | None:
         """Search a block on both strands, and return what a function makes of its matches.
 
-        Parameters
-        ----------
-        context : KmerSearchContext
-            The data that all searches of a run share, with a single table.
-        load_program : callable
-            Returns a program, compiled and loaded.
-        block : QueryBlock
-            The queries.
-        max_rows : int
-            The most matches, on both strands together.
-        use : callable
-            Receives the matches.
-
-        Returns
-        -------
-        object or None
-            None if there are more matches.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the block, its matches or what is made of them do not fit.
+        None means that there are more than `max_rows`. The context has a single table. If the
+        block, its matches or what is made of them do not fit, `DeviceMemoryError` is raised.
         """
         self._skipped = 0
         try:

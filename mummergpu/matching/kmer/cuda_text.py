@@ -43,30 +43,10 @@ class KmerTextSearcher(KmerStreamSearcher):
         strands: Sequence[Strand],
         max_rows: int,
     ) -> BlockText | None:
-        """Return the text of a block's MEMs, or None if there are too many.
+        """Return the text of a block's MEMs, or None if too many (`interface.TextBackend`).
 
-        Parameters
-        ----------
-        context : KmerSearchContext
-            The data that all searches of a run share, with a single table.
-        resident : ResidentFormat
-            The format of the text.
-        block : QueryBlock
-            The queries.
-        strands : sequence of Strand
-            The strands of the queries to search.
-        max_rows : int
-            The most rows to return, on all strands together.
-
-        Returns
-        -------
-        BlockText or None
-            The text, as for `interface.TextBackend.find_text`.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the block or its MEMs do not fit.
+        The context has a single table. If the block or its MEMs do not fit, `DeviceMemoryError` is
+        raised.
         """
         self._skipped = 0
         try:

@@ -44,36 +44,14 @@ NO_ROWS: Final = DeviceMems(0, (0, 0, 0), 0)
 
 @dataclass(frozen=True)
 class ResidentFormat:
-    """The format of the text, with the names of the records on the device.
-
-    Attributes
-    ----------
-    row_format : RowFormat
-        The format.
-    record_arguments : tuple of int
-        The kernel arguments that describe the records.
-    """
+    """The format of the text, with the names of the records on the device as kernel arguments."""
 
     row_format: RowFormat
     record_arguments: tuple[int, ...]
 
 
 class TextMaker:
-    """Makes the text of one block at a time, on the stream of a searcher.
-
-    Parameters
-    ----------
-    stream : Stream
-        The stream of the kernels that find the matches.
-    workspace : Workspace
-        Provides the memory for names, offsets and text.
-    launcher : Launcher
-        Launches the kernels.
-    staging : Staging
-        Copies to and from the device.
-    stats : Stats
-        Collects the bytes moved, and the time of the copy.
-    """
+    """Makes the text of one block at a time, on the stream of a searcher."""
 
     def __init__(
         self,
@@ -97,30 +75,10 @@ class TextMaker:
         block_offsets: int,
         found: Mapping[Strand, DeviceMems],
     ) -> BlockText | None:
-        """Return the text of MEMs that are on the device.
+        """Return the text of MEMs on the device, or None if it is longer than `MOST_TEXT_BYTES`.
 
-        Parameters
-        ----------
-        program : Program
-            The kernels.
-        resident : ResidentFormat
-            The format of the text.
-        block : QueryBlock
-            The queries.
-        block_offsets : int
-            The device address of the array that says where each query begins in the block.
-        found : mapping of Strand to DeviceMems
-            The MEMs of the queries, on each searched strand, with the forward strand first.
-
-        Returns
-        -------
-        BlockText or None
-            None if the text is longer than `MOST_TEXT_BYTES`.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If a part of the text does not fit.
+        The forward strand comes first in `found`, and `block_offsets` is the device address of
+        where each query begins. `DeviceMemoryError` is raised if a part of the text does not fit.
         """
         row_format = resident.row_format
         count = sum(mems.count for mems in found.values())

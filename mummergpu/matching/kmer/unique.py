@@ -51,14 +51,7 @@ LEAST_ROOM: Final = 1 << 12
 class UniqueSearch:
     """Searches blocks of queries for unique matches; many threads may call it at once.
 
-    Parameters
-    ----------
-    page : MinimizerPage
-        The reference and its table.
-    minimum_length : int
-        The fewest bases of a match, at least those of a window.
-    stats : Stats
-        Collects the times.
+    A match has at least the bases of a window.
     """
 
     def __init__(self, page: MinimizerPage, minimum_length: int, stats: Stats) -> None:
@@ -157,20 +150,7 @@ def rows_of_queries(
 ) -> MemColumns:
     """Return the rows of a block by query, in the order of the strand that was searched.
 
-    Parameters
-    ----------
-    rows : sequence of ndarray, dtype=int64
-        Where the matches begin in the block and in the reference, and their lengths. Starts
-        ascend, and count on the forward strand.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last one ends.
-    strand : Strand
-        The strand of the matches.
-
-    Returns
-    -------
-    MemColumns
-        The matches.
+    Starts in the block ascend, and count on the forward strand.
     """
     starts, reference_starts, lengths = rows
     row_offsets = np.searchsorted(starts, offsets)

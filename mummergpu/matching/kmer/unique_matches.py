@@ -41,32 +41,7 @@ def write_matches(
     forward: Rows,
     reverse: Rows,
 ) -> bool:
-    """Write the unique matches that are found at a minimizer; return False if the rows are full.
-
-    Parameters
-    ----------
-    entries : ndarray, dtype=uint64
-        The entries of the table.
-    listed : tuple of int
-        The half-open range of those that may have the minimizer's k-mer.
-    context : uint64
-        The context of the minimizer.
-    reference, codes, lengths, minimizers
-        As for `find_unique_rows`.
-    count : int
-        The number of minimizers.
-    sample : tuple of int
-        The number and the place of the minimizer, and where in `codes` its query begins and ends.
-    state : ndarray, dtype=int64, shape=(4,)
-        The numbers of filled rows are updated.
-    forward, reverse : tuple of ndarray, dtype=int64
-        Output: the rows.
-
-    Returns
-    -------
-    bool
-        Whether there was room for all rows.
-    """
+    """Write the unique matches that are found at a minimizer; return False if the rows are full."""
     kmer_length, window, least_length = lengths
     places, ranks, candidates = minimizers
     number, place, begin, end = sample
@@ -136,28 +111,9 @@ def find_candidates(
 ) -> tuple[int, int]:
     """Write the next entries that may be in a match, and prefetch the reference there.
 
-    Parameters
-    ----------
-    entries : ndarray, dtype=uint64
-        The entries of the table.
-    coming, listed_end : int
-        The half-open range of those to look at.
-    context : uint64
-        The context of the k-mer in the query.
-    window : int
-        The k-mers of a window.
-    earlier : uint64
-        The bits in which the context of an entry that has no break agrees if its match begins
-        before all windows of the k-mer; 0 if that is not known.
-    reference : ndarray, dtype=uint8
-        The codes of the reference with margins.
-    candidates : ndarray, dtype=int64
-        Output: the numbers of entries.
-
-    Returns
-    -------
-    coming, count : int
-        The next entry to look at, and the number of candidates.
+    Return the next entry to look at, and the number of candidates. `earlier` are the bits in which
+    the context of an entry without a break agrees if its match begins before all windows of the
+    k-mer; 0 if that is not known.
     """
     # Where so many bases beside a k-mer match, half of them do on one of its sides.
     near = (min(window - 1, CONTEXT_BASES) + 1) // 2
@@ -181,17 +137,7 @@ def find_candidates(
 def write_row(
     rows: Rows, first_row: int, row: int, start: int, reference_start: int, length: int
 ) -> None:
-    """Write a match to its place among those of its minimizer, which ascend by start.
-
-    Parameters
-    ----------
-    rows : tuple of ndarray, dtype=int64
-        The starts, reference starts and lengths.
-    first_row, row : int
-        The first row of the minimizer, and the next free row.
-    start, reference_start, length : int
-        The match.
-    """
+    """Write a match to its place among those of its minimizer, which ascend by start."""
     starts, reference_starts, lengths = rows
     while row > first_row and starts[unsigned(row - 1)] > start:
         starts[unsigned(row)] = starts[unsigned(row - 1)]
@@ -215,23 +161,8 @@ def bases_left(
 ) -> int:
     """Return how many bases before a k-mer of a query match beside one of the reference.
 
-    Parameters
-    ----------
-    codes, reference : ndarray, dtype=uint8
-        The codes of the queries and of the reference, both with margins.
-    at, found : int
-        Where the k-mer begins in both, on their forward strands.
-    kmer_length : int
-        The bases of a k-mer.
-    is_reverse : bool
-        Whether it is the reverse complement in the reference.
-    most : int
-        The most bases to count.
-
-    Returns
-    -------
-    int
-        Between 0 and `most`.
+    `at` and `found` are where the k-mer begins on both forward strands; `is_reverse` says that it
+    is the reverse complement in the reference.
     """
     if is_reverse:
         return extend_left_reversed(codes, at, reference, found + kmer_length, most)
@@ -258,19 +189,7 @@ def bases_right(
 def is_first(
     places: PlaceArray, ranks: RankArray, count: int, number: int, start: int, window: int
 ) -> bool:
-    """Return whether a minimizer is the first one with the lowest rank of a window.
-
-    Parameters
-    ----------
-    places, ranks, count
-        The minimizers, among them all of the window, and their number.
-    number : int
-        The minimizer, which lies in the window.
-    start : int
-        Where the window begins.
-    window : int
-        The positions of the window.
-    """
+    """Return whether a minimizer is the first one with the lowest rank of a window."""
     rank = ranks[unsigned(number)]
     other = number - 1
     while other >= 0 and places[unsigned(other)] >> 1 >= start:
@@ -300,24 +219,7 @@ def is_elsewhere(
 ) -> bool:
     """Return whether all bases of a match occur a second time, on the same strand.
 
-    Parameters
-    ----------
-    entries : ndarray, dtype=uint64
-        The entries of the table.
-    listed : tuple of int
-        The half-open range of those that may have the same k-mer.
-    own : int
-        The entry of the match.
-    context : uint64
-        The context of the k-mer in the query.
-    reference, codes : ndarray, dtype=uint8
-        The codes of the reference and of the queries, both with margins.
-    place : int
-        The place of the minimizer in the queries (`minimizers.find_minimizers`).
-    kmer_length : int
-        The bases of a k-mer.
-    left, right : int
-        The bases of the match before the k-mer, and from the k-mer on.
+    `own` is the match's entry; it has `left` bases before the k-mer, and `right` from the k-mer on.
     """
     at = place >> 1
     strand = entries[unsigned(own)] >> _PLACE_SHIFT & np.uint64(1)

@@ -44,33 +44,9 @@ def find_unique_rows(
 ) -> bool:
     """Write the matches that are unique in the reference, and whose minimizers lie in a range.
 
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The offsets and the entries of the reference's table (`minimizer_table.MinimizerTable`).
-    reference, codes : ndarray, dtype=uint8
-        The codes of the reference and of the queries, both with margins.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last one ends, not counting margins.
-    lengths : tuple of int
-        The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
-    minimizers : tuple of ndarray
-        The places and the ranks of the minimizers in the range, and `window` bases to its left and
-        right (`sequence.minimizers`); and room for the numbers of those entries that are compared
-        together. They may be those of all queries as one sequence: the lowest ranks of all windows
-        inside a query are among them.
-    part : tuple of int
-        The number of these minimizers, and the range, as indices of `codes`.
-    state : ndarray, dtype=int64, shape=(4,)
-        The next minimizer, its query, and the numbers of filled rows. Each call updates them.
-    forward, reverse : tuple of ndarray, dtype=int64
-        Output: the rows of both strands, in ascending order of their starts. Starts count from the
-        first base of the block, on the forward strand.
-
-    Returns
-    -------
-    bool
-        False if the rows are full: the caller then calls again with longer ones.
+    Rows of both strands ascend by their starts, which count from the first base of the block on the
+    forward strand. False means that the rows are full: the caller then calls again with longer
+    ones.
     """
     table_offsets, entries = table
     places, ranks, _ = minimizers

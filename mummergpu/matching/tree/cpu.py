@@ -55,13 +55,7 @@ class _Candidates(NamedTuple):
 
 
 class TreeCpuBackend(PageByPageBackend[TreePage]):
-    """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`).
-
-    Parameters
-    ----------
-    stats : Stats
-        Collects the times of the kernels and the number of candidate matches.
-    """
+    """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`)."""
 
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)

@@ -46,32 +46,7 @@ def gather_leaves(
 ) -> int:
     """Keep the leaves below a node; return where the kept leaves of all nodes end.
 
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    slots : int
-        The number of nodes that the arrays can hold.
-    owned_count, page_begin : int
-        The suffixes that the page reports, and where the page begins in the joined reference.
-    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
-        The codes of all pages.
-    top : int
-        The address of the node.
-    leaves : ndarray, dtype=int32, shape=(n_leaves,)
-        Output: where the kept suffixes begin in the page.
-    gathered : ndarray, dtype=int64, shape=(GATHERED_NODES, GATHERED_NUMBERS)
-        Output: the address of the node, and where in `leaves` the range for each base begins, and
-        where the last one ends.
-    filled : int
-        The number of leaves that are kept already.
-
-    Returns
-    -------
-    int
-        `filled` if there is not room enough: then nothing is kept of this node.
+    If there is not room enough, nothing is kept of this node, and `filled` is returned.
     """
     end = filled
     visits_left = slots
@@ -124,23 +99,7 @@ def divide_leaves(
     gathered: OffsetArray,
     number: int,
 ) -> None:
-    """Divide the leaves below a node into a range for each base before them.
-
-    Parameters
-    ----------
-    page_begin : int
-        Where the page begins in the joined reference.
-    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
-        The codes of all pages.
-    leaves : ndarray, dtype=int32, shape=(n_leaves,)
-        The kept suffixes; those of the node change their order.
-    first, end : int
-        Where the leaves of the node begin and end.
-    gathered : ndarray, dtype=int64, shape=(GATHERED_NODES, GATHERED_NUMBERS)
-        Output: the bounds of the ranges, after the address of the node.
-    number : int
-        The row of `gathered` that is about the node.
-    """
+    """Divide the leaves below a node into a range for each base before them."""
     place = first
     for base in range(BREAK + 1):
         gathered[number, 1 + base] = place
@@ -157,18 +116,7 @@ def divide_leaves(
 
 @inline_without_refcounts
 def kept_leaves(gathered: OffsetArray) -> int:
-    """Return how many leaves are kept of all nodes.
-
-    Parameters
-    ----------
-    gathered : ndarray, dtype=int64, shape=(GATHERED_NODES, GATHERED_NUMBERS)
-        The nodes, as `gather_leaves` writes them; negative numbers for none.
-
-    Returns
-    -------
-    int
-        0 if no leaves are kept.
-    """
+    """Return how many leaves are kept of all nodes."""
     kept = 0
     for number in range(GATHERED_NODES):
         kept = max(kept, gathered[number, GATHERED_NUMBERS - 1])
@@ -191,35 +139,7 @@ def take_gathered(
     lengths: OffsetArray,
     filled: int,
 ) -> int:
-    """Count the MEMs among kept leaves, and write them unless the arrays are empty.
-
-    Parameters
-    ----------
-    page_begin : int
-        Where the page begins in the joined reference.
-    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
-        The codes of all pages.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the queries.
-    begin, start, end : int
-        Where in `codes` the query begins, the match begins, and the query ends.
-    minimum_length : int
-        The fewest bases of a MEM; so many match at every kept leaf.
-    leaves, gathered : ndarray
-        The kept leaves, as `gather_leaves` writes them.
-    number : int
-        The row of `gathered` that is about the leaves below P.
-    reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
-        Output: where in the page each MEM begins, and its length in bases. Nothing is written
-        to empty arrays.
-    filled : int
-        The number of MEMs found before.
-
-    Returns
-    -------
-    int
-        `filled` plus the number of MEMs.
-    """
+    """Count the MEMs among kept leaves, and write them unless the arrays are empty."""
     preceding = widened(codes[unsigned(start - 1)]) if start > begin else BREAK
     for base in range(BREAK + 1):
         if base == preceding and base != BREAK:

@@ -58,29 +58,9 @@ def begin_query(
     lane: int,
     upcoming: int,
 ) -> int:
-    """Give a lane the next query that is long enough, or -1 if none is left.
+    """Give a lane the next query that is long enough, or -1; return the first that none has had.
 
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in the block each query begins, and where the last ends.
-    minimum_length : int
-        The fewest bases of a candidate match; shorter queries are skipped.
-    candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
-        Output: set to 0 for the skipped queries and for the query that begins.
-    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        The state of each lane: its query, the start of the match and the end of the query as
-        positions in the block, the address of a node, the bases matched, the leaf before the
-        node or `NO_LEAF`, the edges skipped.
-    lane : int
-        The number of the lane.
-    upcoming : int
-        The first query that no lane has had yet.
-
-    Returns
-    -------
-    int
-        The first query that no lane has had after this call.
+    The candidate counts of this query and of those that are skipped become 0.
     """
     lanes[lane, QUERY] = -1
     while upcoming < offsets.size - 1 and lanes[lane, QUERY] < 0:
@@ -110,34 +90,9 @@ def advance(
 ) -> bool:
     """Continue a lane's match at its prefetched node; return whether the match has ended.
 
-    As long as the bases are known to match, the function compares only the first base of each
-    edge (skip and count); after that, it compares every base.
-
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    reference : ndarray, dtype=uint8, shape=(n_places,)
-        The codes of the page, in one or two dimensions as the layout says.
-    strip_bits : int
-        Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the queries.
-    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        The state of each lane: its query, the start of the match and the end of the query as
-        positions in the block, the address of a node, the bases matched, the leaf before the
-        node or `NO_LEAF`, the edges skipped.
-    lane : int
-        The number of the lane.
-    most_skips : int
-        A match ends when its lane has skipped more edges than this: the tree has a circle.
-
-    Returns
-    -------
-    bool
-        Whether the match has ended; the lane's numbers then say where.
+    As long as the bases are known to match, the function compares only the first base of each edge
+    (skip and count); after that, it compares every base. A match also ends when its lane has
+    skipped more than `most_skips` edges: the tree has a circle.
     """
     node = lanes[lane, NODE]
     matched = lanes[lane, MATCHED]
@@ -188,32 +143,7 @@ def is_candidate(
     lanes: OffsetArray,
     lane: int,
 ) -> bool:
-    """Return whether an ended match is long enough and may be maximal to the left.
-
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the queries.
-    begin : int
-        Where in `codes` the lane's query begins.
-    minimum_length : int
-        The fewest bases of a candidate match.
-    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        The state of each lane: its query, the start of the match and the end of the query as
-        positions in the block, the address of a node, the bases matched, the leaf before the
-        node or `NO_LEAF`, the edges skipped.
-    lane : int
-        The number of the lane.
-
-    Returns
-    -------
-    bool
-        False only if the match is too short or cannot be a MEM.
-    """
+    """Return whether an ended match is long enough and may be maximal to the left."""
     if lanes[lane, MATCHED] < minimum_length:
         return False
     node = lanes[lane, NODE]
@@ -234,19 +164,6 @@ def follow_suffix_link(nodes: NodeHalfArray, stride: int, lanes: OffsetArray, la
     At a leaf, the lane first tries the leaf's own suffix link. It leads to the leaf of the same
     occurrence, and while there is only one occurrence, the match ends in that leaf's edge.
     Otherwise the lane follows the suffix link of the parent.
-
-    Parameters
-    ----------
-    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The first halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next.
-    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        The state of each lane: its query, the start of the match and the end of the query as
-        positions in the block, the address of a node, the bases matched, the leaf before the
-        node or `NO_LEAF`, the edges skipped.
-    lane : int
-        The number of the lane.
     """
     node = lanes[lane, NODE]
     matched = lanes[lane, MATCHED] - 1

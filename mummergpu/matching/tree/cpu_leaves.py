@@ -42,45 +42,14 @@ def search_below(
 ) -> tuple[int, int]:
     """Search the leaves below P; count the MEMs, and write them unless the arrays are empty.
 
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    slots : int
-        The number of nodes that the arrays can hold.
-    owned_count : int
-        The page reports the suffixes that begin before this position.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the queries.
-    begin, start : int
-        Where in `codes` the query and the match begin.
-    top, lowest : int
-        The addresses of P and L.
-    edge_length : int
-        The bases matched along the edge to L.
-    reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
-        Output: where in the page each MEM begins, and its length in bases. Nothing is written
-        to empty arrays.
-    filled : int
-        The number of MEMs found before.
+    Return where the rows end, and the number of nodes visited; `DAMAGED` in place of the former if
+    the search visits more nodes than there are, or if a match is longer than the candidate.
 
-    Returns
-    -------
-    tuple of int
-        `filled` plus the number of MEMs, and the number of nodes visited. Instead of the former,
-        `DAMAGED` if the search visits more nodes than there are, or if a match is longer than the
-        candidate.
-
-    Notes
-    -----
-    The query path leads from P to L. `distance` counts the edges between the current node and
-    the path; `length` is the length of the match at the last node of the path that was
-    visited. When all children of a node are visited, the search goes back to the parent. It
-    compares addresses to see which child it came from. It follows a ``$`` chain from leaf to
-    leaf. `level` counts the edges below P, so that the search ends even if a parent pointer is
-    wrong.
+    The query path leads from P to L. `distance` counts the edges between the current node and the
+    path; `length` is the length of the match at the last node of the path that was visited. When
+    all children of a node are visited, the search goes back to the parent. It compares addresses to
+    see which child it came from. It follows a ``$`` chain from leaf to leaf. `level` counts the
+    edges below P, so that the search ends even if a parent pointer is wrong.
     """
     match_length = parent_depth_of(nodes, stride, lowest) + edge_length
     preceding = codes[unsigned(start - 1)] if start > begin else BREAK
@@ -150,32 +119,7 @@ def take_leaves(
 ) -> tuple[int, int]:
     """Count the MEMs at a leaf and its chain; write them unless the arrays are empty.
 
-    Parameters
-    ----------
-    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The second halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next.
-    leaf : int
-        The address of the first leaf.
-    owned_count : int
-        The suffixes that the page reports.
-    preceding : int
-        The code of the base before the match in the query.
-    length : int
-        The bases of the match.
-    reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
-        Output, as in `search_below`.
-    filled : int
-        The number of MEMs found before.
-    visits_left : int
-        The number of nodes that the search may still visit.
-
-    Returns
-    -------
-    tuple of int
-        The number of MEMs found so far, and the number of nodes that the search may still visit:
-        -1 if the chain is a circle.
+    Return where the rows end, and how many nodes may still be visited: -1 if the chain is a circle.
     """
     while visits_left >= 0:
         suffix = leaf_id_of(children, stride, leaf)
@@ -196,21 +140,7 @@ def take_leaves(
 def next_child(children: NodeHalfArray, stride: int, node: int, slot: int) -> tuple[int, int]:
     """Return the first child of a node at or after a slot, and the slot after that child.
 
-    Parameters
-    ----------
-    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The second halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next.
-    node : int
-        The address of the node.
-    slot : int
-        The first slot to read: 0 to 3 for the bases, 4 for ``$``, 5 for none.
-
-    Returns
-    -------
-    tuple of int
-        The address of the child, or `NO_NODE`, and the slot after the child's.
+    Slots 0 to 3 are the bases, 4 is ``$``, and 5 is behind them.
     """
     child = NO_NODE
     while slot <= BREAK and child == NO_NODE:
@@ -221,22 +151,7 @@ def next_child(children: NodeHalfArray, stride: int, node: int, slot: int) -> tu
 
 @inline_without_refcounts
 def slot_behind(children: NodeHalfArray, stride: int, node: int, child: int) -> int:
-    """Return the slot after that of a child; leaves further down a ``$`` chain count as last.
-
-    Parameters
-    ----------
-    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The second halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next.
-    node, child : int
-        The addresses of the node and its child.
-
-    Returns
-    -------
-    int
-        A number from 1 to 6.
-    """
+    """Return the slot after that of a child; leaves further down a ``$`` chain count as last."""
     slot = 0
     while slot <= BREAK and child_of(children, stride, node, slot) != child:
         slot += 1
@@ -247,25 +162,6 @@ def slot_behind(children: NodeHalfArray, stride: int, node: int, child: int) -> 
 def query_code(
     nodes: NodeHalfArray, stride: int, codes: CodeArray, start: int, match_length: int, node: int
 ) -> int:
-    """Return the code of the edge by which the query path leaves a node above L.
-
-    Parameters
-    ----------
-    nodes : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The first halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the queries.
-    start, match_length : int
-        Where in `codes` the match begins, and its length in bases.
-    node : int
-        The address of the node.
-
-    Returns
-    -------
-    int
-        A base code, or -1 if the match ends at the node.
-    """
+    """Return the code by which the query path leaves a node above L, or -1 if it ends there."""
     depth = string_depth_of(nodes, stride, node)
     return widened(codes[unsigned(start + depth)]) if depth < match_length else -1

@@ -53,44 +53,10 @@ def match_kernel(
 ) -> bool:
     """Write the candidate matches of a block of queries; return whether the tree is sound.
 
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    reference : ndarray, dtype=uint8, shape=(n_places,)
-        The codes of the page, in one or two dimensions as the layout says.
-    strip_bits : int
-        Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the queries.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `codes` each query begins, and where the last one ends.
-    minimum_length : int
-        The fewest bases of a candidate match.
-    lanes : ndarray, dtype=int64, shape=(LANES, LANE_NUMBERS)
-        Scratch memory.
-    positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
-        Output: where in its query each candidate begins, the lowest node reached, and the
-        bases matched along the edge to it. There is one element for every position of a query
-        from which at least `minimum_length` bases follow.
-    candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the elements for the candidates of each query begin.
-    candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
-        Output: the number of candidates of each query.
-
-    Returns
-    -------
-    bool
-        False if a match ends at an address outside the tree, in an edge that begins below its
-        end, or in a circle of nodes: the tree is damaged, and the output is invalid.
-
-    Notes
-    -----
-    The kernel does not compare the addresses on the way to a match with the size of the tree,
-    because that would cost a twentieth of the run time. A tree from a file lies in memory where
-    every address can be read (`mapped_file`).
+    It is not if a match ends at an address outside the tree, in an edge that begins below its end,
+    or in a circle of nodes; the output is then invalid. The kernel does not compare the addresses
+    on the way to a match with the size of the tree, because that would cost a twentieth of the run
+    time. A tree from a file lies in memory where every address can be read (`mapped_file`).
 
     If the print kernel's node P of a match is a leaf, the match is one MEM or none. If the base
     before it matches too, it is no MEM and is not written.
@@ -152,15 +118,7 @@ def close_ranks(
 ) -> None:
     """Close the gaps between the candidates of different queries.
 
-    Parameters
-    ----------
-    positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
-        The candidates that `match_kernel` wrote; moved to the front of the arrays.
-    candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the elements for the candidates of each query begin. Output: where the candidates
-        of each query begin, and where those of the last query end.
-    candidate_counts : ndarray, dtype=int64, shape=(n_queries,)
-        The number of candidates of each query.
+    The offsets, which were those of the room for each query, become those of its candidates.
     """
     filled = 0
     for query in range(candidate_counts.size):

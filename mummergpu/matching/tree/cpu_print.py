@@ -69,45 +69,10 @@ def print_kernel(
 ) -> bool:
     """Count the MEMs of each query, or write them; return whether the tree is sound.
 
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    base_count, page_begin, owned_count : int
-        The bases of the page, where it begins in the joined reference, and how many of its
-        suffixes it reports.
-    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
-        The codes of all pages, to extend a match that reaches the end of this page.
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the queries.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where in `codes` each query begins, and where the last one ends.
-    minimum_length : int
-        The fewest bases of a MEM.
-    tops : ndarray, dtype=int64, shape=(RING,)
-        Scratch memory.
-    most_visits : int
-        The leaves below P are kept if a search for them visits more nodes than this.
-    leaves, gathered : ndarray, dtype=int32 and int64
-        The kept leaves (`cpu_frequent`). Before the first call, all elements of `gathered` are
-        negative; the writing run takes what the counting run leaves.
-    positions, lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
-        The candidates, without gaps (`cpu_match.close_ranks`).
-    candidate_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the candidates of each query begin, and where those of the last query end.
-    mem_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Output: where the MEMs of each query begin; the writing run computes them again.
-    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_mems,)
-        Output of the writing run; with empty arrays, the run only counts. The rows of a query
-        ascend by query start, then by reference start.
-
-    Returns
-    -------
-    bool
-        False if the search meets a circle of nodes, or a match that is longer than its
-        candidate: the tree is damaged, and the output is invalid.
+    With empty rows, the run only counts. The writing run takes what the counting run keeps of
+    leaves, and computes the offsets again. The rows of a query ascend by query start, then by
+    reference start. A circle of nodes, or a match that is longer than its candidate, shows that the
+    tree is damaged; the output is then invalid.
     """
     slots = nodes.size // stride
     counting = lengths.size == 0
@@ -219,31 +184,9 @@ def foresee(
 ) -> bool:
     """Find P of a candidate some turns before its own turn, and prefetch the nodes around it.
 
-    The function prefetches L first, then the parent of L, then the children of P. Each address
-    is known only after the node before it has arrived.
-
-    Parameters
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes, as in `flatten.FlatTree`.
-    stride : int
-        Elements from one node to the next, in either array.
-    minimum_length : int
-        The fewest bases of a MEM.
-    lowest_nodes : ndarray, dtype=int32, shape=(n_capacity,)
-        The address of L of each candidate.
-    candidate_count : int
-        The number of candidates.
-    tops : ndarray, dtype=int64, shape=(RING,)
-        Output: the address of P of the coming candidates.
-    step : int
-        The candidate whose L is prefetched.
-
-    Returns
-    -------
-    bool
-        False if the string depth does not decrease from a node to its parent, or if that of P
-        is less than `minimum_length`: the tree is damaged.
+    The function prefetches L first, then the parent of L, then the children of P. Each address is
+    known only after the node before it has arrived. The tree is damaged if the string depth does
+    not decrease from a node to its parent, or if that of P is less than the minimum length.
     """
     if step < candidate_count:
         prefetch_node(nodes, stride, lowest_nodes[step])

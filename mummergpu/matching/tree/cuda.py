@@ -32,42 +32,10 @@ LONG_QUERY: Final = 1 << 12
 
 
 class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
-    """Matches blocks of queries against suffix trees on a GPU.
+    """Matches blocks of queries against suffix trees on a GPU (`streaming.StreamingBackend`).
 
-    Parameters
-    ----------
-    device : Device
-        The device; the backend does not close it.
-    cache : KernelCache
-        Compiles programs, or loads those compiled before.
-    policy : Policy
-        The policy of the search (attribute `policy`).
-    stats : Stats
-        Collects kernel times, bytes moved, and the resources of the kernels.
-    notice : callable
-        Receives progress messages, shown with -v.
-    memory : int or None
-        The most bytes of device memory to use; None for nearly all free memory.
-    profile : bool
-        Whether the kernels count the nodes that they visit (attribute `profile`).
-    most_block_bases : int
-        The most bases of a block of queries; fewer if memory is short.
-    pool : DevicePool or None
-        The pool of the device, closed with the backend; None if others use it too.
-    threads : int
-        The most threads that copy pages to the device (`upload.Uploader`).
-
-    Attributes
-    ----------
-    policy : Policy
-        The policy of the pages that are loaded next.
-    profile : bool
-        Whether the kernels count the nodes of the pages that are loaded next.
-
-    Raises
-    ------
-    BackendError
-        If the device has too little memory.
+    `policy` and `profile`, which lets the kernels count the nodes that they visit, are those of the
+    pages that are loaded next.
     """
 
     kernels = KERNELS
@@ -97,17 +65,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
     def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
         """Copy a group of pages to the device, in place of the last group.
 
-        Parameters
-        ----------
-        pages : sequence of TreePage
-            At least one; their trees have the policy's layout.
-        minimum_length : int
-            The fewest bases of a MEM.
-
-        Raises
-        ------
-        BackendError
-            If they do not fit the device's memory.
+        Their trees have the policy's layout. `BackendError` is raised if they do not fit.
         """
         with self.device.current():
             self._let_go()

@@ -17,14 +17,10 @@ class TreeSearchContext:
     ----------
     program : Program
         The kernels, compiled for the policy and the node format.
-    minimum_length : int
-        The fewest bases of a MEM.
     pages : sequence of ResidentPage
         The pages to search, in the order of the reference.
     joined_reference : int
         The address of the codes of all pages on the device; 0 if no page needs them.
-    joined_count : int
-        The number of these codes.
     query_texture : bool
         Whether kernels read queries through a texture.
     profile : bool
@@ -46,12 +42,8 @@ class DeviceQueries:
 
     Attributes
     ----------
-    count, base_count : int
-        The number of queries, and the number of their bases together.
     offsets : int
         The address of the array that says where each query begins.
-    codes : int
-        The address of their codes.
     texture : Texture or None
         The texture through which the codes are read, if the policy says so.
     """
@@ -81,8 +73,6 @@ class DeviceCandidates:
         The address of the number of candidates before each query, with the total at the end.
     queries : int
         The address of the array that names the query of each candidate.
-    count : int
-        The number of them.
     """
 
     records: int
@@ -97,14 +87,10 @@ class DeviceMems:
 
     Attributes
     ----------
-    set_number : int
-        The number of the set of buffers that holds them.
     offsets : int
         The address of the array that says where the MEMs of each query begin.
     columns : tuple of int
         The addresses of query starts, reference starts and lengths.
-    count : int
-        The number of them.
     """
 
     set_number: int

@@ -19,36 +19,11 @@ MOST_ARRAY_ROWS: Final = 1 << 16
 
 
 class ResidentPage:
-    """A page on a device.
+    """A page on a device, whose tree has the policy's layout.
 
-    Parameters
-    ----------
-    device : Device
-        The device; current in the calling thread.
-    uploader : Uploader
-        Copies the page; the constructor waits for its stream.
-    indexed : TreePage
-        The page and its tree.
-    policy : Policy
-        Says which data is read through textures. The tree must have the policy's layout.
-
-    Attributes
-    ----------
-    page : Page
-        Where the page lies in the joined reference.
-    base_count : int
-        The bases of the page.
-    tree_arguments, reference_arguments : tuple of int
-        The kernel arguments for the tree and for the reference.
-    size : int
-        The bytes that were copied.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the page does not fit; nothing stays on the device.
-    BackendError
-        If the page is too large for a texture.
+    The constructor waits for the uploader's stream. `size` counts the bytes that were copied. If
+    the page does not fit, `DeviceMemoryError` is raised and nothing stays on the device; one that
+    is too large for a texture raises `BackendError`.
     """
 
     def __init__(

@@ -55,10 +55,6 @@ def tree_program(policy: Policy, wide: bool, profile: bool) -> ProgramSource:
     policy : Policy
         Six of its seven flags change the program. Node reordering does not: it moves nodes, but
         the kernels follow addresses in any order.
-    wide : bool
-        Whether nodes have 32-bit addresses instead of the paper's 24-bit addresses.
-    profile : bool
-        Whether the kernels count the nodes that they visit.
 
     Returns
     -------
