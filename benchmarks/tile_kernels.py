@@ -24,10 +24,10 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.sources import read_sources
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.runtime.stats import Stats
-from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
-from mummergpu.viterbi.device_matrix import DeviceMatrix
-from mummergpu.viterbi.device_tiles import DeviceTiles
-from mummergpu.viterbi.tile_set import TileSet
+from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
+from mummergpu.viterbi.device.device_matrix import DeviceMatrix
+from mummergpu.viterbi.device.device_tiles import DeviceTiles
+from mummergpu.viterbi.device.tile_set import TileSet
 
 SIDES = (20, 60, 100, 200, 250, 500, 1000, 1500)
 MATRIX_SIDES = (1_000, 5_000, 20_000, 100_000)

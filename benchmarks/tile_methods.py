@@ -33,7 +33,7 @@ from mummergpu.pipeline.matrix_opening import open_matrix
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.methods import AlignmentMethod
-from mummergpu.viterbi.whole_matrix import align_whole
+from mummergpu.viterbi.whole.whole_matrix import align_whole
 
 SIDES = (100, 200, 300, 400, 500, 1000, 2000, 3000, 4000, 5000, 10_000, 20_000)
 DIFFERENT = 0.1

@@ -1,6 +1,6 @@
 // The arithmetic of scores: of one tile, or of two tiles in the halves of a word.
 //
-// `leaving`, which is generated from the model, takes either.
+// `recurrence`, which is generated from the model, takes either.
 #pragma once
 
 #include "common/types.cuh"

@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 #pragma unroll
         for (int k = 0; k < static_cast<int>(NARROW_DIAGONALS); ++k) {
             const Cell<uint32> cell = {k == HALF_BAND ? 0 : never, never, to_deletion};
-            const Cell<uint32> left = leaving(with, cell, no_bits);
+            const Cell<uint32> left = recurrence(with, cell, no_bits);
             to_match[k] = left.match;
             to_insertion[k] = left.insertion;
             to_deletion = left.deletion;
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                 const Cell<uint32> cell = {larger_sum(to_match[k], emission, never),
                                            is_last ? never : to_insertion[is_last ? k : k + 1],
                                            to_deletion};
-                const Cell<uint32> left = leaving(with, cell, no_bits);
+                const Cell<uint32> left = recurrence(with, cell, no_bits);
                 to_match[k] = left.match;
                 to_insertion[k] = left.insertion;
                 to_deletion = left.deletion;

@@ -33,7 +33,7 @@ struct LaneRows {
             const Cell<Score> cell = {with.sum(diagonal, column.score(scores[row])), insertion,
                                       to_deletion[row]};
             typename Numbers::Bits bits = {};
-            const Cell<Score> left = leaving(with, cell, bits);
+            const Cell<Score> left = recurrence(with, cell, bits);
             with.keep(directions, row, bits);
             diagonal = to_match[row];
             to_match[row] = left.match;

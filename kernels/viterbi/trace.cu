@@ -95,7 +95,7 @@ __device__ inline End best_end(const TileView& view, const Costs& costs, int ban
                 cell.deletion = to_deletion;
             }
             uint32 bits = 0;
-            const Cell<int> left = leaving(with, cell, bits);
+            const Cell<int> left = recurrence(with, cell, bits);
             memory.score(2 * k) = max(left.match, NEVER);
             memory.score(2 * k + 1) = max(left.insertion, NEVER);
             to_deletion = max(left.deletion, NEVER);

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mummergpu.output.sorting.options import SortOptions
     from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.map_options import MapOptions
-    from mummergpu.viterbi.model import Costs
+    from mummergpu.viterbi.recurrence.model import Costs
 
 _SIZE: Final = MAIN_OPTIONS["max_memory"].callback
 
@@ -324,7 +324,7 @@ def _two_numbers(text: str, option: str) -> tuple[int, int]:
 
 
 def _costs(given: Given) -> Costs:
-    from mummergpu.viterbi.model import Costs
+    from mummergpu.viterbi.recurrence.model import Costs
 
     deletion_open, insertion_open = _two_numbers(given["gap_open"], "--gap-open")
     deletion_extend, insertion_extend = _two_numbers(given["gap_extend"], "--gap-extend")

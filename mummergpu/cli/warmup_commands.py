@@ -88,9 +88,9 @@ def _serve_devices() -> None:
     from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
     from mummergpu.mapping.genomes.device_tiles import list_tiles
     from mummergpu.mapping.genomes.options import NUCMER_COSTS
-    from mummergpu.viterbi.device_tiles import copy_ends, gather_codes, gather_ends
-    from mummergpu.viterbi.kept_rounds import trace_kept
-    from mummergpu.viterbi.model import Costs
+    from mummergpu.viterbi.device.device_tiles import copy_ends, gather_codes, gather_ends
+    from mummergpu.viterbi.device.traceback_store import trace_stored
+    from mummergpu.viterbi.recurrence.model import Costs
 
     none, codes = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.uint8)
     words = np.zeros(1, dtype=np.uint32)
@@ -98,7 +98,7 @@ def _serve_devices() -> None:
     gather_codes(codes, none, none, none, codes)
     copy_ends(words, none, none, none, words, none)
     gather_ends(words, none, none, words)
-    trace_kept(words, none, (1, 1, 1), 0, 0, words)
+    trace_stored(words, none, (1, 1, 1), 0, 0, words)
     start = np.zeros(1, dtype=np.int64)
     table = Candidates(start, none, none, np.zeros((0, NUMBERS), dtype=np.int32))
     FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs().as_tuple(), table)

@@ -42,7 +42,7 @@ from mummergpu.mapping.seeding.candidate_finder import CandidateFinder, pairing_
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
 from mummergpu.sequence.codes import CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
-from mummergpu.viterbi.scratch import Scratch, new_scratch
+from mummergpu.viterbi.tiles.scratch import Scratch, new_scratch
 
 
 @dataclass(frozen=True)

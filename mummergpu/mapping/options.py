@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.scratch import MOST_BASES
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
 MOST_READ_BASES: Final = MOST_BASES
 """The longest read that is mapped; longer ones stay unmapped."""

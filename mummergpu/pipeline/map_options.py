@@ -11,7 +11,7 @@ from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.recurrence.model import Costs
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from mummergpu.mapping.genomes.whole import CheckSizes, EndToEnd
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.memory import free_memory
 from mummergpu.runtime.stats import Stats
-from mummergpu.viterbi.matrix_block import LONGEST
 from mummergpu.viterbi.methods import AlignmentMethod
-from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.rounds import RoundPlan
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.whole.matrix_block import LONGEST
+from mummergpu.viterbi.whole.rounds import RoundPlan
 
 Notice = Callable[[str], None]
 
@@ -78,8 +78,8 @@ def open_matrix(
 def _on_processor(
     method: AlignmentMethod, costs: Costs, map_function: Callable[..., Iterable[Any]]
 ) -> OpenMatrix:
-    from mummergpu.viterbi.matrix_block import BLOCK_COLUMNS, BLOCK_ROWS
-    from mummergpu.viterbi.processor_matrix import ProcessorMatrix
+    from mummergpu.viterbi.whole.matrix_block import BLOCK_COLUMNS, BLOCK_ROWS
+    from mummergpu.viterbi.whole.processor_matrix import ProcessorMatrix
 
     matrix = ProcessorMatrix(costs, map_function)
 
@@ -107,8 +107,13 @@ def _on_device(
     device, cache = open_first_device(options, stack, notice)
     from mummergpu.cuda.sources import read_sources
     from mummergpu.matching.backends.memory_plan import usable_memory
-    from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
-    from mummergpu.viterbi.device_matrix import BLOCK_BYTES, BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
+    from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
+    from mummergpu.viterbi.device.device_matrix import (
+        BLOCK_BYTES,
+        BLOCK_COLUMNS,
+        STRIP_ROWS,
+        DeviceMatrix,
+    )
 
     with stats.stage("kernels_compiled"):
         cubin = cache.cubin(read_sources(), VITERBI_PROGRAM, device.architecture)

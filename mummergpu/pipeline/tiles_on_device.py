@@ -9,8 +9,8 @@ from mummergpu.mapping.genomes.device_tiles import TileAligner
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.tile_set import AlignedTiles, TileSet
+from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet
+from mummergpu.viterbi.recurrence.model import Costs
 
 PART_OF_MEMORY: Final = 4
 """Tiles take at most this part of the memory that is free when they are aligned."""
@@ -44,8 +44,8 @@ def tiles_on_device(
     if not isinstance(backend, StreamingBackend):
         return None
     from mummergpu.cuda.device import DeviceMemoryError
-    from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
-    from mummergpu.viterbi.device_tiles import DeviceTiles
+    from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
+    from mummergpu.viterbi.device.device_tiles import DeviceTiles
 
     def align(queries: CodeArray, reference: CodeArray, tiles: TileSet) -> AlignedTiles | None:
         device = backend.device

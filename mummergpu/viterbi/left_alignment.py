@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.viterbi.operations import (
+from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
     INSERTION_OPERATION,
     MATCH_OPERATION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mummergpu.sequence.codes import BREAK
-from mummergpu.viterbi.model import PAIRWISE, Costs, Transition
+from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs, Transition
 
 Cell = tuple[int, int]
 NEVER = -(10**9)

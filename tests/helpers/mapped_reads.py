@@ -24,7 +24,7 @@ from mummergpu.mapping.seeding.candidate_search import find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows
 from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
 from mummergpu.sequence.mems import MemColumns
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.recurrence.model import Costs
 
 RESCUE_ROWS = 8
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mummergpu.sequence.codes import MARGIN, with_margins
-from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.whole_matrix import align_whole
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.whole.whole_matrix import align_whole
 
 COSTS = [
     Costs(),

@@ -33,7 +33,7 @@ from mummergpu.output.bytes import deflate_slot
 from mummergpu.output.bytes.bgzf_program import BGZF_PROGRAM
 from mummergpu.studies import gathers
 from mummergpu.studies.gathers import GATHER_PROGRAM
-from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
+from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 LAYOUTS = ("none", "m", "r", "t", "mr", "mt", "rt", "mrt")

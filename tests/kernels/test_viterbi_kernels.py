@@ -12,16 +12,16 @@ import pytest
 from helpers.host_device import HostCompiler, HostProgram
 
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
-from mummergpu.viterbi.cuda_program import (
+from mummergpu.viterbi.device.cuda_program import (
     LEFTWARD,
     NARROW_DIAGONALS,
     ON_REVERSE_STRAND,
     TILE,
     VITERBI_PROGRAM,
 )
-from mummergpu.viterbi.extension import CANNOT_REACH, extend_path
-from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.scratch import new_scratch
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path
+from mummergpu.viterbi.tiles.scratch import new_scratch
 
 WORD_BASES, PADDING = 32, 2
 MOST_OPERATIONS = 40

@@ -10,11 +10,11 @@ from helpers.host_device import HostCompiler, HostDevice, everything_given_back
 from helpers.whole_alignments import COSTS, made_pair, whole_alignment
 
 from mummergpu.runtime.stats import Stats
-from mummergpu.viterbi.cuda_program import VITERBI_PROGRAM
-from mummergpu.viterbi.device_matrix import BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
-from mummergpu.viterbi.device_tiles import DeviceTiles
-from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.tile_set import TileSet, fit_two
+from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
+from mummergpu.viterbi.device.device_matrix import BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
+from mummergpu.viterbi.device.device_tiles import DeviceTiles
+from mummergpu.viterbi.device.tile_set import TileSet, fit_two
+from mummergpu.viterbi.recurrence.model import Costs
 
 
 @pytest.fixture(scope="module")

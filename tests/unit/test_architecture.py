@@ -44,6 +44,7 @@ INNER_ROOMS = {
     "mapping": (("seeding", "alignments"), ("placing",), ("candidates", "genomes")),
     "matching": (("tree", "kmer"), ("backends",)),
     "output": (("sorting",), ("alignments", "genomes", "matches"), ("records",), ("bytes",)),
+    "viterbi": (("tiles", "device"), ("whole",), ("recurrence",)),
 }
 """Folders of a room, where there are several, floor by floor: one imports only from its own files
 and from folders on floors below it."""

@@ -29,10 +29,10 @@ from mummergpu.mapping.placing.refinement import FIRST_BAND
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
-from mummergpu.viterbi.extension import extend_path
 from mummergpu.viterbi.left_alignment import align_left
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.tiles.extension import extend_path
+from mummergpu.viterbi.tiles.scratch import Scratch
 
 OperationArray = UInt32Array
 

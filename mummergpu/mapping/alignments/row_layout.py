@@ -14,7 +14,7 @@ from mummergpu.mapping.placing.pairing import is_proper_pair
 from mummergpu.mapping.placing.secondary import Secondary
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 Extra = tuple[Int64Array, ByteArray]
 """The candidate of each read's supplementary alignment, -1 if it has none; and its quality."""

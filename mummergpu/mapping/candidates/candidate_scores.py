@@ -40,7 +40,7 @@ from mummergpu.mapping.candidates.ungapped import (
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, widened
 from mummergpu.sequence.codes import MARGIN
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 
 @inline_without_refcounts

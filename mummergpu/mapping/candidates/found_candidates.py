@@ -32,7 +32,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.candidates.ungapped import MATCH
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 CANDIDATE: Final = np.dtype(
     [

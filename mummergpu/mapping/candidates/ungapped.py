@@ -16,7 +16,7 @@ from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.sequence.extension import differences
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 Tail = tuple[int, int, int]
 """The score of a tail, the bases of the read that its best part has, and its credit."""

@@ -35,8 +35,8 @@ from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, FILLED, TracedEnds
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
-from mummergpu.viterbi.scratch import MOST_BASES, Scratch, new_scratch
-from mummergpu.viterbi.whole_matrix import MatrixScratch, new_matrix
+from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch, new_scratch
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, new_matrix
 
 MapFunction = Callable[..., Iterable[Any]]
 

@@ -11,11 +11,11 @@ from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.links import LinkedAnchors, Sequences
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.viterbi.between import is_diagonal_best
-from mummergpu.viterbi.model import Costs, CostTuple
-from mummergpu.viterbi.operations import OperationArray
-from mummergpu.viterbi.scratch import MOST_BASES
-from mummergpu.viterbi.tile_set import AlignedTiles, TileSet, fit_two
+from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
+from mummergpu.viterbi.recurrence.model import Costs, CostTuple
+from mummergpu.viterbi.recurrence.operations import OperationArray
+from mummergpu.viterbi.tiles.gap_fill import is_diagonal_best
+from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
 TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]
 """Aligns tiles on a device (`viterbi.device_tiles.DeviceTiles.align`); None if it has no room."""

@@ -8,7 +8,7 @@ from mummergpu.mapping.genomes.links import Sequences
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.operations import (
+from mummergpu.viterbi.recurrence.operations import (
     INSERTION_OPERATION,
     MATCH_OPERATION,
     OperationArray,

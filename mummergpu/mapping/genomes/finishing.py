@@ -18,7 +18,7 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.viterbi.left_alignment import align_left
-from mummergpu.viterbi.operations import OperationArray
+from mummergpu.viterbi.recurrence.operations import OperationArray
 
 _ALIGNMENTS_OF_TASK: Final = 64
 

@@ -22,7 +22,7 @@ from mummergpu.mapping.genomes.ranking import find_rivals
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened, writable
 from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.recurrence.model import Costs
 
 QualityArray = ByteArray
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mummergpu.errors import OptionError
-from mummergpu.viterbi.model import LARGEST_COST, Costs
-from mummergpu.viterbi.scratch import MOST_BASES
+from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
+from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
 NUCMER_COSTS: Final = Costs(
     match=3,

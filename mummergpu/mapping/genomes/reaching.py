@@ -8,12 +8,12 @@ from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.between import align_between
-from mummergpu.viterbi.break_extension import longest_window, reach_before_break
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.operations import OperationArray
-from mummergpu.viterbi.scratch import Scratch
-from mummergpu.viterbi.whole_matrix import MatrixScratch
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.operations import OperationArray
+from mummergpu.viterbi.tiles.drop_extension import longest_window, reach_before_drop
+from mummergpu.viterbi.tiles.gap_fill import fill_gap
+from mummergpu.viterbi.tiles.scratch import Scratch
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch
 
 TargetSearch = tuple[
     tuple[CodeArray, CodeArray], CostTuple, int, int, Scratch, MatrixScratch, OperationArray
@@ -46,7 +46,7 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
         if turn > 0 and gap + other_gap <= break_length:
             break
         back = turn & 1
-        used, reference_used = reach_before_break(
+        used, reference_used = reach_before_drop(
             sequences[0],
             query_at + back * (gap - 1),
             gap,
@@ -65,7 +65,7 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
         reference_at += reference_used * (1 - back)
     if gap + other_gap > break_length:
         return False
-    score, _ = align_between(
+    score, _ = fill_gap(
         sequences[0],
         query_at,
         gap,

@@ -14,10 +14,8 @@ from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.between import align_between
-from mummergpu.viterbi.break_extension import NO_ROOM, extend_until_break, longest_window
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.operations import (
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.operations import (
     INSERTION_OPERATION,
     MATCH_OPERATION,
     OperationArray,
@@ -26,8 +24,10 @@ from mummergpu.viterbi.operations import (
     length_of,
     reverse_operations,
 )
-from mummergpu.viterbi.scratch import MOST_BASES, Scratch
-from mummergpu.viterbi.whole_matrix import (
+from mummergpu.viterbi.tiles.drop_extension import NO_ROOM, extend_until_drop, longest_window
+from mummergpu.viterbi.tiles.gap_fill import fill_gap
+from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
+from mummergpu.viterbi.whole.whole_matrix import (
     NO_MEMORY,
     MatrixScratch,
     align_whole,
@@ -110,7 +110,7 @@ def trace_anchors(
         if anchor == offsets[alignment]:
             used, reference_used, count = 0, 0, 0
             if window > 0:
-                used, reference_used, count = extend_until_break(
+                used, reference_used, count = extend_until_drop(
                     sequences[0],
                     query_at - 1,
                     query_at - bounds[0][alignment],
@@ -137,7 +137,7 @@ def trace_anchors(
         if is_last:
             used, reference_used, count = 0, 0, 0
             if window > 0:
-                used, reference_used, count = extend_until_break(
+                used, reference_used, count = extend_until_drop(
                     sequences[0],
                     query_at,
                     bounds[1][alignment] - query_at,
@@ -233,7 +233,7 @@ def _trace_tile(
         if not is_long:
             break
         reach = longest_window(window) if longer else window
-        used, reference_used, more = extend_until_break(
+        used, reference_used, more = extend_until_drop(
             query,
             query_at,
             length,
@@ -254,7 +254,7 @@ def _trace_tile(
         reference_at += reference_used
         length -= used
         reference_length -= reference_used
-        used, reference_used, more = extend_until_break(
+        used, reference_used, more = extend_until_drop(
             query,
             query_at + length - 1,
             length,
@@ -275,7 +275,7 @@ def _trace_tile(
         reference_length -= reference_used
     if filled + count + length + reference_length + 3 + far_count > operations.size:
         return NO_ROOM
-    _, between = align_between(
+    _, between = fill_gap(
         query,
         query_at,
         length,

@@ -19,7 +19,7 @@ from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
-from mummergpu.viterbi.operations import MATCH_OPERATION, OperationArray
+from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
 
 EndToEnd = Callable[[CodeArray, CodeArray], tuple[int, OperationArray]]
 """Aligns a query with a reference, both codes without margins: returns the score and the

@@ -14,8 +14,8 @@ from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.secondary import Secondary, collect_others
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.tiles.scratch import Scratch
 
 LEAST_PERCENT: Final = 80
 """A place is listed if its score is at least so many hundredths of that of its alignment."""

@@ -41,7 +41,7 @@ from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.tie_breaks import mix
 from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 CHOSEN: Final = 0
 QUALITY: Final = 1

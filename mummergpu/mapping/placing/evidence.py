@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import Float64Array, Int32Array
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.recurrence.model import Costs
 
 UNIT: Final = 64
 """The fractions of a point in which the scores of pairs are counted."""

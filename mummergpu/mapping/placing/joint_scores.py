@@ -19,8 +19,8 @@ from mummergpu.mapping.placing.pairing import LAST_SIZE, UNPAIRED, Pairing, best
 from mummergpu.mapping.placing.refinement import drop_same_paths, refine
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.tiles.scratch import Scratch
 
 Template = tuple[int, int]
 """The first read of a template, and how many reads it has: 1 or 2."""

@@ -23,7 +23,7 @@ from mummergpu.mapping.placing.pairing import (
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 Odds = tuple[Float64Array, Float64Array]
 """What `evidence.weights_of_units` and `evidence.quality_thresholds` return."""

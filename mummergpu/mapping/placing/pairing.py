@@ -19,7 +19,7 @@ from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import inline_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 Pairing = tuple[int, int, int, int, int, Int32Array]
 """What is known about the sizes of templates; its elements follow."""

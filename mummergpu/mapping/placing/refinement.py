@@ -32,9 +32,9 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.candidates.ungapped import MATCH
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import MARGIN
-from mummergpu.viterbi.extension import extend_score
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.tiles.extension import extend_score
+from mummergpu.viterbi.tiles.scratch import Scratch
 
 FIRST_BAND = 8
 """The band that the extension of a tail begins with, in bases."""

@@ -47,7 +47,7 @@ from mummergpu.mapping.placing.pairing import (
 )
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 LEAST_RUN: Final = WORD_BASES
 """The least bases of a match on a diagonal that is looked at; a power of 2."""

@@ -27,7 +27,7 @@ from mummergpu.mapping.placing.choice import CHOSEN
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 _NOT_PLACED: Final = -1
 """A score below that of any placement."""

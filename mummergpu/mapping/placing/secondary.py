@@ -30,8 +30,8 @@ from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.tiles.scratch import Scratch
 
 PARTS_OF_PLACE: Final = 20
 """Two alignments are at one place unless they differ in one of so many bases of the reference that

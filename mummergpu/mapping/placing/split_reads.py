@@ -22,7 +22,7 @@ from mummergpu.mapping.placing.read_parts import (
 )
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 LEAST_CLIPPED: Final = 20
 """The fewest clipped bases for which another alignment is looked for."""

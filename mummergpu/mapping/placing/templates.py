@@ -13,8 +13,8 @@ from mummergpu.mapping.placing.rescue import rescue_template
 from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name
 from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.viterbi.model import CostTuple
-from mummergpu.viterbi.scratch import Scratch
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.tiles.scratch import Scratch
 
 Limits = tuple[int, int, int]
 """The seed length, the margin and the least score (`options.MappingOptions`)."""

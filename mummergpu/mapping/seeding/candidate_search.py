@@ -28,7 +28,7 @@ from mummergpu.mapping.seeding.pruning import Pruning, prune_template
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 MATCHES_AHEAD: Final = 32
 """How many matches before it is used the reference beside a match is fetched."""

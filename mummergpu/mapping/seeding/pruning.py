@@ -38,7 +38,7 @@ from mummergpu.mapping.placing.pairing import (
 from mummergpu.mapping.placing.rescue import most_of_rescued
 from mummergpu.mapping.placing.split_reads import LEAST_CLIPPED
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
-from mummergpu.viterbi.model import CostTuple
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 BEST_KEPT: Final = 3
 """The candidates of a read that are kept because no others have better scores: the best one, the

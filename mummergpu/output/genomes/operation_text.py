@@ -11,7 +11,7 @@ from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, s
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts, widened
-from mummergpu.viterbi.operations import INSERTION_OPERATION, MATCH_OPERATION
+from mummergpu.viterbi.recurrence.operations import INSERTION_OPERATION, MATCH_OPERATION
 
 OperationArray = UInt32Array
 

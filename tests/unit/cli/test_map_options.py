@@ -15,7 +15,7 @@ from mummergpu.errors import MummergpuError
 from mummergpu.input.read_files import MateFiles, ReadFile
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.pipeline.map_options import MapOptions
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.recurrence.model import Costs
 
 
 def options_of(words: str) -> MapOptions:

@@ -27,8 +27,8 @@ from mummergpu.mapping.genomes.options import (
     costs_of_gaps,
 )
 from mummergpu.sequence.codes import MARGIN, with_margins
-from mummergpu.viterbi.model import Costs
-from mummergpu.viterbi.whole_matrix import ANY_SCORE, align_whole, new_matrix
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.whole.whole_matrix import ANY_SCORE, align_whole, new_matrix
 
 
 def check_rows(

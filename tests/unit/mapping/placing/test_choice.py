@@ -43,7 +43,7 @@ from mummergpu.mapping.placing.mapping_quality import (
 from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.placing.templates import map_templates
-from mummergpu.viterbi.scratch import new_scratch
+from mummergpu.viterbi.tiles.scratch import new_scratch
 
 SEED = 14
 LENGTH = 50

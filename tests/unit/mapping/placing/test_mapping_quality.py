@@ -22,7 +22,7 @@ from mummergpu.mapping.placing.mapping_quality import (
     weight_of,
 )
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.recurrence.model import Costs
 
 THRESHOLDS = quality_thresholds()
 WEIGHTS = weights_of_units()

@@ -15,7 +15,7 @@ from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.placing.second_pass import most_unseen, part_of_reads
 from mummergpu.sequence.codes import with_margins
-from mummergpu.viterbi.model import Costs
+from mummergpu.viterbi.recurrence.model import Costs
 
 
 def rows_of_reads(columns: AlignmentColumns) -> list[list[dict[str, Any]]]:

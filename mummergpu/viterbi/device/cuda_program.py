@@ -1,0 +1,89 @@
+"""The program that aligns tiles on a device, and the constants of its kernels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.cuda.program import ProgramSource
+from mummergpu.sequence.codes import BREAK
+from mummergpu.viterbi.device.tile_set import CORNER_OF_TWO
+from mummergpu.viterbi.recurrence.cuda_source import recurrence_source
+from mummergpu.viterbi.recurrence.departures import STATE_BITS, bit_count, source_table
+from mummergpu.viterbi.recurrence.model import PAIRWISE
+
+NARROW_DIAGONALS: Final = 16
+"""The diagonals of the narrow band, which a thread keeps in registers: half of them before that of
+the corner."""
+
+TILE: Final = np.dtype(
+    [
+        *(("read_at", np.int64), ("reference_at", np.int64)),
+        *(("length", np.uint32), ("reference_length", np.uint32)),
+        *(("least_score", np.int32), ("flags", np.uint32)),
+    ]
+)
+"""A tile of a device: see ``kernels/viterbi/tiles.cuh``."""
+
+LEFTWARD: Final = 1
+ON_REVERSE_STRAND: Final = 2
+"""The flags of a tile: it lies to the left of its corner; the read is a reverse complement."""
+
+WHOLE_TILE: Final = np.dtype(
+    [
+        *(("query_at", np.int64), ("reference_at", np.int64)),
+        *(("directions_at", np.int64), ("operations_end", np.int64)),
+        *(("length", np.uint32), ("reference_length", np.uint32)),
+        *(("most_operations", np.uint32), ("unused", np.uint32)),
+    ]
+)
+"""A tile that is aligned from corner to corner: see ``kernels/viterbi/whole_tiles.cu``."""
+
+WHOLE_MATRIX: Final = np.dtype(
+    [
+        *((name, np.uint64) for name in ("query", "reference")),
+        *((name, np.uint64) for name in ("column_edges", "row_edges", "corners")),
+        *((name, np.int64) for name in ("length", "reference_length", "block_columns")),
+    ]
+)
+"""A matrix that is computed in rounds: see ``kernels/viterbi/rounds.cu``."""
+
+LANE_ROWS: Final = 8
+"""The rows of a whole matrix that a thread computes."""
+
+SMALL_GROUP: Final = 8
+MIDDLE_GROUP: Final = 16
+"""The lanes that compute a tile of few rows, `LANE_ROWS` each; others have a whole warp."""
+
+_STATES: Final = PAIRWISE.states
+
+VITERBI_PROGRAM: Final = ProgramSource(
+    "viterbi",
+    "viterbi/program.cu",
+    constants=(
+        ("NARROW_DIAGONALS", NARROW_DIAGONALS),
+        ("LEFTWARD", LEFTWARD),
+        ("ON_REVERSE_STRAND", ON_REVERSE_STRAND),
+        ("TILE_BYTES", TILE.itemsize),
+        ("WHOLE_TILE_BYTES", WHOLE_TILE.itemsize),
+        ("WHOLE_MATRIX_BYTES", WHOLE_MATRIX.itemsize),
+        ("LANE_ROWS", LANE_ROWS),
+        ("SMALL_GROUP", SMALL_GROUP),
+        ("MIDDLE_GROUP", MIDDLE_GROUP),
+        ("CORNER_OF_TWO", CORNER_OF_TWO),
+        ("BREAK", BREAK),
+        ("STATES", len(_STATES)),
+        ("STATE_BITS", STATE_BITS),
+        ("DIRECTION_BITS", bit_count(PAIRWISE)),
+        ("OPERATIONS", sum(state.operation << 4 * n for n, state in enumerate(_STATES))),
+        ("READ_BASES", sum(state.read_bases << n for n, state in enumerate(_STATES))),
+        ("REFERENCE_BASES", sum(state.reference_bases << n for n, state in enumerate(_STATES))),
+        *(
+            (f"INTO_{state.name.upper()}", source_table(PAIRWISE, state))
+            for state in PAIRWISE.states
+        ),
+    ),
+    generated=recurrence_source(PAIRWISE),
+)
+"""The same program for every run; scores and penalties are arguments of the kernels."""

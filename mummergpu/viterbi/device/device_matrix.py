@@ -1,0 +1,206 @@
+"""Computes whole matrices on a device, in rounds: wave-front and streaming."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+
+from mummergpu.cuda.device import Device, Mark, Program
+from mummergpu.cuda.program import WARP_LANES
+from mummergpu.runtime.arrays import UInt32Array
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.device.cuda_program import LANE_ROWS, WHOLE_MATRIX
+from mummergpu.viterbi.device.device_work import DeviceWork
+from mummergpu.viterbi.device.traceback_store import TracebackStore
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.operations import OperationArray
+from mummergpu.viterbi.whole.rounds import RoundPlan
+
+STRIP_ROWS: Final = WARP_LANES * LANE_ROWS
+"""The rows of a block: those of a warp."""
+
+BLOCK_COLUMNS: Final = 128
+"""The columns of a block. With more of them there are fewer rounds, and fewer blocks in each."""
+
+BLOCK_LINES: Final = BLOCK_COLUMNS + WARP_LANES - 1
+"""The steps of a block: the last lane begins as many steps late as there are lanes before it."""
+
+BLOCK_BYTES: Final = 4 * BLOCK_LINES * WARP_LANES
+"""The directions of a block: a word for each step and lane."""
+
+BUFFERS: Final = 3
+"""The rounds whose directions are on the device if they are streamed: one is computed, one is
+copied, one waits."""
+
+
+class DeviceMatrix(DeviceWork):
+    """Aligns pairs of sequences from end to end (`DeviceWork`)."""
+
+    def __init__(
+        self, device: Device, program: Program, costs: Costs, memory: int, stats: Stats
+    ) -> None:
+        super().__init__(device, program, costs, memory, stats)
+        self._copies = device.new_stream()
+        self._pinned: UInt32Array | None = None
+
+    def plan(self, query: CodeArray, reference: CodeArray) -> RoundPlan:
+        """Return the rounds in which two sequences are aligned."""
+        return RoundPlan(query.size, reference.size, STRIP_ROWS, BLOCK_COLUMNS)
+
+    def has_room(self, plan: RoundPlan) -> bool:
+        """Return whether the directions of a whole matrix fit the device's memory."""
+        blocks = int(plan.first_blocks[-1])
+        return blocks * BLOCK_BYTES + 32 * (plan.length + plan.reference_length) < self._memory // 2
+
+    def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
+        """Align two sequences; the directions of all cells stay on the device (section IV A).
+
+        Parameters
+        ----------
+        query, reference : ndarray, dtype=uint8
+            Codes without margins, 1 or more of each; the matrix has room (`has_room`).
+
+        Returns
+        -------
+        score : int
+            The best score from end to end.
+        operations : ndarray, dtype=uint32
+            Those of `whole_matrix.align_whole`.
+        """
+        plan = self.plan(query, reference)
+        first_blocks = plan.first_blocks
+        with self._placed(query, reference, plan) as matrix:
+            buffer = self._workspace.buffer
+            directions = buffer("all directions", int(first_blocks[-1]) * BLOCK_BYTES)
+            for number in range(plan.rounds):
+                at = directions + int(first_blocks[number]) * BLOCK_BYTES
+                self._fill(plan, number, matrix, at)
+            most = plan.length + plan.reference_length
+            lines = first_blocks * BLOCK_LINES
+            places = buffer("first lines", lines.nbytes)
+            operations = buffer("operations", 4 * most)
+            count = buffer("count", 4)
+            self._stream.copy_in(places, lines)
+            self._launcher.launch(
+                self._program,
+                "trace_rounds",
+                1,
+                (matrix, places, directions, operations, np.uint32(most), count),
+            )
+            found = np.empty(1, dtype=np.uint32)
+            self._stream.copy_out(found, count)
+            self._stream.synchronize()
+            written = np.empty(int(found[0]), dtype=np.uint32)
+            self._stream.copy_out(written, operations + 4 * (most - written.size))
+            score = self._score()
+        self._launcher.report()
+        return score, written
+
+    def align_streamed(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
+        """Align two sequences; the directions go to the host meanwhile (section IV B).
+
+        Parameters
+        ----------
+        query, reference : ndarray, dtype=uint8
+            As for `align`; only the host needs room for the matrix.
+
+        Returns
+        -------
+        tuple of int and ndarray
+            As of `align`.
+        """
+        plan = self.plan(query, reference)
+        kept = TracebackStore(plan, BLOCK_LINES)
+        round_bytes = plan.most_blocks * BLOCK_BYTES
+        with self._placed(query, reference, plan) as matrix:
+            directions = self._workspace.buffer("directions of rounds", BUFFERS * round_bytes)
+            pinned = self._pinned_words(BUFFERS * round_bytes // 4).reshape(BUFFERS, -1)
+            computed: list[Mark] = []
+            copied: list[Mark] = []
+
+            def copy(number: int) -> None:
+                """Begin to copy a round that has been computed."""
+                computed[number].wait()
+                words = kept.words(number)
+                source = directions + number % BUFFERS * round_bytes
+                self._copies.copy_out(pinned[number % BUFFERS, :words], source)
+                copied.append(self._copies.mark())
+
+            def keep(number: int) -> None:
+                """Keep a round that is being copied."""
+                copied[number].wait()
+                kept.add(number, pinned[number % BUFFERS, : kept.words(number)])
+
+            for number in range(plan.rounds):
+                if number >= BUFFERS:
+                    keep(number - BUFFERS)
+                self._fill(plan, number, matrix, directions + number % BUFFERS * round_bytes)
+                computed.append(self._stream.mark())
+                if number > 0:
+                    copy(number - 1)
+            copy(plan.rounds - 1)
+            for number in range(max(0, plan.rounds - BUFFERS), plan.rounds):
+                keep(number)
+            score = self._score()
+        self._launcher.report()
+        return score, kept.trace()
+
+    def free(self) -> None:
+        """Free all memory and the streams."""
+        # Pinned memory must be freed before its CUDA context.
+        self._pinned = None
+        self._copies.free()
+        super().free()
+
+    def _pinned_words(self, count: int) -> UInt32Array:
+        if self._pinned is None or self._pinned.size < count:
+            self._pinned = self._device.pinned(count, np.uint32)
+        return self._pinned[:count]
+
+    @contextmanager
+    def _placed(self, query: CodeArray, reference: CodeArray, plan: RoundPlan) -> Iterator[int]:
+        """Copy two sequences to the device; yield the address of their matrix."""
+        buffer = self._workspace.buffer
+        described = np.zeros(1, dtype=WHOLE_MATRIX)
+        described["query"] = buffer("query", query.size)
+        described["reference"] = buffer("reference", reference.size)
+        described["column_edges"] = buffer("column edges", 8 * (reference.size + 1))
+        described["row_edges"] = buffer("row edges", 8 * STRIP_ROWS * plan.strips)
+        described["corners"] = buffer("corners", 4 * plan.strips)
+        described["length"], described["reference_length"] = query.size, reference.size
+        described["block_columns"] = plan.block_columns
+        address = buffer("matrix", WHOLE_MATRIX.itemsize)
+        try:
+            self._stream.copy_in(int(described["query"][0]), query)
+            self._stream.copy_in(int(described["reference"][0]), reference)
+            self._stream.copy_in(address, described.view(np.uint8))
+            self._stream.copy_in(buffer("costs", self._costs.nbytes), self._costs)
+            yield address
+        finally:
+            self._stream.synchronize()
+            self._copies.synchronize()
+
+    def _fill(self, plan: RoundPlan, number: int, matrix: int, directions: int) -> None:
+        """Compute the blocks of a round."""
+        count = plan.block_count(number)
+        buffer = self._workspace.buffer
+        self._launcher.launch(
+            self._program,
+            "fill_round",
+            min(count, self._device.resident_blocks),
+            (
+                *(matrix, buffer("costs", self._costs.nbytes), np.uint32(number)),
+                *(np.uint32(plan.first_strip(number)), np.uint32(count)),
+                *(directions, buffer("score", 4)),
+            ),
+        )
+
+    def _score(self) -> int:
+        score = np.empty(1, dtype=np.int32)
+        self._stream.copy_out(score, self._workspace.buffer("score", 4))
+        self._stream.synchronize()
+        return int(score[0])

@@ -1,0 +1,124 @@
+"""The recurrence for sixteen cells of an anti-diagonal, in 32 bits each, as vector instructions."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Final, cast
+
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.sequence.codes import BREAK
+from mummergpu.viterbi.recurrence.departures import departures
+from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH, PAIRWISE, Costs
+
+WIDE_LANES: Final = 16
+"""The cells that are computed at a time."""
+
+
+class _WideArithmetic:
+    """Writes instructions for vectors of scores (`departures.Arithmetic`)."""
+
+    def __init__(self, builder: Any, costs: Any) -> None:
+        self.builder = builder
+        self.costs = {
+            field.name: self.splat(builder.extract_value(costs, number))
+            for number, field in enumerate(fields(Costs))
+        }
+
+    def splat(self, number: Any) -> Any:
+        """Return a vector with a number of 64 bits in every lane."""
+        kind = _vector(32)
+        undefined = ir.Constant(kind, ir.Undefined)
+        short = self.builder.trunc(number, ir.IntType(32))
+        first = self.builder.insert_element(undefined, short, ir.Constant(ir.IntType(32), 0))
+        return self.builder.shuffle_vector(first, undefined, ir.Constant(kind, [0] * WIDE_LANES))
+
+    def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
+        for name in costs:
+            score = self.builder.sub(score, self.costs[name])
+        return score
+
+    def exceeds(self, score: Any, other: Any) -> Any:
+        return self.builder.icmp_signed(">", score, other)
+
+    def choose(self, truth: Any, score: Any, other: Any) -> Any:
+        return self.builder.select(truth, score, other)
+
+    def emission(self, bases: Any, others: Any) -> Any:
+        """Return what pairs of codes score."""
+        builder = self.builder
+        zeros = ir.Constant(_vector(32), [0] * WIDE_LANES)
+        mismatch, unknown = (
+            builder.sub(zeros, self.costs[name]) for name in ("mismatch", "unknown")
+        )
+        breaks = ir.Constant(_vector(8), [BREAK] * WIDE_LANES)
+        equal = builder.icmp_unsigned("==", bases, others)
+        scores = builder.select(equal, self.costs["match"], mismatch)
+        return builder.select(builder.icmp_unsigned(">=", bases, breaks), unknown, scores)
+
+
+def _vector(bits: int) -> Any:
+    return ir.VectorType(ir.IntType(bits), WIDE_LANES)
+
+
+def _fill_lanes(
+    typing_context: Any,
+    query: Any,
+    query_at: Any,
+    reference: Any,
+    reference_at: Any,
+    state: Any,
+    places: Any,
+    costs: Any,
+    directions: Any,
+    directions_at: Any,
+) -> Any:
+    """Compute `WIDE_LANES` cells; see `fill_lanes`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def data(number: int) -> Any:
+            kind = signature.args[number]
+            return context.make_array(kind)(context, builder, arguments[number]).data
+
+        def place(pointer: Any, at: Any, bits: int) -> Any:
+            address = builder.gep(pointer, [at])
+            return builder.bitcast(address, _vector(bits).as_pointer())
+
+        def load(pointer: Any, at: Any, bits: int) -> Any:
+            return builder.load(place(pointer, at, bits), align=bits // 8, typ=_vector(bits))
+
+        arithmetic = _WideArithmetic(builder, arguments[6])
+        ends = [builder.extract_value(arguments[5], number) for number in range(6)]
+        numbers = data(4)
+        emission = arithmetic.emission(
+            load(data(0), arguments[1], 8), load(data(2), arguments[3], 8)
+        )
+        cell = {
+            MATCH: builder.add(load(numbers, ends[0], 32), emission),
+            INSERTION: load(numbers, ends[1], 32),
+            DELETION: load(numbers, ends[2], 32),
+        }
+        found = departures(PAIRWISE, cell, arithmetic)
+        for departure, end in zip(found, ends[3:], strict=True):
+            builder.store(departure.score, place(numbers, end, 32), align=4)
+        packed = ir.Constant(_vector(8), [0] * WIDE_LANES)
+        noted = [bit for departure in found for bit in departure.bits]
+        for number, bit in enumerate(noted):
+            shift = ir.Constant(_vector(8), [number] * WIDE_LANES)
+            moved = builder.shl(builder.zext(bit, _vector(8)), shift)
+            packed = builder.or_(packed, moved)
+        builder.store(packed, place(data(7), arguments[8], 8), align=1)
+        return context.get_dummy_value()
+
+    one = types.int64
+    six = types.UniTuple(one, 6)
+    return types.void(query, one, reference, one, state, six, costs, directions, one), generate
+
+
+fill_lanes = cast(Any, intrinsic(_fill_lanes))
+"""Computes cells of an anti-diagonal, which are on neighbouring rows.
+
+Called with the codes of the query and the index of the first row's base; the codes of the reversed
+reference and the index of the base on the first row; the scores, and six places in them: what has
+come to the first cell for a match, an insertion and a deletion, and where it is written what leaves
+it for each; `Costs.as_tuple()`; and the directions, a byte for each cell
+(`departures.departures`), and where the first one is written."""

@@ -1,0 +1,189 @@
+"""Computes a band of a tile's matrix, and follows the best path back through it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.sequence.codes import BREAK, STEP, CodeArray
+from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
+from mummergpu.viterbi.recurrence.lanes import DIRECTION_WORDS, MOST_LANES, RESULTS
+from mummergpu.viterbi.recurrence.model import PAIRWISE, CostTuple, Tile
+from mummergpu.viterbi.recurrence.operations import (
+    OperationArray,
+    append_operation,
+    reverse_operations,
+)
+from mummergpu.viterbi.recurrence.path_source import source_of
+from mummergpu.viterbi.tiles.scratch import PAD, Scratch
+from mummergpu.viterbi.tiles.tile_copy import (
+    OUTSIDE_READ,
+    OUTSIDE_REFERENCE,
+    REFERENCE_BREAK,
+    copy_codes,
+    fill_codes,
+)
+from mummergpu.viterbi.tiles.tile_matrix import DirectionArray, compute_matrix
+
+STEP_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("step")
+END_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("end")
+"""Where the results of each kind begin (`lanes.RESULTS`)."""
+
+_OPERATIONS: Final = sum(state.operation << 4 * n for n, state in enumerate(PAIRWISE.states))
+_READ_BASES: Final = sum(state.read_bases << n for n, state in enumerate(PAIRWISE.states))
+_REFERENCE_BASES: Final = sum(state.reference_bases << n for n, state in enumerate(PAIRWISE.states))
+"""What each state does, by its number in the model: four bits, or one."""
+
+ALL_PAIRS: Final = 1 << 20
+"""More pairs of anti-diagonals than a tile has."""
+
+
+@jit_without_refcounts
+def compute_band(
+    read: CodeArray,
+    reference: CodeArray,
+    tile: Tile,
+    costs: CostTuple,
+    registers: int,
+    least_score: int,
+    scratch: Scratch,
+    traced: int,
+    most_pairs: int,
+) -> int:
+    """Compute the cells of a tile that are in a band around the corner's diagonal.
+
+    Parameters
+    ----------
+    read, reference : ndarray, dtype=uint8
+        Codes with margins.
+    tile : tuple of int
+        See `model.Tile`.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+    registers : int
+        The width of the band: it has the diagonals from ``-LANES * registers`` on, and those below
+        ``LANES * registers``.
+    least_score : int
+        The least score that is of interest. If it is below 0, the corner is no end: of several
+        alignments that score nothing, none would be found beside it.
+    scratch : tuple of ndarray
+        From `new_scratch`; receives the results and the directions.
+    traced : int
+        1 if the directions are written, else 0.
+    most_pairs : int
+        How many pairs of anti-diagonals are computed at most: paths end before they have twice so
+        many bases of both sequences together.
+
+    Returns
+    -------
+    int
+        How many bases of the reference the band has.
+    """
+    read_at, length, reference_at, reference_length, direction = tile
+    codes, state, results, directions = scratch
+    half = LANES * registers // 2
+    reference_length = min(reference_length, length + 2 * half - 1)
+    pairs = (length + reference_length + 1) // 2
+    # The read's last base comes first. Before it are the rows after the end of the read, which the
+    # last anti-diagonals touch, after it those before the corner.
+    first = widened(PAD)
+    before = max(0, pairs + half - length)
+    fill_codes(codes, first - before, before, OUTSIDE_READ)
+    last = read_at + direction * (length - 1)
+    copy_codes(read, last, length, -direction, codes, first, 0)
+    fill_codes(codes, first + length, half, OUTSIDE_READ)
+    second = first + length + PAD + STEP
+    fill_codes(codes, second - half, half, OUTSIDE_REFERENCE)
+    break_step = REFERENCE_BREAK - BREAK
+    copy_codes(reference, reference_at, reference_length, direction, codes, second, break_step)
+    after = max(0, pairs + half - reference_length)
+    fill_codes(codes, second + reference_length, after, OUTSIDE_REFERENCE)
+    compute_matrix(
+        codes,
+        first,
+        second,
+        length,
+        reference_length,
+        least_score,
+        costs,
+        registers,
+        state,
+        results,
+        directions,
+        traced,
+        most_pairs,
+    )
+    return reference_length
+
+
+@inline_without_refcounts
+def lane_of(diagonal: int, band: int) -> int:
+    """Return where in the results of a band a diagonal is.
+
+    Parameters
+    ----------
+    diagonal : int
+        The position in the reference less that in the read, counted from the corner.
+    band : int
+        The lanes of the registers that cover the band.
+
+    Returns
+    -------
+    int
+        The index of the lane.
+    """
+    parity = diagonal & 1
+    return ((diagonal + band - parity) >> 1) + parity * MOST_LANES
+
+
+@jit_without_refcounts
+def write_path(
+    i: int,
+    j: int,
+    registers: int,
+    directions: DirectionArray,
+    operations: OperationArray,
+    operations_at: int,
+) -> int:
+    """Write the operations from the corner to a cell in which the alignment ends with a match.
+
+    Parameters
+    ----------
+    i, j : int
+        The cell: how many bases of the read and of the reference the alignment uses.
+    registers : int
+        How many registers covered the band.
+    directions : ndarray, dtype=uint16
+        The directions that `compute_band` has traced.
+    operations : ndarray, dtype=uint32
+        Output: the operations as BAM packs them, from the corner outwards.
+    operations_at : int
+        Where in `operations` the first one is written.
+
+    Returns
+    -------
+    int
+        How many operations there are.
+    """
+    band = LANES * registers
+    state = 0
+    end = operations_at
+    while i > 0 or j > 0:
+        end = append_operation(operations, operations_at, end, _OPERATIONS >> 4 * state & 15, 1)
+        i -= _READ_BASES >> state & 1
+        j -= _REFERENCE_BASES >> state & 1
+        state = _state_before(state, i, j, band, directions)
+    reverse_operations(operations, operations_at, end)
+    return end - operations_at
+
+
+@inline_without_refcounts
+def _state_before(state: int, i: int, j: int, band: int, directions: DirectionArray) -> int:
+    """Return from which state of a cell the path comes into a state of a later one."""
+    diagonal = j - i
+    lane = (diagonal + band - (diagonal & 1)) >> 1
+    at = ((i + j) * band + lane) // LANES * DIRECTION_WORDS
+    bits = 0
+    for word in range(DIRECTION_WORDS):
+        bits |= (widened(directions[at + word]) >> (lane % LANES) & 1) << word
+    return source_of(state, bits)

@@ -1,0 +1,221 @@
+"""Extends an alignment outwards from an exact match until it gets no better for some bases.
+
+The best alignment of the next bases is found, with the whole matrix of that window; from its end
+the next window begins. The extension breaks where no alignment of a window improves the score, and
+none of as many bases of both sequences together leaves it as it is (`lossless_extension`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.operations import (
+    MATCH_OPERATION,
+    OperationArray,
+    append_operation,
+    kind_of,
+    length_of,
+)
+from mummergpu.viterbi.tiles.band import write_path
+from mummergpu.viterbi.tiles.extension import extend_path, extend_score
+from mummergpu.viterbi.tiles.lossless_extension import extend_without_loss
+from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
+
+NO_ROOM: Final = -1
+"""The number of operations if there may be more than there is room for."""
+
+_FIRST_BAND: Final = 8
+"""How far from its diagonal an alignment probably goes in a window."""
+
+_BETTER: Final = 1
+"""The least score that a window adds."""
+
+_MORE_PATIENT: Final = 15
+"""How many times longer the window is of an extension that knows where it has to arrive."""
+
+
+@inline_without_refcounts
+def longest_window(window: int) -> int:
+    """Return the window of an extension towards a match that is known to go on with it.
+
+    Parameters
+    ----------
+    window : int
+        The window of other extensions.
+
+    Returns
+    -------
+    int
+        Up to `scratch.MOST_BASES`.
+    """
+    return min(_MORE_PATIENT * window, MOST_BASES)
+
+
+@jit_without_refcounts
+def reach_before_drop(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    direction: int,
+    costs: CostTuple,
+    window: int,
+    least_gain: int,
+    scratch: Scratch,
+) -> tuple[int, int]:
+    """Return how far an extension gets.
+
+    Parameters
+    ----------
+    query, reference : ndarray, dtype=uint8
+        Codes with margins.
+    query_at, reference_at : int
+        The index of the first base of each that is not in the match.
+    length, reference_length : int
+        The most bases of each that the extension may use.
+    direction : int
+        1 to the right, -1 to the left: then the bases are ``query_at``, ``query_at - 1`` and so on.
+    costs : tuple of int
+        `Costs.as_tuple()`; nothing is scored for an end.
+    window : int
+        The bases of the query in which the score must improve, up to `scratch.MOST_BASES`.
+    least_gain : int
+        How much each base of the query in a window must score on average; the extension breaks
+        where they score less. 0 if any improvement will do.
+    scratch : tuple of ndarray
+        From `scratch.new_scratch`.
+
+    Returns
+    -------
+    tuple of int
+        The bases of the query and of the reference that the extension uses.
+    """
+    query_at, reference_at, direction = widened(query_at), widened(reference_at), widened(direction)
+    used, reference_used = widened(0), widened(0)
+    while used < length and reference_used < reference_length:
+        score, i, j = extend_score(
+            query,
+            query_at + direction * used,
+            min(widened(window), length - used),
+            reference,
+            reference_at + direction * reference_used,
+            reference_length - reference_used,
+            direction,
+            costs,
+            _FIRST_BAND,
+            _BETTER,
+            scratch,
+        )
+        if least_gain > 0 and score < least_gain * i:
+            break
+        if i == 0:
+            i, j, _ = extend_without_loss(
+                query,
+                query_at + direction * used,
+                length - used,
+                reference,
+                reference_at + direction * reference_used,
+                reference_length - reference_used,
+                direction,
+                costs,
+                window,
+                scratch,
+            )
+            if i == 0:
+                break
+        used += i
+        reference_used += j
+    return used, reference_used
+
+
+@jit_without_refcounts
+def extend_until_drop(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    direction: int,
+    costs: CostTuple,
+    window: int,
+    scratch: Scratch,
+    operations: OperationArray,
+    operations_at: int,
+) -> tuple[int, int, int]:
+    """Return what `reach_before_drop` returns, and write the operations of the extension.
+
+    Parameters
+    ----------
+    query, query_at, length, reference, reference_at, reference_length, direction
+        As in `reach_before_drop`.
+    costs, window, scratch
+        As in `reach_before_drop`.
+    operations : ndarray, dtype=uint32
+        Output: the operations as BAM packs them, from the match outwards.
+    operations_at : int
+        Where in `operations` the first one is written.
+
+    Returns
+    -------
+    tuple of int
+        The bases of the query and of the reference, and the number of operations; `NO_ROOM` if
+        they may not fit after `operations_at`.
+    """
+    query_at, reference_at, direction = widened(query_at), widened(reference_at), widened(direction)
+    used, reference_used = widened(0), widened(0)
+    end = widened(operations_at)
+    while used < length and reference_used < reference_length:
+        if end + 4 * window + 1 > operations.size:
+            return used, reference_used, widened(NO_ROOM)
+        _, i, j, count = extend_path(
+            query,
+            query_at + direction * used,
+            min(widened(window), length - used),
+            reference,
+            reference_at + direction * reference_used,
+            reference_length - reference_used,
+            direction,
+            costs,
+            _FIRST_BAND,
+            _BETTER,
+            scratch,
+            operations,
+            end,
+        )
+        if i == 0:
+            i, j, registers = extend_without_loss(
+                query,
+                query_at + direction * used,
+                length - used,
+                reference,
+                reference_at + direction * reference_used,
+                reference_length - reference_used,
+                direction,
+                costs,
+                window,
+                scratch,
+            )
+            if i == 0:
+                break
+            if registers > 0:
+                count = write_path(i, j, registers, scratch[3], operations, end)
+            else:
+                operations[end] = np.uint32(i << 4 | MATCH_OPERATION)
+                count = widened(1)
+        used += i
+        reference_used += j
+        # The first operation of a window is a match, as is the last one of that before.
+        kept = end
+        for position in range(end, end + count):
+            kind, bases = kind_of(operations, position), length_of(operations, position)
+            kept = append_operation(operations, operations_at, kept, kind, bases)
+        end = kept
+    return used, reference_used, end - operations_at

@@ -1,0 +1,241 @@
+"""Extends an exact match through one side of a read: the score, and the path.
+
+Compiled code calls, for each tile,
+
+    extend_score(read, read_at, length, reference, reference_at, reference_length, direction,
+                 costs, first_band, least_score, scratch) -> (score, read_bases, reference_bases)
+    extend_path(..., scratch, operations, operations_at)
+        -> (score, read_bases, reference_bases, operation_count)
+
+with the same arguments; the second also writes the operations. `costs` is `Costs.as_tuple()`, and
+`scratch` is from `new_scratch`, one for each thread.
+
+An alignment begins at the corner, just after an exact match (`direction` 1) or just before one
+(-1), and ends in a match: anywhere, so that the rest of the read is clipped, or at the end of the
+read, which scores the bonus. The result is that of the whole matrix between the diagonals
+``-most_gap`` and ``most_gap`` (0 is the corner's), whatever the first band is. Of several
+alignments with the best score, the one is taken that
+
+1. reaches the end of the read,
+2. ends nearest to the diagonal that it began on,
+3. ends on the side of deletions,
+4. is the shortest;
+
+and of several paths to its end, the one that, seen from there, stays longest in a match, then
+prefers a deletion to an insertion, and a shorter gap to a longer one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.lane_arithmetic import LANES, NEVER
+from mummergpu.viterbi.recurrence.lanes import MOST_LANES
+from mummergpu.viterbi.recurrence.model import CostTuple, Tile
+from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
+from mummergpu.viterbi.tiles.band import (
+    ALL_PAIRS,
+    END_RESULTS,
+    STEP_RESULTS,
+    compute_band,
+    lane_of,
+    write_path,
+)
+from mummergpu.viterbi.tiles.scratch import Scratch
+from mummergpu.viterbi.tiles.tile_matrix import LaneArray
+from mummergpu.viterbi.tiles.ungapped import longest_gaps, try_without_gap
+
+CANNOT_REACH: Final = -1
+"""The score of a tile in which no alignment has the least score that was asked for."""
+
+
+@jit_without_refcounts
+def extend_score(
+    read: CodeArray,
+    read_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    direction: int,
+    costs: CostTuple,
+    first_band: int,
+    least_score: int,
+    scratch: Scratch,
+) -> tuple[int, int, int]:
+    """Return the best score of an alignment that begins at a corner, and where it ends.
+
+    Parameters
+    ----------
+    read : ndarray, dtype=uint8
+        Codes with margins.
+    read_at : int
+        The index of the first base of the tile, the one next to the corner.
+    length : int
+        The bases of the tile, from the corner to the end of the read; 0 or more.
+    reference : ndarray, dtype=uint8
+        Codes with margins.
+    reference_at : int
+        The index of the base of the reference that is next to the corner.
+    reference_length : int
+        How many bases of the reference the alignment may use, counted in the direction.
+    direction : int
+        1 if the tile lies to the right of the corner, -1 if to the left: then the bases are
+        ``read_at``, ``read_at - 1`` and so on.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+    first_band : int
+        How far from the diagonal an alignment probably goes. It changes the time, not the result.
+    least_score : int
+        The least score that is of interest.
+    scratch : tuple of ndarray
+        From `new_scratch`.
+
+    Returns
+    -------
+    tuple of int
+        The score with the bonus, and how many bases of the read and of the reference the
+        alignment uses; `CANNOT_REACH`, 0 and 0 if the best score is below `least_score`.
+    """
+    # A constant of the caller would be a type of its own, for which all would be compiled again.
+    tile = (
+        widened(read_at),
+        widened(length),
+        widened(reference_at),
+        widened(reference_length),
+        widened(direction),
+    )
+    band, least = widened(first_band), widened(least_score)
+    score, i, j, _ = _extend(read, reference, tile, costs, band, least, scratch, widened(0))
+    return score, i, j
+
+
+@jit_without_refcounts
+def extend_path(
+    read: CodeArray,
+    read_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    direction: int,
+    costs: CostTuple,
+    first_band: int,
+    least_score: int,
+    scratch: Scratch,
+    operations: OperationArray,
+    operations_at: int,
+) -> tuple[int, int, int, int]:
+    """Return what `extend_score` returns, and write the operations of the alignment.
+
+    Parameters
+    ----------
+    read, read_at, length, reference, reference_at, reference_length, direction
+        As in `extend_score`.
+    costs, first_band, least_score, scratch
+        As in `extend_score`.
+    operations : ndarray, dtype=uint32
+        Output: the operations as BAM packs them, from the corner outwards. There are at most
+        ``2 * length + 1``.
+    operations_at : int
+        Where in `operations` the first one is written.
+
+    Returns
+    -------
+    tuple of int
+        The score, the bases of the read and of the reference, and the number of operations.
+    """
+    # A constant of the caller would be a type of its own, for which all would be compiled again.
+    tile = (
+        widened(read_at),
+        widened(length),
+        widened(reference_at),
+        widened(reference_length),
+        widened(direction),
+    )
+    band, least = widened(first_band), widened(least_score)
+    score, i, j, registers = _extend(read, reference, tile, costs, band, least, scratch, widened(1))
+    if i == 0:
+        return score, 0, 0, 0
+    if registers == 0:
+        operations[operations_at] = np.uint32(i << 4 | MATCH_OPERATION)
+        return score, i, j, 1
+    count = write_path(i, j, registers, scratch[3], operations, operations_at)
+    return score, i, j, count
+
+
+@jit_without_refcounts
+def _extend(
+    read: CodeArray,
+    reference: CodeArray,
+    tile: Tile,
+    costs: CostTuple,
+    first_band: int,
+    least_score: int,
+    scratch: Scratch,
+    traced: int,
+) -> tuple[int, int, int, int]:
+    """Return the score, where the alignment ends, and the registers that covered the band.
+
+    There are no registers if the alignment has no gap.
+    """
+    length, most_gap = tile[1], costs[8]
+    if length == 0:
+        return (costs[7] if costs[7] >= least_score else CANNOT_REACH), 0, 0, 0
+    is_sure, score, i = try_without_gap(read, reference, tile, costs, least_score)
+    if is_sure:
+        return (score, i, i, 0) if score >= least_score else (CANNOT_REACH, 0, 0, 0)
+    band = min(first_band, most_gap)
+    while True:
+        registers = band // LANES + 1
+        used = compute_band(
+            read,
+            reference,
+            tile,
+            costs,
+            registers,
+            least_score,
+            scratch,
+            traced,
+            widened(ALL_PAIRS),
+        )
+        score, i, j = _chosen_end(scratch[2], LANES * registers, length, used, costs[7])
+        band = max(longest_gaps(length, costs, max(score, least_score)))
+        if band < LANES * registers:
+            break
+    if score < least_score:
+        return CANNOT_REACH, 0, 0, registers
+    return score, i, j, registers
+
+
+@inline_without_refcounts
+def _chosen_end(
+    results: LaneArray, band: int, length: int, reference_length: int, bonus: int
+) -> tuple[int, int, int]:
+    """Return the best score of all lanes, and where it ends, by the rules above."""
+    best, end = NEVER, NEVER
+    # The read cannot end beyond the reference.
+    highest = min(band - 1, reference_length - length)
+    for diagonal in range(max(highest + 1, -band), band):
+        results[END_RESULTS + lane_of(diagonal, band)] = NEVER
+    for parity in range(2):
+        for lane in range(parity * MOST_LANES, parity * MOST_LANES + band):
+            best = max(best, widened(results[lane]))
+            end = max(end, widened(results[END_RESULTS + lane]))
+    reached = end + bonus >= best
+    first = END_RESULTS if reached else 0
+    score = end if reached else best
+    for distance in range(band + 1):
+        for diagonal in (distance, -distance):
+            if diagonal < band:
+                lane = lane_of(diagonal, band)
+                if widened(results[first + lane]) == score:
+                    if reached:
+                        return score + bonus, length, length + diagonal
+                    step = widened(results[STEP_RESULTS + lane])
+                    return score, (step - diagonal) >> 1, (step + diagonal) >> 1
+    return 0, 0, 0

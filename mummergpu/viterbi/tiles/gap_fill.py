@@ -1,0 +1,289 @@
+"""Aligns what lies between two exact matches, from corner to corner: a tile of a long alignment.
+
+The tile is independent of all others, because an alignment passes through the two matches (Du, Yin
+and Bader 2010, section IV C). Its score is that of the whole matrix: a band is computed, and it is
+widened until no path that leaves it can have a higher score.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
+from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.operations import (
+    DELETION_OPERATION,
+    INSERTION_OPERATION,
+    MATCH_OPERATION,
+    OperationArray,
+    append_operation,
+    length_of,
+)
+from mummergpu.viterbi.tiles.band import ALL_PAIRS, END_RESULTS, compute_band, lane_of, write_path
+from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole, pair_score
+
+_FIRST_BAND: Final = 8
+"""How far from the diagonals of the two corners an alignment probably goes."""
+
+_ENDS_AT_CORNER: Final = 1 << 20
+"""A bonus for the end of the query that no path makes up for: no band is left early."""
+
+
+@jit_without_refcounts
+def fill_gap(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    costs: CostTuple,
+    scratch: Scratch,
+    matrix: MatrixScratch,
+    operations: OperationArray,
+    operations_at: int,
+) -> tuple[int, int]:
+    """Align the bases between two exact matches; write the operations of the best alignment.
+
+    Parameters
+    ----------
+    query, reference : ndarray, dtype=uint8
+        Codes with margins.
+    query_at, reference_at : int
+        The index of the first base of each that is not in the match before.
+    length, reference_length : int
+        The bases of each up to the match after. The bases at the two ends are that match's first:
+        they are equal.
+    costs : tuple of int
+        `Costs.as_tuple()`; nothing is scored for an end.
+    scratch, matrix : tuple of ndarray
+        Memory to work in, from `scratch.new_scratch` and for `whole_matrix.align_whole`.
+    operations : ndarray, dtype=uint32
+        Output: the operations as BAM packs them; at most ``length + reference_length + 1``.
+    operations_at : int
+        Where in `operations` the first one is written.
+
+    Returns
+    -------
+    tuple of int
+        The score, and the number of operations. Of several paths with the best score, the one is
+        taken that, seen from the end, stays longest in a match, then prefers a deletion to an
+        insertion, and a shorter gap to a longer one.
+    """
+    # A constant of the caller would be a type of its own, for which all would be compiled again.
+    query_at, reference_at = widened(query_at), widened(reference_at)
+    length, reference_length = widened(length), widened(reference_length)
+    operations_at = widened(operations_at)
+    end = operations_at
+    if length == 0 or reference_length == 0:
+        score = 0
+        if length > 0:
+            score = -costs[3] - length * costs[4]
+            end = append_operation(operations, end, end, INSERTION_OPERATION, length)
+        elif reference_length > 0:
+            score = -costs[5] - reference_length * costs[6]
+            end = append_operation(operations, end, end, DELETION_OPERATION, reference_length)
+        return score, end - operations_at
+    if length == reference_length:
+        score = _score_of_diagonal(query, query_at, length, reference, reference_at, costs)
+        if score >= _best_outside(length, reference_length, 0, costs):
+            append_operation(operations, operations_at, operations_at, MATCH_OPERATION, length)
+            return score, widened(1)
+    difference = abs(reference_length - length)
+    least = _score_of_one_gap(
+        query, query_at, length, reference, reference_at, reference_length, costs
+    )
+    registers = (difference + _FIRST_BAND) // LANES + 1
+    if length < MOST_BASES:
+        band = -1
+        while registers <= MOST_REGISTERS and band < costs[8]:
+            band = min(LANES * registers - 1, costs[8])
+            if band < difference:
+                break
+            score, count = _align_in_band(
+                query,
+                query_at,
+                length,
+                reference,
+                reference_at,
+                reference_length,
+                costs,
+                registers,
+                scratch,
+                operations,
+                operations_at,
+            )
+            # With the same score, a path outside might be the one that the whole matrix prefers.
+            if score > _best_outside(length, reference_length, band, costs):
+                return score, count
+            least = max(least, score)
+            registers += 1
+    return align_whole(
+        query,
+        query_at,
+        length,
+        reference,
+        reference_at,
+        reference_length,
+        costs,
+        least,
+        matrix,
+        operations,
+        operations_at,
+    )
+
+
+@inline_without_refcounts
+def is_diagonal_best(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    costs: CostTuple,
+) -> bool:
+    """Return whether two equally long sequences are certainly aligned best without a gap.
+
+    Parameters
+    ----------
+    query, reference : ndarray, dtype=uint8
+        Codes.
+    query_at, reference_at : int
+        The index of the first base of each.
+    length : int
+        The bases of each.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+    """
+    score = _score_of_diagonal(query, query_at, length, reference, reference_at, costs)
+    return score >= _best_outside(length, length, widened(0), costs)
+
+
+@inline_without_refcounts
+def _score_of_diagonal(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    costs: CostTuple,
+) -> int:
+    """Return the score of two equally long sequences without a gap."""
+    score = 0
+    for k in range(length):
+        score += pair_score(query[query_at + k], reference[reference_at + k], costs)
+    return score
+
+
+@inline_without_refcounts
+def _score_of_one_gap(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    costs: CostTuple,
+) -> int:
+    """Return the best score of an alignment with a single gap, or with none."""
+    more = reference_length - length
+    inserted, deleted = max(0, -more), max(0, more)
+    shorter = min(length, reference_length)
+    # The gap at the begin, and then farther on by one pair of bases after the other.
+    score = _score_of_diagonal(
+        query, query_at + inserted, shorter, reference, reference_at + deleted, costs
+    )
+    best = score
+    for k in range(shorter):
+        base, other = query[query_at + k], reference[reference_at + k]
+        score += pair_score(base, other, costs)
+        base, other = query[query_at + inserted + k], reference[reference_at + deleted + k]
+        score -= pair_score(base, other, costs)
+        best = max(best, score)
+    best -= (costs[3] + costs[4] * inserted) * (inserted > 0)
+    best -= (costs[5] + costs[6] * deleted) * (deleted > 0)
+    return widened(best)
+
+
+@inline_without_refcounts
+def _best_outside(length: int, reference_length: int, band: int, costs: CostTuple) -> int:
+    """Return a score that no alignment exceeds which goes further than some diagonals.
+
+    Parameters
+    ----------
+    length, reference_length : int
+        The bases of the two sequences.
+    band : int
+        How far the diagonals go, on both sides of that of the first corner.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+
+    Returns
+    -------
+    int
+        The score if all bases matched that are not in the gaps such a path must have.
+    """
+    match, _, _, insertion_open, insertion_extend, deletion_open, deletion_extend = costs[:7]
+    more = reference_length - length
+    # Above the band: so many deletions, and back to the last corner.
+    deleted = max(band + 1, more)
+    inserted = deleted - more
+    above = match * (length - inserted) - deletion_open - deletion_extend * deleted
+    above -= (insertion_open + insertion_extend * inserted) * (inserted > 0)
+    # Below the band: so many insertions, and back.
+    inserted = max(band + 1, -more)
+    deleted = inserted + more
+    below = match * (length - inserted) - insertion_open - insertion_extend * inserted
+    below -= (deletion_open + deletion_extend * deleted) * (deleted > 0)
+    return max(above, below)
+
+
+@inline_without_refcounts
+def _align_in_band(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    costs: CostTuple,
+    registers: int,
+    scratch: Scratch,
+    operations: OperationArray,
+    operations_at: int,
+) -> tuple[int, int]:
+    """Return the best score within a band and the number of operations, and write them.
+
+    The tile has one more base of each sequence, so that the alignment ends in a match.
+    """
+    match = costs[0]
+    tile = (query_at, length + 1, reference_at, reference_length + 1, widened(1))
+    steps = costs[:7] + (widened(_ENDS_AT_CORNER), costs[8])  # noqa: RUF005
+    least = widened(-_ENDS_AT_CORNER)
+    compute_band(
+        query,
+        reference,
+        tile,
+        steps,
+        registers,
+        least,
+        scratch,
+        widened(1),
+        widened(ALL_PAIRS),
+    )
+    lane = lane_of(reference_length - length, LANES * registers)
+    score = widened(scratch[2][END_RESULTS + lane]) - match
+    count = write_path(
+        length + 1, reference_length + 1, registers, scratch[3], operations, operations_at
+    )
+    last = operations_at + count - 1
+    if length_of(operations, last) == 1:
+        return score, count - 1
+    operations[last] -= np.uint32(16)
+    return score, count

@@ -1,0 +1,170 @@
+"""Computes a block of a whole matrix on the processor, an anti-diagonal after the other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.runtime.arrays import ByteArray, Int32Array
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.wide_lanes import WIDE_LANES, fill_lanes
+
+ScoreArray = Int32Array
+
+BLOCK_ROWS: Final = 128
+BLOCK_COLUMNS: Final = 512
+"""The bases of the query and of the reference in a block: so many that a thread is busy for long,
+and so few that a matrix of some thousand bases has several blocks in a round."""
+
+BLOCK_STRIDE: Final = BLOCK_ROWS + WIDE_LANES
+"""The bytes from the directions of an anti-diagonal to those of the next one."""
+
+BLOCK_DIAGONALS: Final = BLOCK_ROWS + BLOCK_COLUMNS - 1
+BLOCK_BYTES: Final = BLOCK_DIAGONALS * BLOCK_STRIDE
+"""The directions of a block."""
+
+NEVER: Final = -(1 << 29)
+"""The score of what no path reaches. As many costs as a matrix of `LONGEST` bases can subtract do
+not overflow."""
+
+LONGEST: Final = 1 << 20
+"""The longest sequence: scores have 32 bits."""
+
+_LINE: Final = BLOCK_ROWS + 1 + 2 * WIDE_LANES
+STATE_NUMBERS: Final = 7 * _LINE
+"""The numbers that a thread works with: three anti-diagonals of what leaves for a match, two of
+what leaves for an insertion, and two of what leaves for a deletion."""
+
+Edges = tuple[ScoreArray, ScoreArray, ScoreArray, ScoreArray, ScoreArray]
+"""What blocks leave to later ones. By column, from the border on: what leaves the lowest row that
+is computed, for a match and for an insertion. By row: what leaves the last column that is computed,
+for a match and for a deletion. By strip: what leaves the row above the block, in the column before
+it, for a match."""
+
+
+@inline_without_refcounts
+def border_score(opening: int, extension: int, bases: int) -> int:
+    """Return the score of a cell in the first row or in the first column."""
+    return widened(0) if bases == 0 else -opening - extension * bases
+
+
+@jit_without_refcounts
+def begin_edges(length: int, reference_length: int, costs: CostTuple, edges: Edges) -> None:
+    """Fill the edges of a matrix with what leaves its first row and its first column.
+
+    Parameters
+    ----------
+    length, reference_length : int
+        The rows and the columns.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+    edges : tuple of ndarray, dtype=int32
+        Output (`Edges`).
+    """
+    to_match, to_insertion, row_match, row_deletion, corners = edges
+    for column in range(reference_length + 1):
+        to_match[column] = border_score(costs[5], costs[6], column)
+        to_insertion[column] = NEVER
+    for row in range(length):
+        row_match[row] = border_score(costs[3], costs[4], row + 1)
+        row_deletion[row] = NEVER
+    for strip in range(corners.size):
+        corners[strip] = border_score(costs[3], costs[4], strip * BLOCK_ROWS)
+
+
+@jit_without_refcounts
+def fill_block(
+    query: CodeArray,
+    query_at: int,
+    reference: CodeArray,
+    reference_at: int,
+    shape: tuple[int, int, int, int, int],
+    costs: CostTuple,
+    edges: Edges,
+    state: ScoreArray,
+    directions: ByteArray,
+    directions_at: int,
+) -> int:
+    """Compute a block; return what leaves its last cell for a match.
+
+    Parameters
+    ----------
+    query : ndarray, dtype=uint8
+        Codes; `WIDE_LANES` more may be read.
+    query_at : int
+        The index of the first base of the block.
+    reference : ndarray, dtype=uint8
+        The codes of the reference, the last base first; `WIDE_LANES` more may be read.
+    reference_at : int
+        The index of the first base of the block.
+    shape : tuple of int
+        The strip; the first row and the rows; the first column and the columns.
+    costs : tuple of int
+        `Costs.as_tuple()`.
+    edges : tuple of ndarray, dtype=int32
+        What the blocks before have left (`Edges`); brought up to date.
+    state : ndarray, dtype=int32, shape=(STATE_NUMBERS,)
+        Memory to work in.
+    directions : ndarray, dtype=uint8
+        Output: from `directions_at` on, `BLOCK_STRIDE` bytes for each anti-diagonal, by row.
+    directions_at : int
+        Where those of the block begin.
+    """
+    strip, first_row, rows, first_column, columns = shape
+    above_match, above_insertion, left_match, left_deletion, corners = edges
+    for number in range(STATE_NUMBERS):
+        state[number] = NEVER
+    # Of anti-diagonals: where what leaves the row above the first one is.
+    before, last, next_match = widened(0), widened(_LINE), widened(2 * _LINE)
+    insertion, next_insertion = widened(3 * _LINE), widened(4 * _LINE)
+    deletion, next_deletion = widened(5 * _LINE), widened(6 * _LINE)
+    corner = above_match[first_column + columns]
+    upper, left = widened(corners[strip]), widened(corners[strip])
+    for diagonal in range(rows + columns - 1):
+        if diagonal < columns:
+            state[before] = upper
+            # If the block has one row, this one is replaced below.
+            upper = widened(above_match[first_column + diagonal + 1])
+            state[insertion] = above_insertion[first_column + diagonal + 1]
+        if diagonal < rows:
+            if diagonal > 0:
+                state[before + diagonal] = left
+            # If the block has one column, this one is replaced below.
+            left = widened(left_match[first_row + diagonal])
+            state[deletion + diagonal + 1] = left_deletion[first_row + diagonal]
+        first = max(0, diagonal - columns + 1)
+        end = min(rows, diagonal + 1)
+        column = first_column + diagonal
+        for row in range(first, end, WIDE_LANES):
+            fill_lanes(
+                query,
+                query_at + row,
+                reference,
+                reference_at - diagonal + row,
+                state,
+                (
+                    before + row,
+                    insertion + row,
+                    deletion + row + 1,
+                    next_match + row + 1,
+                    next_insertion + row + 1,
+                    next_deletion + row + 1,
+                ),
+                costs,
+                directions,
+                directions_at + diagonal * BLOCK_STRIDE + row,
+            )
+        if diagonal >= rows - 1:
+            below = column - rows + 2
+            above_match[below] = state[next_match + rows]
+            above_insertion[below] = state[next_insertion + rows]
+        if diagonal >= columns - 1:
+            row = diagonal - columns + 1
+            left_match[first_row + row] = state[next_match + row + 1]
+            left_deletion[first_row + row] = state[next_deletion + row + 1]
+        before, last, next_match = last, next_match, before
+        insertion, next_insertion = next_insertion, insertion
+        deletion, next_deletion = next_deletion, deletion
+    corners[strip] = corner
+    return widened(state[last + rows])

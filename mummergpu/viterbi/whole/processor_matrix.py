@@ -1,0 +1,248 @@
+"""Computes whole matrices on the processor, in rounds: wave-front and streaming."""
+
+from __future__ import annotations
+
+import os
+import queue
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, cast
+
+import numpy as np
+
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.sequence.codes import CodeArray, with_margins
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
+from mummergpu.viterbi.whole.matrix_block import (
+    BLOCK_BYTES,
+    BLOCK_COLUMNS,
+    BLOCK_ROWS,
+    BLOCK_STRIDE,
+    STATE_NUMBERS,
+    Edges,
+    begin_edges,
+    fill_block,
+)
+from mummergpu.viterbi.whole.rounds import RoundPlan
+from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
+
+MapFunction = Callable[..., Iterable[Any]]
+
+BUFFERS: Final = 3
+"""The rounds whose directions are in memory if they are streamed."""
+
+
+class ProcessorMatrix:
+    """Aligns pairs of sequences from end to end; one thread calls it, and several work.
+
+    Parameters
+    ----------
+    costs : Costs
+        The scores.
+    map_function : callable
+        Called like `map`, to compute the blocks of a round side by side.
+    """
+
+    def __init__(self, costs: Costs, map_function: MapFunction = map) -> None:
+        self._costs = costs.as_tuple()
+        self._map = map_function
+        self._states: queue.SimpleQueue[Int32Array] = queue.SimpleQueue()
+
+    def plan(self, query: CodeArray, reference: CodeArray) -> RoundPlan:
+        """Return the rounds in which two sequences are aligned."""
+        return RoundPlan(query.size, reference.size, BLOCK_ROWS, BLOCK_COLUMNS)
+
+    def matrix_bytes(self, plan: RoundPlan) -> int:
+        """Return the bytes of the directions of a whole matrix."""
+        return int(plan.first_blocks[-1]) * BLOCK_BYTES
+
+    def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
+        """Align two sequences; the directions of all cells stay in memory (section IV A).
+
+        Parameters
+        ----------
+        query, reference : ndarray, dtype=uint8
+            Codes without margins, 1 or more of each and at most `matrix_block.LONGEST`.
+
+        Returns
+        -------
+        score : int
+            The best score from end to end.
+        operations : ndarray, dtype=uint32
+            Those of `whole_matrix.align_whole`.
+        """
+        plan = self.plan(query, reference)
+        first_blocks = plan.first_blocks
+        directions = np.empty(self.matrix_bytes(plan), dtype=np.uint8)
+        work = _MatrixWork(plan, query, reference, self._costs, self._states)
+        for number in range(plan.rounds):
+            self._fill(work, number, directions, int(first_blocks[number]) * BLOCK_BYTES)
+        return work.score, _trace(plan, directions)
+
+    def align_streamed(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
+        """Align two sequences; the directions go to a temporary file meanwhile (section IV B).
+
+        Parameters
+        ----------
+        query, reference : ndarray, dtype=uint8
+            As for `align`; memory needs room for a few rounds only.
+
+        Returns
+        -------
+        tuple of int and ndarray
+            As of `align`.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        plan = self.plan(query, reference)
+        first_blocks = plan.first_blocks
+        work = _MatrixWork(plan, query, reference, self._costs, self._states)
+        rounds = np.empty((BUFFERS, plan.most_blocks * BLOCK_BYTES), dtype=np.uint8)
+        written: list[Future[None]] = []
+        with tempfile.TemporaryFile() as file, ThreadPoolExecutor(1, "stream") as writer:
+            for number in range(plan.rounds):
+                if number >= BUFFERS:
+                    written[number - BUFFERS].result()
+                buffer = rounds[number % BUFFERS]
+                self._fill(work, number, buffer, 0)
+                content = buffer[: plan.block_count(number) * BLOCK_BYTES]
+                at = int(first_blocks[number]) * BLOCK_BYTES
+                written.append(writer.submit(_write_at, file.fileno(), content, at))
+            for one in written:
+                one.result()
+            directions = np.memmap(file, dtype=np.uint8, mode="r+", shape=self.matrix_bytes(plan))
+            return work.score, _trace(plan, directions.view(np.ndarray))
+
+    def _fill(self, work: _MatrixWork, number: int, directions: ByteArray, first: int) -> None:
+        """Compute a round; the directions of its first block are written from `first` on."""
+        plan = work.plan
+        first_strip = plan.first_strip(number)
+
+        def fill(strip: int) -> None:
+            work.fill(
+                strip, number - strip, directions, first + (strip - first_strip) * BLOCK_BYTES
+            )
+
+        for _ in self._map(fill, range(first_strip, first_strip + plan.block_count(number))):
+            pass
+
+
+class _MatrixWork:
+    """A matrix that is being computed.
+
+    Attributes
+    ----------
+    score : int
+        The best score from end to end, when all blocks have been computed.
+    """
+
+    def __init__(
+        self,
+        plan: RoundPlan,
+        query: CodeArray,
+        reference: CodeArray,
+        costs: Any,
+        states: queue.SimpleQueue[Int32Array],
+    ) -> None:
+        self.plan = plan
+        self.score = 0
+        self._costs = costs
+        self._states = states
+        self._query = with_margins(query)
+        self._reference = with_margins(reference[::-1])
+        self._margin = (self._query.size - query.size) // 2
+        numbers = (reference.size + 1, reference.size + 1, query.size, query.size, plan.strips)
+        first, second, third, fourth, fifth = (np.empty(n, dtype=np.int32) for n in numbers)
+        self._edges: Edges = first, second, third, fourth, fifth
+        begin_edges(query.size, reference.size, costs, self._edges)
+
+    def fill(self, strip: int, column: int, directions: ByteArray, directions_at: int) -> None:
+        """Compute a block, by its row and its column of blocks."""
+        plan = self.plan
+        first_row, first_column = strip * BLOCK_ROWS, column * BLOCK_COLUMNS
+        rows = min(BLOCK_ROWS, plan.length - first_row)
+        columns = min(BLOCK_COLUMNS, plan.reference_length - first_column)
+        state = self._take_state()
+        score = fill_block(
+            self._query,
+            self._margin + first_row,
+            self._reference,
+            self._margin + plan.reference_length - 1 - first_column,
+            (strip, first_row, rows, first_column, columns),
+            self._costs,
+            self._edges,
+            state,
+            directions,
+            directions_at,
+        )
+        self._states.put(state)
+        if strip == plan.strips - 1 and column == plan.column_blocks - 1:
+            self.score = score
+
+    def _take_state(self) -> Int32Array:
+        try:
+            return self._states.get_nowait()
+        except queue.Empty:
+            return np.empty(STATE_NUMBERS, dtype=np.int32)
+
+
+def _write_at(file_number: int, content: ByteArray, at: int) -> None:
+    """Write bytes to a place of a file."""
+    rest = memoryview(cast(bytes, content))
+    while rest:
+        done = os.pwrite(file_number, rest, at)
+        rest, at = rest[done:], at + done
+
+
+def _trace(plan: RoundPlan, directions: ByteArray) -> OperationArray:
+    """Return the operations of the best path through a matrix."""
+    operations = np.empty(plan.length + plan.reference_length, dtype=np.uint32)
+    sides = plan.length, plan.reference_length
+    count = trace_blocks(directions, plan.first_blocks, plan.column_blocks, *sides, operations)
+    return operations[:count]
+
+
+@jit_without_refcounts
+def trace_blocks(
+    directions: ByteArray,
+    first_blocks: Int64Array,
+    column_blocks: int,
+    length: int,
+    reference_length: int,
+    operations: OperationArray,
+) -> int:
+    """Write the operations of the best path through a matrix; return how many there are.
+
+    Parameters
+    ----------
+    directions : ndarray, dtype=uint8
+        Those of all blocks, round after round.
+    first_blocks : ndarray, dtype=int64
+        The blocks before each round.
+    column_blocks : int
+        The columns of blocks.
+    length, reference_length : int
+        The rows and the columns.
+    operations : ndarray, dtype=uint32
+        Output; at most ``length + reference_length``.
+    """
+    i, j, state, end = length, reference_length, widened(0), widened(0)
+    while i > 0 or j > 0:
+        bits = widened(0)
+        if i > 0 and j > 0:
+            strip, column = (i - 1) // BLOCK_ROWS, (j - 1) // BLOCK_COLUMNS
+            row, own_column = (i - 1) % BLOCK_ROWS, (j - 1) % BLOCK_COLUMNS
+            number = strip + column
+            block = first_blocks[number] + strip - max(0, number - column_blocks + 1)
+            at = block * BLOCK_BYTES + (row + own_column) * BLOCK_STRIDE + row
+            bits = widened(directions[at])
+        state = state_before(state, bits, i, j)
+        i, j, end = append_backwards(state, i, j, operations, widened(0), end)
+    reverse_operations(operations, 0, end)
+    return end

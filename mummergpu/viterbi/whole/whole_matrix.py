@@ -1,0 +1,187 @@
+"""Aligns two sequences from end to end, with the whole matrix, row by row.
+
+This is for the few tiles that no band of vector registers covers: those that are very long, or
+whose sides differ much in length. Cells are left out that no path passes with a score that is
+known to be reached: those from which it would not be reached if all bases matched that are left.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
+from mummergpu.viterbi.recurrence.scalar_recurrence import scalar_recurrence
+from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
+
+MatrixScratch = tuple[Int64Array, ByteArray, Int64Array]
+"""What leaves the cells of a row, two numbers for each column; the directions of all cells; and
+where those of each row would begin if it had all columns."""
+
+MOST_CELLS: Final = 1 << 24
+"""The largest matrix: its directions take so many bytes."""
+
+MOST_COLUMNS: Final = 1 << 14
+"""The most bases of the reference that a matrix may have, and one more."""
+
+MOST_ROWS: Final = 1 << 15
+"""The most bases of the query that a matrix may have, and one more."""
+
+NO_MEMORY: Final = -1
+"""The number of operations if the matrix has too many cells."""
+
+ANY_SCORE: Final = -(1 << 50)
+"""Less than any alignment scores."""
+
+_NEVER: Final = -(1 << 60)
+
+
+def new_matrix() -> MatrixScratch:
+    """Return the memory that one thread needs; what is not used takes none."""
+    return (
+        np.empty(2 * MOST_COLUMNS, dtype=np.int64),
+        np.empty(MOST_CELLS, dtype=np.uint8),
+        np.empty(MOST_ROWS, dtype=np.int64),
+    )
+
+
+@inline_without_refcounts
+def fits_matrix(length: int, reference_length: int) -> bool:
+    """Return whether there is memory for the matrix of two sequences."""
+    columns = reference_length + 1
+    cells = (length + 1) * columns
+    return length < MOST_ROWS and columns <= MOST_COLUMNS and cells <= MOST_CELLS
+
+
+@inline_without_refcounts
+def pair_score(base: int, other: int, costs: CostTuple) -> int:
+    """Return what a base of the query scores on a base of the reference."""
+    if base >= BREAK:
+        return -costs[2]
+    return costs[0] if base == other else -costs[1]
+
+
+@jit_without_refcounts
+def align_whole(
+    query: CodeArray,
+    query_at: int,
+    length: int,
+    reference: CodeArray,
+    reference_at: int,
+    reference_length: int,
+    costs: CostTuple,
+    least_score: int,
+    scratch: MatrixScratch,
+    operations: OperationArray,
+    operations_at: int,
+) -> tuple[int, int]:
+    """Align two sequences from end to end; write the operations of the best alignment.
+
+    Parameters
+    ----------
+    query, reference : ndarray, dtype=uint8
+        Codes.
+    query_at, reference_at : int
+        The index of the first base of each.
+    length, reference_length : int
+        The bases of each.
+    costs : tuple of int
+        `Costs.as_tuple()`; nothing is scored for an end.
+    least_score : int
+        A score that some alignment has, or less: the higher it is, the fewer cells are computed.
+    scratch : tuple of ndarray
+        From `new_matrix`, or room for two numbers for each column, a byte for each cell, and a
+        number for each row.
+    operations : ndarray, dtype=uint32
+        Output: the operations as BAM packs them; at most ``length + reference_length``.
+    operations_at : int
+        Where in `operations` the first one is written.
+
+    Returns
+    -------
+    tuple of int
+        The score, and the number of operations; `NO_MEMORY` if there are too many cells, never
+        with a matrix that `fits_matrix`. Of several paths with the best score, the one is taken
+        that, seen from the end, stays longest in a match, then prefers a deletion to an insertion,
+        and a shorter gap to a longer one.
+    """
+    rows, directions, begins = scratch
+    columns = reference_length + 1
+    if 2 * columns > rows.size or length >= begins.size:
+        return widened(_NEVER), widened(NO_MEMORY)
+    # From the row before: what leaves each cell for a match, and for an insertion.
+    for column in range(2 * columns):
+        rows[column] = _NEVER
+    score, filled = _NEVER, 0
+    # The cells of a row that are computed: those that some cell of the row before leads to, and
+    # those that a deletion leads to.
+    first, end = 0, 0
+    for i in range(length + 1):
+        diagonal, to_deletion = _NEVER, _NEVER
+        if i == 0:
+            # The corner is entered from the match before it.
+            diagonal = 0
+        if filled + columns - first > directions.size:
+            return widened(_NEVER), widened(NO_MEMORY)
+        begins[i] = filled - first
+        kept_first, kept_end = columns, first
+        j = first
+        while j < columns and (j <= end or kept_end == j):
+            match = diagonal
+            if i > 0 and j > 0:
+                base, other = query[query_at + i - 1], reference[reference_at + j - 1]
+                match += pair_score(base, other, costs)
+            insertion = rows[columns + j]
+            deletion = to_deletion
+            diagonal = rows[j]
+            to_match, to_insertion, to_deletion, bits = scalar_recurrence(
+                match, insertion, deletion, costs
+            )
+            directions[filled] = bits
+            filled += 1
+            best_after = _best_score(length - i, reference_length - j, costs)
+            if to_match + best_after < least_score:
+                to_match, to_insertion, to_deletion = _NEVER, _NEVER, _NEVER
+            else:
+                kept_first = min(kept_first, j)
+                kept_end = j + 1
+            rows[j] = to_match
+            rows[columns + j] = to_insertion
+            score = to_match
+            j += 1
+        first, end = kept_first, kept_end
+    return score, _write_back(length, columns, directions, begins, operations, operations_at)
+
+
+@inline_without_refcounts
+def _best_score(length: int, reference_length: int, costs: CostTuple) -> int:
+    """Return a score that no alignment of so many bases exceeds, if a gap may be open before it."""
+    more = reference_length - length
+    if more >= 0:
+        return costs[0] * length - costs[6] * more
+    return costs[0] * reference_length + costs[4] * more
+
+
+@inline_without_refcounts
+def _write_back(
+    i: int,
+    columns: int,
+    directions: ByteArray,
+    begins: Int64Array,
+    operations: OperationArray,
+    operations_at: int,
+) -> int:
+    """Write the operations of the path to the last cell; return how many there are."""
+    j = columns - 1
+    end = operations_at
+    state = widened(0)
+    while i > 0 or j > 0:
+        state = state_before(state, directions[begins[i] + j], i, j)
+        i, j, end = append_backwards(state, i, j, operations, operations_at, end)
+    reverse_operations(operations, operations_at, end)
+    return end - operations_at

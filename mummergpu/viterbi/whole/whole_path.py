@@ -1,0 +1,68 @@
+"""Steps of a path back through a whole matrix whose first row and first column are one gap."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, PAIRWISE
+from mummergpu.viterbi.recurrence.operations import (
+    DELETION_OPERATION,
+    INSERTION_OPERATION,
+    MATCH_OPERATION,
+    OperationArray,
+    append_operation,
+)
+from mummergpu.viterbi.recurrence.path_source import source_of
+
+_INSERTION_STATE: Final = PAIRWISE.states.index(INSERTION)
+_DELETION_STATE: Final = PAIRWISE.states.index(DELETION)
+
+
+@inline_without_refcounts
+def state_before(state: int, bits: int, i: int, j: int) -> int:
+    """Return from which state of a cell a path comes into a state of a later one.
+
+    Parameters
+    ----------
+    state : int
+        The state of the later cell, by its number in the model; that of a match for the last cell.
+    bits : int
+        The directions of the cell (`departures.departures`); not used at a border.
+    i, j : int
+        The row and the column of the cell.
+    """
+    if j == 0:
+        return widened(_INSERTION_STATE)
+    if i == 0:
+        return widened(_DELETION_STATE)
+    return source_of(state, bits)
+
+
+@inline_without_refcounts
+def append_backwards(
+    state: int, i: int, j: int, operations: OperationArray, first: int, end: int
+) -> tuple[int, int, int]:
+    """Append the operation of a state; return the cell before, and the end of the operations.
+
+    Parameters
+    ----------
+    state : int
+        The state, by its number in the model.
+    i, j : int
+        The row and the column of the cell that is left.
+    operations : ndarray, dtype=uint32
+        The operations from the end of the path on, as BAM packs them.
+    first, end : int
+        Where those of this path begin, and the place after the last one.
+    """
+    if state == _INSERTION_STATE:
+        length = i if j == 0 else widened(1)
+        end = append_operation(operations, first, end, INSERTION_OPERATION, length)
+        return i - length, j, end
+    if state == _DELETION_STATE:
+        length = j if i == 0 else widened(1)
+        end = append_operation(operations, first, end, DELETION_OPERATION, length)
+        return i, j - length, end
+    end = append_operation(operations, first, end, MATCH_OPERATION, widened(1))
+    return i - 1, j - 1, end

@@ -1,0 +1,108 @@
+"""The description of the recurrence, and what programs are made of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from mummergpu.errors import OptionError
+from mummergpu.viterbi.recurrence.cuda_source import recurrence_source
+from mummergpu.viterbi.recurrence.departures import STATE_BITS, bit_count, departures, source_table
+from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
+from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
+from mummergpu.viterbi.recurrence.model import (
+    DELETION,
+    INSERTION,
+    LARGEST_COST,
+    LARGEST_MATCH,
+    MATCH,
+    PAIRWISE,
+    Costs,
+    Model,
+    Transition,
+)
+from mummergpu.viterbi.tiles.scratch import MOST_BASES, new_scratch
+
+
+class Numbers:
+    """Arithmetic on plain integers, each cost being 1."""
+
+    def subtract(self, score: int, costs: tuple[str, ...]) -> int:
+        return score - len(costs)
+
+    def exceeds(self, score: int, other: int) -> bool:
+        return score > other
+
+    def choose(self, truth: bool, score: int, other: int) -> int:
+        return score if truth else other
+
+
+def test_a_departure_has_the_best_score_and_says_where_it_comes_from() -> None:
+    found = departures(PAIRWISE, {MATCH: 5, INSERTION: 7, DELETION: 7}, Numbers())
+    assert [each.target for each in found] == [MATCH, INSERTION, DELETION]
+    # A deletion is preferred to an insertion.
+    assert (found[0].score, found[0].bits) == (7, (True, False))
+    assert (found[1].score, found[1].bits) == (6, (True,))
+    found = departures(PAIRWISE, {MATCH: 5, INSERTION: 4, DELETION: 5}, Numbers())
+    assert [(each.score, any(each.bits)) for each in found] == [(5, False), (3, False), (4, True)]
+
+
+@pytest.mark.parametrize("bits", range(1 << 4))
+def test_the_table_of_sources_reads_the_bits(bits: int) -> None:
+    assert bit_count(PAIRWISE) == 4
+    from_deletion, from_insertion, extends_insertion, extends_deletion = (
+        bits >> bit & 1 for bit in range(4)
+    )
+    expected = {
+        MATCH: INSERTION if from_insertion else DELETION if from_deletion else MATCH,
+        INSERTION: INSERTION if extends_insertion else MATCH,
+        DELETION: DELETION if extends_deletion else MATCH,
+    }
+    for target, source in expected.items():
+        number = source_table(PAIRWISE, target) >> STATE_BITS * bits & ((1 << STATE_BITS) - 1)
+        assert PAIRWISE.states[number] == source
+
+
+def test_the_kernels_have_the_costs_in_the_order_of_the_tuple() -> None:
+    source = recurrence_source(PAIRWISE)
+    inside = re.search(r"struct Costs \{(.*?)\};", source, re.DOTALL)
+    assert inside is not None
+    assert re.findall(r"int (\w+);", inside[1]) == [field.name for field in fields(Costs)]
+    assert Costs(*range(1, 10)).as_tuple() == tuple(range(1, 10))
+
+
+def test_another_model_gives_another_recurrence() -> None:
+    joined = Transition(DELETION, INSERTION, ("insertion_open", "insertion_extend"))
+    other = Model(PAIRWISE.states, (*PAIRWISE.transitions, joined))
+    assert recurrence_source(other) != recurrence_source(PAIRWISE)
+    found = departures(other, {MATCH: 0, INSERTION: 0, DELETION: 9}, Numbers())
+    assert found[1].score == 7
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Costs)])
+def test_costs_that_programs_cannot_compute_with_are_refused(name: str) -> None:
+    assert Costs(**{name: 20}).as_tuple().count(20) == 1
+    for value in (-1, LARGEST_COST + 1):
+        with pytest.raises(OptionError, match=f"{name.replace('_', '-')}: {value} is not between"):
+            Costs(**{name: value})
+
+
+def test_an_extension_costs_something() -> None:
+    for name in ("match", "insertion_extend", "deletion_extend"):
+        with pytest.raises(OptionError):
+            Costs(**{name: 0})
+
+
+def test_the_widest_band_covers_the_longest_gap() -> None:
+    assert LANES * MOST_REGISTERS > LARGEST_COST
+
+
+def test_the_longest_tile_scores_what_16_bits_hold() -> None:
+    assert MOST_BASES * LARGEST_MATCH + LARGEST_COST < 1 << 15
+    with pytest.raises(OptionError):
+        Costs(match=LARGEST_MATCH + 1)
+    new_scratch(MOST_BASES, 100)
+    with pytest.raises(ValueError, match="is longer than 1500"):
+        new_scratch(MOST_BASES + 1, 100)

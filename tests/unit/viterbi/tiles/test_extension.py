@@ -1,0 +1,188 @@
+"""Tiles extended from a corner, against the whole matrix in plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from helpers.full_matrix import FullMatrix, score_of
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path, extend_score
+from mummergpu.viterbi.tiles.scratch import new_scratch
+
+EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SCRATCH = new_scratch(500, 100)
+
+
+class Extended(NamedTuple):
+    score: int
+    i: int
+    j: int
+    operations: list[tuple[int, int]]
+
+
+def extended(
+    read: Sequence[int],
+    reference: Sequence[int],
+    costs: Costs,
+    direction: int = 1,
+    first_band: int = 8,
+    least_score: int = 0,
+    surroundings: int = 5,
+) -> Extended:
+    """What both functions find for sequences that are written from the corner."""
+    arrays = []
+    for codes in (read, reference):
+        # What lies beyond the tile are bases like any others.
+        array = np.array([*codes, *[1] * surroundings][::direction], dtype=np.uint8)
+        arrays.append((with_margins(array), MARGIN if direction > 0 else MARGIN + array.size - 1))
+    (read_codes, read_at), (reference_codes, reference_at) = arrays
+    tile = (read_codes, read_at, len(read), reference_codes, reference_at, len(reference))
+    how = (direction, costs.as_tuple(), first_band, least_score, SCRATCH)
+    operations = np.zeros(1100, dtype=np.uint32)
+    score, i, j, count = extend_path(*tile, *how, operations, 3)
+    assert (score, i, j) == extend_score(*tile, *how)
+    assert not operations[:3].any()
+    return Extended(score, i, j, [(int(one) >> 4, int(one) & 15) for one in operations[3:][:count]])
+
+
+def check(
+    read: Sequence[int],
+    reference: Sequence[int],
+    costs: Costs,
+    direction: int = 1,
+    first_band: int = 8,
+) -> Extended:
+    """Compare a tile with the whole matrix."""
+    matrix = FullMatrix(read, reference, costs)
+    found = extended(read, reference, costs, direction, first_band)
+    assert found[:3] == matrix.best()
+    assert found.operations == matrix.operations(found.i, found.j)
+    assert found.score == score_of(found.operations, read, reference, costs)
+    assert extended(read, reference, costs, direction, first_band, found.score) == found
+    least = extended(read, reference, costs, direction, first_band, found.score + 1)
+    assert least == (CANNOT_REACH, 0, 0, [])
+    return found
+
+
+COSTS = st.builds(
+    Costs,
+    match=st.integers(1, 3),
+    mismatch=st.integers(0, 8),
+    unknown=st.integers(0, 3),
+    insertion_open=st.integers(0, 8),
+    insertion_extend=st.integers(1, 3),
+    deletion_open=st.integers(0, 8),
+    deletion_extend=st.integers(1, 3),
+    end_bonus=st.integers(0, 10),
+    most_gap=st.sampled_from([0, 1, 3, 15, 16, 40, 100]),
+)
+
+
+@st.composite
+def tiles(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    """A piece of a reference, and a read of it with a few edits, or of something else."""
+    letters = draw(st.sampled_from([1, 2, 4]))
+    base = st.integers(0, letters - 1)
+    reference = draw(st.lists(base, max_size=50))
+    read = list(reference[: draw(st.integers(0, 50))])
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, len(read)))
+        length = draw(st.integers(1, 20))
+        kind = draw(st.sampled_from(["replace", "insert", "delete", "unknown"]))
+        if kind == "insert":
+            read[at:at] = draw(st.lists(base, min_size=1, max_size=length))
+        elif kind == "delete":
+            del read[at : at + length]
+        elif at < len(read):
+            read[at] = BREAK if kind == "unknown" else draw(base)
+    if draw(st.booleans()) and reference:
+        reference[draw(st.integers(0, len(reference) - 1))] = BREAK
+    return read[:60], reference
+
+
+@EXAMPLES
+@given(tile=tiles(), costs=COSTS, direction=st.sampled_from([1, -1]), first_band=st.integers(0, 30))
+@example(([0] * 10, [0] * 10), Costs(), 1, 8)
+@example(([], [0, 1]), Costs(), -1, 0)
+@example(([0, 1], []), Costs(), 1, 8)
+@example(([2, 2, 0, 0, 0], [1, 2, 0, 0, 0]), Costs(end_bonus=0), 1, 8)
+def test_a_tile_has_the_best_score_of_the_whole_matrix(
+    tile: tuple[list[int], list[int]], costs: Costs, direction: int, first_band: int
+) -> None:
+    check(*tile, costs, direction, first_band)
+
+
+def random_bases(seed: int, count: int) -> list[int]:
+    return np.random.default_rng(seed).integers(0, 4, count).tolist()
+
+
+@pytest.mark.parametrize("gap", [1, 14, 15, 16, 17, 31, 32, 99, 100])
+def test_a_gap_wider_than_the_first_band_is_found(gap: int) -> None:
+    reference = random_bases(1, 70 + gap)
+    costs = Costs(match=4)
+    read = reference[:30] + reference[30 + gap :]
+    found = check(read, reference, costs, 1 if gap % 2 else -1)
+    assert sum(length for length, operation in found.operations if operation == 2) == gap
+    read = reference[:30] + random_bases(2, gap) + reference[30:70]
+    found = check(read, reference[:72], costs, -1 if gap % 2 else 1)
+    assert sum(length for length, operation in found.operations if operation == 1) == gap
+
+
+def test_a_gap_is_not_longer_than_the_most() -> None:
+    reference = random_bases(1, 110)
+    read = reference[:40] + reference[60:]
+    assert check(read, reference, Costs(most_gap=20)).i == 90
+    assert check(read, reference, Costs(most_gap=19)).i < 90
+
+
+def test_the_end_of_the_read_is_reached_where_the_bonus_pays() -> None:
+    reference = random_bases(3, 40)
+    read = [*reference[:20], reference[20] ^ 1]
+    assert check(read, reference, Costs(end_bonus=5))[:3] == (21, 21, 21)
+    # A draw: the end is preferred.
+    assert check(read, reference, Costs(end_bonus=4))[:3] == (20, 21, 21)
+    assert check(read, reference, Costs(end_bonus=3))[:3] == (20, 20, 20)
+
+
+def test_breaks_match_nothing() -> None:
+    reference = random_bases(4, 40)
+    read = reference[:30]
+    read[10] = BREAK
+    assert check(read, reference, Costs()).score == 29 - 1 + 5
+    reference[10] = BREAK
+    assert check(read, reference, Costs()).score == 29 - 1 + 5
+    assert check(reference[:10] + random_bases(4, 40)[10:30], reference, Costs()).score == 30
+
+
+@pytest.mark.parametrize("length", [36, 75, 150, 300])
+def test_reads_of_usual_lengths(length: int) -> None:
+    random = np.random.default_rng(length)
+    for _ in range(max(1, 150 // length)):
+        reference = random.integers(0, 4, length + 20).tolist()
+        read = [base if random.random() > 0.03 else 3 - base for base in reference[:length]]
+        at = int(random.integers(length))
+        read[at:at] = random.integers(0, 4, int(random.integers(4))).tolist()
+        check(read[:length], reference, Costs())
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kept", [1, 30, 120, 230])
+def test_a_long_read_may_hang_over_the_end_of_the_reference(seed: int, kept: int) -> None:
+    # All diagonals on which the read's end lies in the reference are outside of the band.
+    some = random.Random(seed)
+    read = some.choices(range(4), k=500)
+    reference = read[:kept]
+    place = some.randrange(kept)
+    reference[place:place] = some.choices(range(4), k=some.choice((0, 9, 40)))
+    reference[: kept // 2 : 17] = [0] * len(reference[: kept // 2 : 17])
+    for costs in (Costs(), Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)):
+        for first_band in (8, 100):
+            check(read, reference, costs, first_band=first_band)

@@ -1,0 +1,148 @@
+"""Extensions that score no less than none, against the whole matrix in plain Python."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from helpers.full_matrix import FullMatrix, score_of
+
+from mummergpu.mapping.genomes.options import NUCMER_COSTS
+from mummergpu.sequence.codes import MARGIN, with_margins
+from mummergpu.viterbi.recurrence.model import PAIRWISE
+from mummergpu.viterbi.tiles.band import write_path
+from mummergpu.viterbi.tiles.drop_extension import extend_until_drop, reach_before_drop
+from mummergpu.viterbi.tiles.lossless_extension import extend_without_loss
+from mummergpu.viterbi.tiles.scratch import new_scratch
+
+SCRATCH = new_scratch(1500, 100)
+COSTS = NUCMER_COSTS.as_tuple()
+
+
+def changed(text: list[int], chance: random.Random, share: float) -> list[int]:
+    made: list[int] = []
+    for code in text:
+        kind = chance.random()
+        if kind < share:
+            made.append(chance.randrange(4))
+        elif kind > 1 - share / 4:
+            made += [code, *chance.choices(range(4), k=chance.choice([1, 2, 12]))]
+        elif kind < 1 - share / 2:
+            made.append(code)
+    return made
+
+
+def best_in_triangle(matrix: FullMatrix, window: int) -> int:
+    """The best score of a match that ends within twice the window of both sequences together."""
+    return max(
+        (
+            score
+            for (state, (i, j)), score in matrix.scores.items()
+            if state == PAIRWISE.states[0].name and 0 < i + j <= 2 * window
+        ),
+        default=-1,
+    )
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("window", [5, 20])
+def test_the_best_that_is_no_loss_is_found(window: int, direction: int) -> None:
+    chance = random.Random(window)
+    found = set()
+    for _ in range(40):
+        reference = chance.choices(range(4), k=chance.choice([2 * window, 50]))
+        query = changed(reference, chance, chance.choice([0.3, 0.6]))[: chance.randrange(3, 60)]
+        arrays = [
+            with_margins(np.array(side[::direction], dtype=np.uint8)) for side in (query, reference)
+        ]
+        at = [MARGIN if direction > 0 else MARGIN + len(side) - 1 for side in (query, reference)]
+        i, j, registers = extend_without_loss(
+            *(arrays[0], at[0], len(query), arrays[1], at[1], len(reference)),
+            *(direction, COSTS, window, SCRATCH),
+        )
+        best = best_in_triangle(FullMatrix(query, reference, NUCMER_COSTS), window)
+        assert (i > 0) == (best >= 0)
+        found.add(i > 0)
+        if i == 0:
+            continue
+        operations = np.array([i << 4], dtype=np.uint32)
+        if registers:
+            operations = np.empty(200, dtype=np.uint32)
+            count = write_path(i, j, registers, SCRATCH[3], operations, 0)
+            operations = operations[:count]
+        path = [(int(one) >> 4, int(one) & 15) for one in operations]
+        score = score_of(path, query[:i], reference[:j], NUCMER_COSTS)
+        # What scores nothing without a gap is taken at once.
+        assert score == best or (score == 0 and not registers)
+        assert i + j <= 2 * window
+        assert query[i - 1] == reference[j - 1]
+    assert found == {False, True}
+
+
+def codes_of(text: str) -> np.ndarray:
+    return with_margins(np.array(["ACGT".index(base) for base in text], dtype=np.uint8))
+
+
+def reached(query: str, reference: str, window: int, least_gain: int = 0) -> tuple[int, int]:
+    one, other = codes_of(query), codes_of(reference)
+    ends = MARGIN, len(query), other, MARGIN, len(reference), 1, COSTS, window
+    operations = np.empty(2000, dtype=np.uint32)
+    found = reach_before_drop(one, *ends, least_gain, SCRATCH)
+    if least_gain == 0:
+        used = extend_until_drop(one, *ends, SCRATCH, operations, 0)
+        assert used[:2] == found
+        path = [(int(one) >> 4, int(one) & 15) for one in operations[: used[2]]]
+        assert sum(length for length, kind in path if kind != 2) == found[0]
+    return found
+
+
+def test_an_extension_goes_on_where_it_gets_no_worse() -> None:
+    # Seven differences cost as much as so many groups of matches score.
+    equal, other = "ACGGTCA", "T"
+    assert reached("CCC" + equal * 3, "GGG" + equal * 3, 24) == (24, 24)
+    assert reached("CCC" + equal, "GGG" + equal, 24) == (10, 10)
+    assert reached("CCC" + equal[:6] + other, "GGG" + equal[:6] + "G", 24) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "query, reference, ends",
+    [
+        # A gap of three bases costs 24, as much as eight equal bases score.
+        ("TTT" + "ACGGACCA", "ACGGACCA", (11, 8)),
+        ("ACGGACCA", "TTT" + "ACGGACCA", (8, 11)),
+        ("TTT" + "ACGGACC", "ACGGACC", (0, 0)),
+        # Two gaps of one base, back on the first diagonal, and a difference: 27.
+        ("T" + "ACG" + "A" + "GTCAGT", "ACG" + "TC" + "GTCAGT", (11, 11)),
+        ("T" + "ACG" + "A" + "GTCAG", "ACG" + "TC" + "GTCAG", (0, 0)),
+    ],
+)
+def test_gaps_may_score_nothing(query: str, reference: str, ends: tuple[int, int]) -> None:
+    assert reached(query, reference, 12) == ends
+
+
+def test_an_insertion_may_use_more_of_the_query() -> None:
+    chance = random.Random(3)
+    text = "".join(chance.choices("ACGT", k=80))
+    inserted = "".join(chance.choices("ACGT", k=20))
+    # The insertion costs 143: 48 equal bases make up for it, and 20 + 2 * 48 is less than twice 60.
+    assert reached(inserted + text, text, 60) == (100, 80)
+    assert reached(inserted + text, text, 57)[0] == 0
+
+
+def test_a_long_window_must_pay() -> None:
+    chance = random.Random(4)
+    text = "".join(chance.choices("ACGT", k=300))
+    # Every fourth base differs: each base scores a half.
+    other = "".join(
+        {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 4 == 0 else base
+        for at, base in enumerate(text)
+    )
+    assert reached(other, text, 300) == (300, 300)
+    assert reached(other, text, 300, 1) == (0, 0)
+    # Every seventh: each scores 1.6.
+    other = "".join(
+        {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 7 == 0 else base
+        for at, base in enumerate(text)
+    )
+    assert reached(other, text, 300, 1) == (300, 300)
