@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
 
@@ -37,11 +37,11 @@ def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
 @jit_without_refcounts
 def count_equal_pairs(kmers: KmerArray, shift: int) -> int:
     """Return how many ordered pairs of sorted k-mers are equal but for `shift` lowest bits."""
-    pairs, run = widened(0), widened(0)
+    pairs, run = as_int64(0), as_int64(0)
     for number in range(1, kmers.size):
         is_equal = kmers[number] >> shift == kmers[number - 1] >> shift
         # Each element makes a pair, in both orders, with those of its run before it.
-        run = run + 1 if is_equal else widened(0)
+        run = run + 1 if is_equal else as_int64(0)
         pairs += 2 * run
     return pairs
 

@@ -21,7 +21,7 @@ import numpy as np
 from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_table import CountArray, PositionArray
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
 LONGEST_ASCENDING: Final = 1024
@@ -104,8 +104,8 @@ def order_lists(
     """Sort the long lists of some k-mers; return whether all lie inside table and reference."""
     for first in first_kmers:
         for kmer in range(first, first + kmer_count):
-            begin = widened(table_offsets[kmer])
-            end = widened(table_offsets[kmer + 1])
+            begin = as_int64(table_offsets[kmer])
+            end = as_int64(table_offsets[kmer + 1])
             if end - begin <= longest_ascending:
                 continue
             if end > positions.size or end - begin > scratch.size:
@@ -118,7 +118,7 @@ def order_lists(
                 before = part_begin + MARGIN - digit * DIGIT_BASES
                 counts[:] = 0
                 for place in range(begin, end):
-                    counts[digit_before(reference, before + widened(positions[place]))] += 1
+                    counts[digit_before(reference, before + as_int64(positions[place]))] += 1
                 total = 0
                 for value in range(DIGITS):
                     count = counts[value]
@@ -126,7 +126,7 @@ def order_lists(
                     total += count
                 for place in range(begin, end):
                     position = positions[place]
-                    value = digit_before(reference, before + widened(position))
+                    value = digit_before(reference, before + as_int64(position))
                     scratch[counts[value]] = position
                     counts[value] += 1
                 for place in range(begin, end):
@@ -144,6 +144,6 @@ def digit_before(reference: CodeArray, at: int) -> int:
     for distance in range(1, DIGIT_BASES + 1):
         code = BREAK
         if at >= distance:
-            code = min(widened(reference[at - distance]), BREAK)
+            code = min(as_int64(reference[at - distance]), BREAK)
         value = value * (BREAK + 1) + code
     return value

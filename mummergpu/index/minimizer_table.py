@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.index.kmer_table import CountArray, EntryArray, PositionArray
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
 from mummergpu.runtime.shares import Shares
 from mummergpu.runtime.thread_array import ThreadArray
 from mummergpu.sequence.codes import MARGIN, CodeArray
@@ -184,10 +184,10 @@ def keep_minimizers(
 ) -> None:
     """Copy what `find_minimizers` has written, without margins, and count those of each group."""
     for number in range(kept_places.size):
-        rank = widened(ranks[unsigned(number)])
-        kept_places[unsigned(number)] = np.uint32(places[unsigned(number)] - 2 * MARGIN)
-        kept_ranks[unsigned(number)] = np.uint32(rank)
-        counts[unsigned((rank & mask) >> shift)] += 1
+        rank = as_int64(ranks[as_index(number)])
+        kept_places[as_index(number)] = np.uint32(places[as_index(number)] - 2 * MARGIN)
+        kept_ranks[as_index(number)] = np.uint32(rank)
+        counts[as_index((rank & mask) >> shift)] += 1
 
 
 @jit_without_refcounts
@@ -207,14 +207,14 @@ def group_minimizers(
     `begins` holds where the slice writes its next minimizer of each group, and is advanced.
     """
     for number in range(places.size):
-        place = widened(places[unsigned(number)])
-        rank = ranks[unsigned(number)]
-        group = unsigned((widened(rank) & mask) >> shift)
+        place = as_int64(places[as_index(number)])
+        rank = ranks[as_index(number)]
+        group = as_index((as_int64(rank) & mask) >> shift)
         context = context_at(codes, MARGIN + (place >> 1), kmer_length, place & 1 == 1)
         target = begins[group]
         begins[group] = target + 1
-        grouped[unsigned(target)] = np.uint64(place) << _PLACE_SHIFT | context
-        grouped_ranks[unsigned(target)] = rank
+        grouped[as_index(target)] = np.uint64(place) << _PLACE_SHIFT | context
+        grouped_ranks[as_index(target)] = rank
 
 
 @jit_without_refcounts
@@ -234,16 +234,16 @@ def sort_groups(
         first, behind = group << shift, (group + 1) << shift
         begin, end = bounds[group], bounds[group + 1]
         for bucket in range(first, behind):
-            offsets[unsigned(bucket)] = 0
+            offsets[as_index(bucket)] = 0
         for number in range(begin, end):
-            offsets[unsigned(widened(ranks[unsigned(number)]) & mask)] += np.uint32(1)
+            offsets[as_index(as_int64(ranks[as_index(number)]) & mask)] += np.uint32(1)
         total = begin
         for bucket in range(first, behind):
-            total += widened(offsets[unsigned(bucket)])
-            offsets[unsigned(bucket)] = np.uint32(total)
+            total += as_int64(offsets[as_index(bucket)])
+            offsets[as_index(bucket)] = np.uint32(total)
         # Going from the last entry to the first lowers each offset to where its bucket begins.
         for number in range(end - 1, begin - 1, -1):
-            bucket = unsigned(widened(ranks[unsigned(number)]) & mask)
+            bucket = as_index(as_int64(ranks[as_index(number)]) & mask)
             place = offsets[bucket] - np.uint32(1)
             offsets[bucket] = place
-            entries[unsigned(place)] = grouped[unsigned(number)]
+            entries[as_index(place)] = grouped[as_index(number)]

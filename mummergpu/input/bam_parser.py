@@ -13,7 +13,12 @@ from mummergpu.input.byte_runs import copy_bytes
 from mummergpu.input.qualities import NO_QUALITY
 from mummergpu.input.tags import filter_tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTER_CODE_OF_BYTE, CodeArray
 
 # Where the fixed fields of a record lie, counted from its length.
@@ -144,7 +149,7 @@ def parse_bam(
             continue
         decode_bases(text, sequence, length, flag & REVERSE != 0, codes, bases)
         if qualities.size > 0:
-            flags[unsigned(records)] = flag
+            flags[as_index(records)] = flag
             copy_qualities(
                 text, sequence + (length + 1) // 2, length, flag & REVERSE != 0, qualities, bases
             )
@@ -153,17 +158,17 @@ def parse_bam(
                 numbers[STATUS] = DAMAGED
                 break
             numbers[TAG_BYTE_COUNT] = tag_bytes
-            tag_offsets[unsigned(records + 1)] = tag_bytes
+            tag_offsets[as_index(records + 1)] = tag_bytes
         bases += length
         for index in range(name_size):
-            letter = text[unsigned(name + index)]
+            letter = text[as_index(name + index)]
             if letter == 0:
                 break
-            names[unsigned(name_bytes)] = letter
+            names[as_index(name_bytes)] = letter
             name_bytes += 1
         records += 1
-        offsets[unsigned(records)] = bases
-        name_offsets[unsigned(records)] = name_bytes
+        offsets[as_index(records)] = bases
+        name_offsets[as_index(records)] = name_bytes
         if bases >= limits[0] or records >= limits[1] or name_bytes >= limits[2]:
             numbers[STATUS] = FULL
     numbers[RECORD_COUNT], numbers[BASE_COUNT], numbers[NAME_BYTE_COUNT] = (
@@ -198,19 +203,19 @@ def decode_bases(
     pairs = length >> 1
     last = begin + length - 1
     for pair in range(pairs):
-        byte = text[unsigned(sequence + pair)]
+        byte = text[as_index(sequence + pair)]
         if is_reverse:
-            codes[unsigned(last - 2 * pair)] = COMPLEMENT_OF_NIBBLE[byte >> 4]
-            codes[unsigned(last - 2 * pair - 1)] = COMPLEMENT_OF_NIBBLE[byte & 15]
+            codes[as_index(last - 2 * pair)] = COMPLEMENT_OF_NIBBLE[byte >> 4]
+            codes[as_index(last - 2 * pair - 1)] = COMPLEMENT_OF_NIBBLE[byte & 15]
         else:
-            codes[unsigned(begin + 2 * pair)] = CODE_OF_NIBBLE[byte >> 4]
-            codes[unsigned(begin + 2 * pair + 1)] = CODE_OF_NIBBLE[byte & 15]
+            codes[as_index(begin + 2 * pair)] = CODE_OF_NIBBLE[byte >> 4]
+            codes[as_index(begin + 2 * pair + 1)] = CODE_OF_NIBBLE[byte & 15]
     if length & 1:
-        byte = text[unsigned(sequence + pairs)]
+        byte = text[as_index(sequence + pairs)]
         if is_reverse:
-            codes[unsigned(begin)] = COMPLEMENT_OF_NIBBLE[byte >> 4]
+            codes[as_index(begin)] = COMPLEMENT_OF_NIBBLE[byte >> 4]
         else:
-            codes[unsigned(last)] = CODE_OF_NIBBLE[byte >> 4]
+            codes[as_index(last)] = CODE_OF_NIBBLE[byte >> 4]
 
 
 @inline_without_refcounts
@@ -234,14 +239,14 @@ def copy_qualities(
     begin : int
         Where in `qualities` the first goes.
     """
-    if length > 0 and text[unsigned(at)] == NO_QUALITY:
+    if length > 0 and text[as_index(at)] == NO_QUALITY:
         for index in range(length):
-            qualities[unsigned(begin + index)] = NO_QUALITY
+            qualities[as_index(begin + index)] = NO_QUALITY
         return
     if is_reverse:
         last = begin + length - 1
         for index in range(length):
-            qualities[unsigned(last - index)] = text[unsigned(at + index)]
+            qualities[as_index(last - index)] = text[as_index(at + index)]
     else:
         copy_bytes(text, at, qualities, begin, length)
 
@@ -266,5 +271,5 @@ def number_at(text: ByteArray, at: int, size: int) -> int:
     """
     number = 0
     for index in range(size):
-        number |= widened(text[unsigned(at + index)]) << (8 * index)
+        number |= as_int64(text[as_index(at + index)]) << (8 * index)
     return number - (1 << 32) if size == 4 and number >= 1 << 31 else number

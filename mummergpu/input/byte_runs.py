@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from mummergpu.input.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, LETTER_CODE_OF_BYTE
 
@@ -213,8 +213,8 @@ def encode_letters(
             if keeps_letters:
                 for place in range(run):
                     if others >> place & 1:
-                        letter = text[unsigned(at + place)]
-                        codes[unsigned(to + place)] = LETTER_CODE_OF_BYTE[letter]
+                        letter = text[as_index(at + place)]
+                        codes[as_index(to + place)] = LETTER_CODE_OF_BYTE[letter]
         if run < STEP:
             return at + run, foreign
         at += STEP
@@ -265,7 +265,7 @@ def copy_bytes(source: Text, at: int, target: Text, to: int, size: int) -> None:
     """
     if size < STEP:
         for index in range(size):
-            target[unsigned(to + index)] = source[unsigned(at + index)]
+            target[as_index(to + index)] = source[as_index(at + index)]
         return
     for step in range(0, size - STEP, STEP):
         _copy_step(source, at + step, target, to + step)

@@ -17,10 +17,10 @@ from mummergpu.input.record_arrays import Records
 from mummergpu.input.tags import NO_TAGS, Tags, dropped_tags, end_of_tag
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
-    unsigned,
-    widened,
     writable,
 )
 
@@ -156,24 +156,24 @@ def _split_lines(
     for read in range(line_offsets.size - 1):
         at, end = line_offsets[read], line_offsets[read + 1]
         begin = at
-        while at < end and lines[unsigned(at)] > _BLANK:
+        while at < end and lines[as_index(at)] > _BLANK:
             at += 1
         copy_bytes(lines, begin, names, name_end, at - begin)
         name_end += at - begin
         name_offsets[read + 1] = name_end
-        while at < end and (lines[unsigned(at)] == _BLANK or lines[unsigned(at)] == _TAB):
+        while at < end and (lines[as_index(at)] == _BLANK or lines[as_index(at)] == _TAB):
             at += 1
         first = to
         while at < end:
             field = at
-            while at < end and lines[unsigned(at)] != _TAB:
+            while at < end and lines[as_index(at)] != _TAB:
                 at += 1
             float_count = ends[1]
             after = _put_tag(lines, field, at, tags, to, floats, ends)
             if after < 0 or _has_tag(tags, first, to):
                 return read
-            key = widened(lines[unsigned(field)]) | widened(lines[unsigned(field + 1)]) << 8
-            if dropped[unsigned(key)]:
+            key = as_int64(lines[as_index(field)]) | as_int64(lines[as_index(field + 1)]) << 8
+            if dropped[as_index(key)]:
                 ends[1] = float_count
             else:
                 to = after
@@ -189,8 +189,8 @@ def _split_lines(
 def _has_tag(tags: ByteArray, at: int, last: int) -> bool:
     """Return whether a tag is among those of its read before it, which begin at `at`."""
     while at < last:
-        same = tags[unsigned(at)] == tags[unsigned(last)]
-        if same and tags[unsigned(at + 1)] == tags[unsigned(last + 1)]:
+        same = tags[as_index(at)] == tags[as_index(last)]
+        if same and tags[as_index(at + 1)] == tags[as_index(last + 1)]:
             return True
         at = end_of_tag(tags, at, last)
     return False
@@ -211,12 +211,12 @@ def _is_digit(byte: int) -> bool:
 @inline_without_refcounts
 def _whole_number(lines: ByteArray, at: int, end: int) -> tuple[bool, int]:
     """Return whether a text is a number without a fraction, and the number."""
-    is_negative = at < end and lines[unsigned(at)] == _MINUS
-    if is_negative or (at < end and lines[unsigned(at)] == _PLUS):
+    is_negative = at < end and lines[as_index(at)] == _MINUS
+    if is_negative or (at < end and lines[as_index(at)] == _PLUS):
         at += 1
     is_number, number = 0 < end - at < _MOST_DIGITS, 0
     for place in range(at, end):
-        byte = widened(lines[unsigned(place)])
+        byte = as_int64(lines[as_index(place)])
         is_number &= _is_digit(byte)
         number = 10 * number + byte - _ZERO
     return is_number, -number if is_negative else number
@@ -226,7 +226,7 @@ def _whole_number(lines: ByteArray, at: int, end: int) -> tuple[bool, int]:
 def _put_number(tags: ByteArray, to: int, number: int, size: int) -> None:
     """Write a number in so many bytes, the lowest first."""
     for byte in range(size):
-        tags[unsigned(to + byte)] = number >> 8 * byte & 0xFF
+        tags[as_index(to + byte)] = number >> 8 * byte & 0xFF
 
 
 @inline_without_refcounts
@@ -244,13 +244,13 @@ def _put_text(lines: ByteArray, at: int, end: int, tags: ByteArray, to: int, is_
     if is_hex and (end - at) & 1:
         return -1
     for place in range(at, end):
-        byte = widened(lines[unsigned(place)])
+        byte = as_int64(lines[as_index(place)])
         if byte < _BLANK or byte > _TILDE:
             return -1
         if is_hex and not (_is_digit(byte) or 65 <= byte <= 70):
             return -1
     copy_bytes(lines, at, tags, to, end - at)
-    tags[unsigned(to + end - at)] = 0
+    tags[as_index(to + end - at)] = 0
     return to + end - at + 1
 
 
@@ -265,25 +265,25 @@ def _put_array(
     ends: Int64Array,
 ) -> int:
     """Write an array; return where the value ends, -1 if it is none."""
-    kind = widened(lines[unsigned(at)]) & 127 if at < end else 0
-    size = _SIZES[unsigned(kind)]
-    if size == 0 or lines[unsigned(at)] > 127:
+    kind = as_int64(lines[as_index(at)]) & 127 if at < end else 0
+    size = _SIZES[as_index(kind)]
+    if size == 0 or lines[as_index(at)] > 127:
         return -1
-    tags[unsigned(to)] = kind
+    tags[as_index(to)] = kind
     count_at, to, count = to + 1, to + 5, 0
     at += 1
     while at < end:
-        if lines[unsigned(at)] != _COMMA:
+        if lines[as_index(at)] != _COMMA:
             return -1
         begin = at + 1
         at = begin
-        while at < end and lines[unsigned(at)] != _COMMA:
+        while at < end and lines[as_index(at)] != _COMMA:
             at += 1
         if kind == ord("f"):
             _note_float(floats, ends, to, begin, at)
         else:
             is_number, number = _whole_number(lines, begin, at)
-            if not is_number or not _LEAST[unsigned(kind)] <= number <= _MOST[unsigned(kind)]:
+            if not is_number or not _LEAST[as_index(kind)] <= number <= _MOST[as_index(kind)]:
                 return -1
             _put_number(tags, to, number, size)
         to += size
@@ -311,16 +311,16 @@ def _put_tag(
     ends: Int64Array,
 ) -> int:
     """Write a tag, given as text; return where it ends, -1 if the text is none."""
-    if end - at < _LEAST_BYTES or not _is_letter(widened(lines[unsigned(at)])):
+    if end - at < _LEAST_BYTES or not _is_letter(as_int64(lines[as_index(at)])):
         return -1
-    second = widened(lines[unsigned(at + 1)])
+    second = as_int64(lines[as_index(at + 1)])
     if not (_is_letter(second) or _is_digit(second)):
         return -1
-    if lines[unsigned(at + 2)] != _COLON or lines[unsigned(at + 4)] != _COLON:
+    if lines[as_index(at + 2)] != _COLON or lines[as_index(at + 4)] != _COLON:
         return -1
-    kind, value = widened(lines[unsigned(at + 3)]), at + _LEAST_BYTES
-    tags[unsigned(to)], tags[unsigned(to + 1)] = lines[unsigned(at)], second
-    tags[unsigned(to + 2)] = kind
+    kind, value = as_int64(lines[as_index(at + 3)]), at + _LEAST_BYTES
+    tags[as_index(to)], tags[as_index(to + 1)] = lines[as_index(at)], second
+    tags[as_index(to + 2)] = kind
     to += 3
     if kind == ord("Z") or kind == ord("H"):
         return _put_text(lines, value, end, tags, to, kind == ord("H"))
@@ -330,14 +330,14 @@ def _put_tag(
         _note_float(floats, ends, to, value, end)
         return to + 4
     if kind == ord("A"):
-        tags[unsigned(to)] = lines[unsigned(value)]
-        is_one = end - value == 1 and _BLANK < widened(lines[unsigned(value)]) <= _TILDE
+        tags[as_index(to)] = lines[as_index(value)]
+        is_one = end - value == 1 and _BLANK < as_int64(lines[as_index(value)]) <= _TILDE
         return to + 1 if is_one else -1
     is_number, number = _whole_number(lines, value, end)
     own = _kind_of(number)
     if kind != ord("i") or not is_number or own == 0:
         return -1
-    tags[unsigned(to - 1)] = own
-    size = widened(_SIZES[unsigned(own)])
+    tags[as_index(to - 1)] = own
+    size = as_int64(_SIZES[as_index(own)])
     _put_number(tags, to, number, size)
     return to + size

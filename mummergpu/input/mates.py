@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mummergpu.input.byte_runs import copy_bytes
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 
 TextArray = ByteArray
@@ -66,11 +66,11 @@ def name_mates(
         if one_length != other_length:
             return pair
         for place in range(one_length):
-            letter = first[unsigned(one + place)]
-            if letter != second[unsigned(other + place)]:
+            letter = first[as_index(one + place)]
+            if letter != second[as_index(other + place)]:
                 return pair
-            names[unsigned(end + place)] = letter
-            names[unsigned(end + one_length + suffix + place)] = letter
+            names[as_index(end + place)] = letter
+            names[as_index(end + one_length + suffix + place)] = letter
         for mate in range(2):
             end += one_length
             if with_suffixes:

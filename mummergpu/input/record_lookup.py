@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
 
 BucketArray = Int32Array
 
@@ -77,11 +77,11 @@ def record_at(starts: Int64Array, buckets: BucketArray, bucket_shift: int, posit
         The number of the record.
     """
     bucket = position >> bucket_shift
-    first = widened(buckets[unsigned(bucket)])
-    last = widened(buckets[unsigned(bucket + 1)])
+    first = as_int64(buckets[as_index(bucket)])
+    last = as_int64(buckets[as_index(bucket + 1)])
     while first < last:
         middle = (first + last + 1) >> 1
-        if starts[unsigned(middle)] <= position:
+        if starts[as_index(middle)] <= position:
             first = middle
         else:
             last = middle - 1

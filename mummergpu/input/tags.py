@@ -15,10 +15,10 @@ import numpy as np
 from mummergpu.input.byte_runs import copy_bytes
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
-    unsigned,
-    widened,
     writable,
 )
 
@@ -174,23 +174,23 @@ def end_of_tag(content: ByteArray, at: int, end: int) -> int:
     """
     if end - at < 4:
         return -1
-    kind = widened(content[unsigned(at + 2)])
+    kind = as_int64(content[as_index(at + 2)])
     after = at + 3
     if kind == _TEXT or kind == _HEX:
-        while after < end and content[unsigned(after)] != 0:
+        while after < end and content[as_index(after)] != 0:
             after += 1
         after += 1
     elif kind == _ARRAY:
         if end - at < 8:
             return -1
-        size = _FIXED_SIZES[unsigned(content[unsigned(after)] & 127)]
+        size = _FIXED_SIZES[as_index(content[as_index(after)] & 127)]
         count = 0
         for byte in range(4):
-            count |= widened(content[unsigned(after + 1 + byte)]) << (8 * byte)
-        is_number = size > 0 and content[unsigned(after)] != _CHARACTER
+            count |= as_int64(content[as_index(after + 1 + byte)]) << (8 * byte)
+        is_number = size > 0 and content[as_index(after)] != _CHARACTER
         after = after + 5 + size * count if is_number else end + 1
-    elif kind < 128 and _FIXED_SIZES[unsigned(kind)] > 0:
-        after += _FIXED_SIZES[unsigned(kind)]
+    elif kind < 128 and _FIXED_SIZES[as_index(kind)] > 0:
+        after += _FIXED_SIZES[as_index(kind)]
     else:
         return -1
     return after if after <= end else -1
@@ -224,8 +224,8 @@ def filter_tags(
         after = end_of_tag(content, at, end)
         if after < 0:
             return -1
-        key = widened(content[unsigned(at)]) | widened(content[unsigned(at + 1)]) << 8
-        if not dropped[unsigned(key)]:
+        key = as_int64(content[as_index(at)]) | as_int64(content[as_index(at + 1)]) << 8
+        if not dropped[as_index(key)]:
             copy_bytes(content, at, kept, to, after - at)
             to += after - at
         at = after

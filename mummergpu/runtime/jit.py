@@ -109,7 +109,7 @@ def inline_without_refcounts(function: Function) -> Function:
 
 
 @inline
-def unsigned(number: int) -> int:
+def as_index(number: int) -> int:
     """Return a non-negative index as an unsigned number.
 
     Compiled code checks whether an index is negative, to count it from the end. Without that
@@ -130,7 +130,7 @@ def unsigned(number: int) -> int:
 
 
 @inline
-def widened(number: int) -> int:
+def as_int64(number: int) -> int:
     """Return a number from an array as 64 bits, before it is shifted or multiplied.
 
     Parameters

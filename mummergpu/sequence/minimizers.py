@@ -16,7 +16,12 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 RankArray = UInt32Array
@@ -96,7 +101,7 @@ def find_minimizers(
         write_ranks(codes, low, kmers, kmer_length, own, turned)
         windows = kmers - window + 1
         for place in range(kmers):
-            one[unsigned(place)] = own[unsigned(place)]
+            one[as_index(place)] = own[as_index(place)]
         span = 1
         while 2 * span <= window:
             write_lower(one, kmers - 2 * span + 1, span, other)
@@ -105,12 +110,12 @@ def find_minimizers(
         # Windows overlap by what is more than half of them. Beyond the first and the last window
         # lie zeros, which are no rank.
         for place in range(window - 1):
-            other[unsigned(place)] = np.uint32(0)
-            other[unsigned(window - 1 + windows + place)] = np.uint32(0)
+            other[as_index(place)] = np.uint32(0)
+            other[as_index(window - 1 + windows + place)] = np.uint32(0)
         for place in range(windows):
-            lower = one[unsigned(place)]
-            last = one[unsigned(place + window - span)]
-            other[unsigned(window - 1 + place)] = lower if lower < last else last
+            lower = one[as_index(place)]
+            last = one[as_index(place + window - span)]
+            other[as_index(window - 1 + place)] = lower if lower < last else last
         # A minimizer has the lowest rank of some window, which is the highest one of those of all
         # windows that it is in.
         one, other = other, one
@@ -120,12 +125,12 @@ def find_minimizers(
             one, other = other, one
             span *= 2
         for place in range(part_first - low, part_behind - low):
-            rank = own[unsigned(place)]
-            higher = one[unsigned(place)]
-            last = one[unsigned(place + window - span)]
+            rank = own[as_index(place)]
+            higher = one[as_index(place)]
+            last = one[as_index(place + window - span)]
             higher = higher if higher > last else last
-            places[unsigned(filled)] = 2 * (low + place) + widened(turned[unsigned(place)])
-            ranks[unsigned(filled)] = rank
+            places[as_index(filled)] = 2 * (low + place) + as_int64(turned[as_index(place)])
+            ranks[as_index(filled)] = rank
             filled += (higher == rank) & (rank != np.uint32(_BROKEN))
     return filled
 
@@ -134,16 +139,16 @@ def find_minimizers(
 def write_lower(one: RankArray, count: int, span: int, lower: RankArray) -> None:
     """Write the lower one of each two ranks that are `span` places apart."""
     for place in range(count):
-        rank, other = one[unsigned(place)], one[unsigned(place + span)]
-        lower[unsigned(place)] = rank if rank < other else other
+        rank, other = one[as_index(place)], one[as_index(place + span)]
+        lower[as_index(place)] = rank if rank < other else other
 
 
 @inline_without_refcounts
 def write_higher(one: RankArray, count: int, span: int, higher: RankArray) -> None:
     """Write the higher one of each two ranks that are `span` places apart."""
     for place in range(count):
-        rank, other = one[unsigned(place)], one[unsigned(place + span)]
-        higher[unsigned(place)] = rank if rank > other else other
+        rank, other = one[as_index(place)], one[as_index(place + span)]
+        higher[as_index(place)] = rank if rank > other else other
 
 
 @inline_without_refcounts
@@ -169,27 +174,27 @@ def write_ranks(
     most = (1 << 2 * kmer_length) - 1
     forward, reverse, unbroken = 0, 0, 0
     for index in range(first, first + kmer_length - 1):
-        code = widened(codes[unsigned(index)])
+        code = as_int64(codes[as_index(index)])
         unbroken = unbroken + 1 if code < BREAK else 0
         forward = forward >> 2 | (code & 3) << top
         reverse = (reverse << 2 | (3 - code & 3)) & most
     for place in range(count):
-        code = widened(codes[unsigned(first + place + kmer_length - 1)])
+        code = as_int64(codes[as_index(first + place + kmer_length - 1)])
         unbroken = unbroken + 1 if code < BREAK else 0
         forward = forward >> 2 | (code & 3) << top
         reverse = (reverse << 2 | (3 - code & 3)) & most
         lower = forward if forward < reverse else reverse
-        ranks[unsigned(place)] = np.uint32(lower if unbroken >= kmer_length else _BROKEN)
-        turned[unsigned(place)] = np.uint8(forward > reverse)
+        ranks[as_index(place)] = np.uint32(lower if unbroken >= kmer_length else _BROKEN)
+        turned[as_index(place)] = np.uint8(forward > reverse)
     for place in range(count):
-        kmer = ranks[unsigned(place)]
+        kmer = ranks[as_index(place)]
         # A hash of 32 bits of which the upper 31 are kept, so that 0 and the highest stay free.
         mixed = np.uint32(kmer ^ kmer >> np.uint32(16))
         mixed = np.uint32(mixed * _FIRST_FACTOR)
         mixed = np.uint32(mixed ^ mixed >> np.uint32(15))
         mixed = np.uint32(mixed * _SECOND_FACTOR)
         mixed = np.uint32((mixed ^ mixed >> np.uint32(16)) >> np.uint32(1)) + np.uint32(1)
-        ranks[unsigned(place)] = kmer if kmer == np.uint32(_BROKEN) else np.uint32(mixed)
+        ranks[as_index(place)] = kmer if kmer == np.uint32(_BROKEN) else np.uint32(mixed)
 
 
 def minimizers_expected(bases: int, window: int) -> int:

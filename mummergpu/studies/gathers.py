@@ -19,7 +19,7 @@ from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.layout import zeros_aligned
 from mummergpu.runtime.arrays import Int64Array, UInt64Array
-from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts, prefetch
 
 RECORD_BYTES: Final = 32
 RECORD_WORDS: Final = RECORD_BYTES // 8
@@ -189,10 +189,10 @@ def follow_records(
     for step in range(gathers):
         for lane in range(LANES):
             place = addresses[lane] * stride
-            mixed = widened(table[unsigned(place)]) + widened(table[unsigned(place + second)])
+            mixed = as_int64(table[as_index(place)]) + as_int64(table[as_index(place + second)])
             key = (step * LANES + lane) * _KEY
             address = ((mixed + key) & 0xFFFFFFFF) * records >> 32
             prefetch(table, address * stride)
             prefetch(table, address * stride + second)
             addresses[lane] = address
-    return widened(addresses.sum())
+    return as_int64(addresses.sum())

@@ -34,7 +34,7 @@ from mummergpu.index.tree.ukkonen import (
     GrownTree,
 )
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
-from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 WordArray = Int64Array
@@ -153,7 +153,7 @@ def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
     for position in range(codes.size - 1, -1, -1):
         if codes[position] == BREAK:
             path_end = position
-        before = widened(codes[position - 1]) if position > 0 else widened(base_before)
+        before = as_int64(codes[position - 1]) if position > 0 else as_int64(base_before)
         length_less_one = (path_end - position - 1) & LENGTH_MASK
         facts[position] = (length_less_one << LENGTH_SHIFT) | (before << BASE_SHIFT)
     return facts
@@ -169,7 +169,7 @@ def place_nodes(
 ) -> None:
     """Assign an address to each node: for leaves in `facts`, for others in `addresses`."""
     for place in range(order.size):
-        name = order[unsigned(place)]
+        name = order[as_index(place)]
         address = place_in_strips(place, width_bits, strip_bits)
         if name < 0:
             facts[~name] |= address
@@ -197,26 +197,26 @@ def write_nodes(
     """
     for place in range(order.size):
         foresee(order, inner_nodes, facts, addresses, place)
-        name = order[unsigned(place)]
+        name = order[as_index(place)]
         if name < 0:
             continue
-        address = widened(addresses[unsigned(name)])
+        address = as_int64(addresses[as_index(name)])
         half = address * stride
-        depth = widened(inner_nodes[name, STRING_DEPTH])
-        first_suffix = widened(inner_nodes[name, FIRST_SUFFIX])
-        link = widened(addresses[inner_nodes[name, SUFFIX_LINK]])
+        depth = as_int64(inner_nodes[name, STRING_DEPTH])
+        first_suffix = as_int64(inner_nodes[name, FIRST_SUFFIX])
+        link = as_int64(addresses[inner_nodes[name, SUFFIX_LINK]])
         # The parent adds its own string depth at its turn, before or after this one.
         path_start = first_suffix if name > 0 else 0
         write_half(nodes, half, path_start, first_suffix + depth, depth, 0, link)
         for code in range(BREAK + 1):
-            child = widened(inner_nodes[unsigned(name), unsigned(FIRST_CHILD + code)])
+            child = as_int64(inner_nodes[as_index(name), as_index(FIRST_CHILD + code)])
             if child == 0:
                 continue
             if child > 0:
-                child_address = widened(addresses[unsigned(child)])
+                child_address = as_int64(addresses[as_index(child)])
                 write_half(nodes, child_address * stride, depth, 0, 0, address, 0)
             else:
-                child_address = facts[unsigned(~child)] & ADDRESS_MASK
+                child_address = facts[as_index(~child)] & ADDRESS_MASK
                 write_leaves(~child, depth, address, next_leaves, facts, nodes, children, stride)
             write_child(children, half, code, child_address)
 
@@ -239,7 +239,7 @@ def foresee(
     if name > 0:
         prefetch(addresses, inner_nodes[name, SUFFIX_LINK])
         for code in range(BREAK + 1):
-            child = inner_nodes[unsigned(name), unsigned(FIRST_CHILD + code)]
+            child = inner_nodes[as_index(name), as_index(FIRST_CHILD + code)]
             if child > 0:
                 prefetch(addresses, child)
             elif child < 0:
@@ -263,13 +263,13 @@ def write_leaves(
     there is none. Matching uses this link; construction does not.
     """
     while True:
-        fact = facts[unsigned(suffix)]
+        fact = facts[as_index(suffix)]
         half = (fact & ADDRESS_MASK) * stride
         length = ((fact >> LENGTH_SHIFT) & LENGTH_MASK) + 1
-        link = ROOT if length == 1 else facts[unsigned(suffix + 1)] & ADDRESS_MASK
+        link = ROOT if length == 1 else facts[as_index(suffix + 1)] & ADDRESS_MASK
         write_half(nodes, half, suffix + parent_depth, suffix + length, length, parent, link)
         mark_leaf(nodes, half)
-        following = widened(next_leaves[unsigned(suffix)])
+        following = as_int64(next_leaves[as_index(suffix)])
         next_address = facts[~following] & ADDRESS_MASK if following < 0 else 0
         write_half(children, half, suffix, 0, 0, 0, next_address)
         write_flags(children, half, LEAF_FLAG | ((fact >> BASE_SHIFT) & BASE_MASK))

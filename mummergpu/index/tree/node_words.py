@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mummergpu.index.tree.layout import FLAGS, IS_LEAF, NodeHalfArray
 from mummergpu.index.tree.node_fields import has_words
-from mummergpu.runtime.jit import inline, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline
 
 NodeWordArray = npt.NDArray[Any]
 """Words of halves: dtype uint32 in the wide format, int64 in the paper's format."""
@@ -36,43 +36,43 @@ def write_half(
     format numbers have 24 bits.
     """
     if has_words(words):
-        words[unsigned(half)] += first
-        words[unsigned(half + 1)] += second
-        words[unsigned(half + 2)] += third
-        words[unsigned(half + 3)] += fourth
-        words[unsigned(half + 4)] += fifth
+        words[as_index(half)] += first
+        words[as_index(half + 1)] += second
+        words[as_index(half + 2)] += third
+        words[as_index(half + 3)] += fourth
+        words[as_index(half + 4)] += fifth
     else:
-        words[unsigned(half)] += first | (second << 24) | ((third & 0xFFFF) << 48)
-        words[unsigned(half + 1)] += (third >> 16) | (fourth << 8) | (fifth << 32)
+        words[as_index(half)] += first | (second << 24) | ((third & 0xFFFF) << 48)
+        words[as_index(half + 1)] += (third >> 16) | (fourth << 8) | (fifth << 32)
 
 
 @inline
 def write_child(words: NodeWordArray, half: int, code: int, address: int) -> None:
     """Write one child of an inner node; `code` is the first code of the child's edge."""
     if has_words(words):
-        words[unsigned(half + code)] = address
+        words[as_index(half + code)] = address
     elif code < 2:
-        words[unsigned(half)] |= address << (24 * code)
+        words[as_index(half)] |= address << (24 * code)
     elif code == 2:
         write_half(words, half, 0, 0, address, 0, 0)
     else:
-        words[unsigned(half + 1)] |= address << (24 * code - 64)
+        words[as_index(half + 1)] |= address << (24 * code - 64)
 
 
 @inline
 def mark_leaf(words: NodeWordArray, half: int) -> None:
     """Mark the first half of a node as that of a leaf."""
     if has_words(words):
-        words[unsigned(half + IS_LEAF)] = 1
+        words[as_index(half + IS_LEAF)] = 1
     else:
-        words[unsigned(half + 1)] |= LEAF_BIT
+        words[as_index(half + 1)] |= LEAF_BIT
 
 
 @inline
 def write_flags(words: NodeWordArray, half: int, flags: int) -> None:
     """Write the flags of a second half, of eight bits; they must include `layout.LEAF_FLAG`."""
     if has_words(words):
-        words[unsigned(half + FLAGS)] = flags
+        words[as_index(half + FLAGS)] = flags
     else:
         # The flags are the highest byte of the word, which contains its sign bit.
-        words[unsigned(half + 1)] |= widened(flags - 256) << 56
+        words[as_index(half + 1)] |= as_int64(flags - 256) << 56

@@ -32,7 +32,7 @@ from mummergpu.index.tree.ukkonen import (
     GrownTree,
 )
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import inline, jit, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 WordArray = Int64Array
@@ -72,11 +72,11 @@ def add_branch(stack: Int32Array, top: int, smallest: int) -> None:
 
     A row of `stack` is the string depth and these two suffixes of an open node.
     """
-    if smallest < stack[unsigned(top), 1]:
-        stack[unsigned(top), 2] = stack[unsigned(top), 1]
-        stack[unsigned(top), 1] = smallest
-    elif smallest < stack[unsigned(top), 2]:
-        stack[unsigned(top), 2] = smallest
+    if smallest < stack[as_index(top), 1]:
+        stack[as_index(top), 2] = stack[as_index(top), 1]
+        stack[as_index(top), 1] = smallest
+    elif smallest < stack[as_index(top), 2]:
+        stack[as_index(top), 2] = smallest
 
 
 @jit
@@ -98,18 +98,18 @@ def find_makers(
     for place in range(suffixes.size - 1, -1, -1):
         depth = shared[place]
         smallest = suffixes[place]
-        while depth < stack[unsigned(top), 0]:
+        while depth < stack[as_index(top), 0]:
             add_branch(stack, top, smallest)
-            smallest = stack[unsigned(top), 1]
+            smallest = stack[as_index(top), 1]
             first -= 1
-            makers[unsigned(first)] = stack[unsigned(top), 2]
-            made_by[unsigned(makers[unsigned(first)])] = (
-                widened(stack[unsigned(top), 0]) << DEPTH_SHIFT
+            makers[as_index(first)] = stack[as_index(top), 2]
+            made_by[as_index(makers[as_index(first)])] = (
+                as_int64(stack[as_index(top), 0]) << DEPTH_SHIFT
             )
             top -= 1
-        if depth > stack[unsigned(top), 0]:
+        if depth > stack[as_index(top), 0]:
             top += 1
-            stack[unsigned(top), 0], stack[unsigned(top), 1], stack[unsigned(top), 2] = (
+            stack[as_index(top), 0], stack[as_index(top), 1], stack[as_index(top), 2] = (
                 depth,
                 smallest,
                 nobody,
@@ -179,10 +179,10 @@ def look_ahead(
     """Prefetch the memory that the walk will read and change at a coming leaf."""
     if place + 2 * LOOK_AHEAD >= suffixes.size:
         return
-    suffix = suffixes[unsigned(place + 2 * LOOK_AHEAD)]
+    suffix = suffixes[as_index(place + 2 * LOOK_AHEAD)]
     prefetch(made_by, max(suffix - 1, 0))
-    prefetch(codes, suffix + shared[unsigned(place + 2 * LOOK_AHEAD)])
-    fact = made_by[unsigned(max(suffixes[unsigned(place + LOOK_AHEAD)] - 1, 0))]
+    prefetch(codes, suffix + shared[as_index(place + 2 * LOOK_AHEAD)])
+    fact = made_by[as_index(max(suffixes[as_index(place + LOOK_AHEAD)] - 1, 0))]
     if 0 < fact < LINKED:
         prefetch(inner_nodes, RECORD_NUMBERS * (fact & NUMBER_MASK))
 
@@ -209,32 +209,32 @@ def walk(
     for place in range(suffixes.size):
         look_ahead(codes, suffixes, shared, made_by, inner_nodes, place)
         suffix = suffixes[place]
-        while path[unsigned(top), 0] > shared[place]:
+        while path[as_index(top), 0] > shared[place]:
             top -= 1
-        while path[unsigned(top), 0] < shared[place + 1]:
+        while path[as_index(top), 0] < shared[place + 1]:
             if reached + 2 * LOOK_AHEAD < makers.size:
                 prefetch(made_by, makers[reached + 2 * LOOK_AHEAD])
                 ahead = made_by[makers[reached + LOOK_AHEAD]] & NUMBER_MASK
                 prefetch(inner_nodes, RECORD_NUMBERS * ahead)
-            fact = made_by[unsigned(makers[reached])]
+            fact = made_by[as_index(makers[reached])]
             reached += 1
             number = fact & NUMBER_MASK
-            code = codes[unsigned(suffix + path[unsigned(top), 0])]
-            inner_nodes[unsigned(path[unsigned(top), 1]), unsigned(FIRST_CHILD + code)] = number
+            code = codes[as_index(suffix + path[as_index(top), 0])]
+            inner_nodes[as_index(path[as_index(top), 1]), as_index(FIRST_CHILD + code)] = number
             top += 1
-            path[unsigned(top), 0] = (fact & ~LINKED) >> DEPTH_SHIFT
-            path[unsigned(top), 1] = number
-        node = path[unsigned(top), 1]
-        code = codes[unsigned(suffix + path[unsigned(top), 0])]
+            path[as_index(top), 0] = (fact & ~LINKED) >> DEPTH_SHIFT
+            path[as_index(top), 1] = number
+        node = path[as_index(top), 1]
+        code = codes[as_index(suffix + path[as_index(top), 0])]
         if code == BREAK:
             # The last loop builds the chains; a node is never 0 here, as no leaf ends at the root.
-            next_leaves[unsigned(suffix)] = node
+            next_leaves[as_index(suffix)] = node
         else:
-            inner_nodes[unsigned(node), unsigned(FIRST_CHILD + code)] = ~suffix
-        fact = made_by[unsigned(suffix - 1)] if suffix > 0 else LINKED
+            inner_nodes[as_index(node), as_index(FIRST_CHILD + code)] = ~suffix
+        fact = made_by[as_index(suffix - 1)] if suffix > 0 else LINKED
         if 0 < fact < LINKED:
             link = ancestor_at(path, top, (fact >> DEPTH_SHIFT) - 1)
-            inner_nodes[unsigned(fact & NUMBER_MASK), SUFFIX_LINK] = link
+            inner_nodes[as_index(fact & NUMBER_MASK), SUFFIX_LINK] = link
     for suffix in range(next_leaves.size):
         node = next_leaves[suffix]
         if node > 0:

@@ -20,7 +20,7 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.runtime.arrays import Int32Array
-from mummergpu.runtime.jit import jit, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 LOOK_AHEAD: Final = 16
@@ -52,23 +52,23 @@ def shared_bases(codes: CodeArray, suffixes: Int32Array) -> Int32Array:
     for place in range(1, suffixes.size):
         if place + LOOK_AHEAD < suffixes.size:
             prefetch(before, suffixes[place + LOOK_AHEAD])
-        before[unsigned(suffixes[place])] = suffixes[place - 1]
+        before[as_index(suffixes[place])] = suffixes[place - 1]
     length = 0
     for suffix in range(codes.size):
         if suffix + LOOK_AHEAD < codes.size:
             prefetch(codes, before[suffix + LOOK_AHEAD] + length)
-        other = widened(before[suffix])
+        other = as_int64(before[suffix])
         if other < 0:
             length = 0
             continue
-        code = codes[unsigned(suffix + length)]
-        while code != BREAK and code == codes[unsigned(other + length)]:
+        code = codes[as_index(suffix + length)]
+        while code != BREAK and code == codes[as_index(other + length)]:
             length += 1
-            code = codes[unsigned(suffix + length)]
+            code = codes[as_index(suffix + length)]
         before[suffix] = length
         length = max(length - 1, 0)
     for place in range(1, suffixes.size):
         if place + LOOK_AHEAD < suffixes.size:
             prefetch(before, suffixes[place + LOOK_AHEAD])
-        shared[place] = before[unsigned(suffixes[place])]
+        shared[place] = before[as_index(suffixes[place])]
     return shared

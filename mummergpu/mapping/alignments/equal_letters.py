@@ -14,7 +14,7 @@ from mummergpu.input.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened, writable
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts, writable
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, MARGIN, CodeArray
 
 _REVERSE: Final = int(SamFlag.REVERSE)
@@ -78,10 +78,10 @@ def _discount(
         is_reverse = flags[row] & _REVERSE != 0
         at, position = 0, starts[records[row]] + positions[row]
         for place in range(cigar_offsets[row], cigar_offsets[row + 1]):
-            operation = widened(cigars[place])
+            operation = as_int64(cigars[place])
             kind, length = operation & 15, operation >> 4
             if kind == _MATCH:
-                letter = widened(np.searchsorted(letter_positions, position))
+                letter = as_int64(np.searchsorted(letter_positions, position))
                 while letter < letter_positions.size:
                     base = at + letter_positions[letter] - position
                     if base >= at + length:

@@ -27,7 +27,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.refinement import FIRST_BAND
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.recurrence.model import CostTuple
@@ -70,7 +70,7 @@ def add_operation(operations: OperationArray, first: int, end: int, kind: int, l
     """
     if length == 0:
         return end
-    if end > first and widened(operations[end - 1]) & 15 == kind:
+    if end > first and as_int64(operations[end - 1]) & 15 == kind:
         operations[end - 1] += np.uint32(length << 4)
         return end
     operations[end] = np.uint32(length << 4 | kind)
@@ -105,7 +105,7 @@ def add_operations(
         Where the operations end now.
     """
     for number in range(count):
-        packed = widened(tail[count - 1 - number if is_reversed else number])
+        packed = as_int64(tail[count - 1 - number if is_reversed else number])
         end = add_operation(operations, first, end, packed & 15, packed >> 4)
     return end
 
@@ -143,8 +143,8 @@ def trace_candidate(
     diagonals, numbers = table[2], table[3]
     begin, length = reads[0][read], read_length(reads, read)
     codes = reads[1] if numbers[row, STRAND] == 0 else reads[2]
-    core_begin = widened(numbers[row, CORE_BEGIN])
-    core_end = core_begin + widened(numbers[row, CORE_LENGTH])
+    core_begin = as_int64(numbers[row, CORE_BEGIN])
+    core_end = core_begin + as_int64(numbers[row, CORE_LENGTH])
     record, gapped = numbers[row, RECORD], numbers[row, GAPPED]
     end = first
     if gapped & LEFT_GAPPED:
@@ -152,21 +152,21 @@ def trace_candidate(
         found = extend_path(
             codes, MARGIN + begin + core_begin - 1, core_begin, reference,
             MARGIN + at - 1, at - record_starts[record], -1, costs, FIRST_BAND,
-            widened(numbers[row, LEFT_SCORE]), scratch, tail, 0,
+            as_int64(numbers[row, LEFT_SCORE]), scratch, tail, 0,
         )  # fmt: skip
         end = add_operations(cigars, first, end, tail, found[3], True)
     else:
-        end = add_operation(cigars, first, end, _MATCH, widened(numbers[row, LEFT_TAKEN]))
+        end = add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, LEFT_TAKEN]))
     end = add_operation(cigars, first, end, _MATCH, core_end - core_begin)
     if gapped & RIGHT_GAPPED:
         behind = diagonals[row] + core_end
         found = extend_path(
             codes, MARGIN + begin + core_end, length - core_end, reference,
             MARGIN + behind, record_ends[record] - behind, 1, costs, FIRST_BAND,
-            widened(numbers[row, RIGHT_SCORE]), scratch, tail, 0,
+            as_int64(numbers[row, RIGHT_SCORE]), scratch, tail, 0,
         )  # fmt: skip
         return add_operations(cigars, first, end, tail, found[3], False)
-    return add_operation(cigars, first, end, _MATCH, widened(numbers[row, RIGHT_TAKEN]))
+    return add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, RIGHT_TAKEN]))
 
 
 @jit_without_refcounts
@@ -213,8 +213,8 @@ def trace_paths(
             cigar_offsets[one + 1] = end
             continue
         codes = reads[1] if numbers[row, STRAND] == 0 else reads[2]
-        core_begin = widened(numbers[row, CORE_BEGIN])
-        clip = core_begin - widened(numbers[row, LEFT_TAKEN])
+        core_begin = as_int64(numbers[row, CORE_BEGIN])
+        clip = core_begin - as_int64(numbers[row, LEFT_TAKEN])
         first = end
         at_path = add_operation(cigars, first, end, _SOFT_CLIP, clip)
         end = trace_candidate(
@@ -228,7 +228,9 @@ def trace_paths(
             )
         behind, edits = measure_path(codes, at, reference, MARGIN + position, cigars, at_path, end)
         begins[one], ends[one], edit_distances[one] = position, behind - MARGIN, edits
-        used = core_begin + widened(numbers[row, CORE_LENGTH]) + widened(numbers[row, RIGHT_TAKEN])
+        used = (
+            core_begin + as_int64(numbers[row, CORE_LENGTH]) + as_int64(numbers[row, RIGHT_TAKEN])
+        )
         end = add_operation(cigars, first, end, _SOFT_CLIP, read_length(reads, read) - used)
         cigar_offsets[one + 1] = end
 
@@ -282,7 +284,7 @@ def measure_path(
     """
     edits = 0
     for operation in range(first, end):
-        packed = widened(cigars[operation])
+        packed = as_int64(cigars[operation])
         kind, length = packed & 15, packed >> 4
         if kind == _MATCH:
             for place in range(length):

@@ -13,7 +13,7 @@ from mummergpu.mapping.placing.choice import CHOSEN, QUALITY, SECOND, reported_s
 from mummergpu.mapping.placing.pairing import is_proper_pair
 from mummergpu.mapping.placing.secondary import Secondary
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 Extra = tuple[Int64Array, ByteArray]
@@ -92,7 +92,7 @@ def list_rows(
         others = secondary[0][read + 1] - first
         for turn in range(2 + others):
             if turn == 0:
-                candidate = widened(choices[read, CHOSEN])
+                candidate = as_int64(choices[read, CHOSEN])
             elif turn == 1 + leading:
                 candidate = extra[read]
                 if candidate < 0:
@@ -122,7 +122,7 @@ def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
         Those of the CIGAR.
     """
     for place in range(first, end):
-        if widened(cigars[place]) & 15 == _SOFT_CLIP:
+        if as_int64(cigars[place]) & 15 == _SOFT_CLIP:
             cigars[place] += np.uint32(_HARD_CLIP - _SOFT_CLIP)
 
 
@@ -215,7 +215,7 @@ def fill_rows(
                     sizes[row] = far - own
             mate_length = offsets[mate + 1] - offsets[mate]
             # The part of a read that is split off belongs to a pair if its primary alignment does.
-            paired = candidate if is_secondary else widened(choices[read, CHOSEN])
+            paired = candidate if is_secondary else as_int64(choices[read, CHOSEN])
             if proper[1] > 0 and is_proper_pair(
                 table, paired, length, other, mate_length, proper[0], proper[1]
             ):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 
 MOST_INSERT: Final = 1 << 14
 """Insert sizes of this and more are counted together."""
@@ -195,7 +195,7 @@ def count_alignments(
         Output: its distributions; zeros at first.
     """
     for row in range(flags.size):
-        flag = widened(flags[row])
+        flag = as_int64(flags[row])
         counts[7] += flag & _SECONDARY != 0
         counts[8] += flag & _SUPPLEMENTARY != 0
         if flag & _NOT_PRIMARY:
@@ -209,13 +209,13 @@ def count_alignments(
         counts[2] += is_paired
         counts[3] += is_proper
         if is_mapped:
-            quality_counts[widened(qualities[row])] += 1
+            quality_counts[as_int64(qualities[row])] += 1
             if has_mapped_mate:
                 mate = mate_rows[row]
-                mate_record = NO_ROW if mate == NO_ROW else widened(records[mate])
+                mate_record = NO_ROW if mate == NO_ROW else as_int64(records[mate])
                 counts[4] += 1
-                counts[6] += mate_record != widened(records[row])
+                counts[6] += mate_record != as_int64(records[row])
             elif is_paired:
                 counts[5] += 1
         if is_proper and flag & _FIRST:
-            insert_counts[min(abs(widened(template_lengths[row])), MOST_INSERT)] += 1
+            insert_counts[min(abs(as_int64(template_lengths[row])), MOST_INSERT)] += 1

@@ -38,7 +38,7 @@ from mummergpu.mapping.candidates.ungapped import (
     score_tail,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.model import CostTuple
 
@@ -77,8 +77,8 @@ def score_candidate(
     diagonals, numbers = table[2], table[3]
     begin, length = reads[0][read], read_length(reads, read)
     codes = reads[1] if numbers[row, STRAND] == 0 else reads[2]
-    core_begin = widened(numbers[row, CORE_BEGIN])
-    core_length = widened(numbers[row, CORE_LENGTH])
+    core_begin = as_int64(numbers[row, CORE_BEGIN])
+    core_length = as_int64(numbers[row, CORE_LENGTH])
     core_end = core_begin + core_length
     at = diagonals[row] + core_begin
     behind = at + core_length

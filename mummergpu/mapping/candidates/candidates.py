@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, prefetch, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import CodeArray
 
 STRAND: Final = 0
@@ -130,7 +130,7 @@ def read_length(reads: Reads, read: int) -> int:
     int
         Its bases.
     """
-    return widened(reads[0][read + 1]) - widened(reads[0][read])
+    return as_int64(reads[0][read + 1]) - as_int64(reads[0][read])
 
 
 @inline_without_refcounts

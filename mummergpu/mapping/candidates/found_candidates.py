@@ -31,7 +31,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.candidates.ungapped import MATCH
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 CANDIDATE: Final = np.dtype(
@@ -125,8 +125,8 @@ def spread_rows(
             numbers[filled, RIGHT_TAKEN] = words[row, 9]
             numbers[filled, BOUND] = words[row, 10]
             numbers[filled, CREDIT] = words[row, 11]
-            score = widened(words[row, 6]) + widened(words[row, 8])
-            score += widened(words[row, 5]) * match
+            score = as_int64(words[row, 6]) + as_int64(words[row, 8])
+            score += as_int64(words[row, 5]) * match
             numbers[filled, SCORE] = score
             numbers[filled, LEFT_SHIFT] = 0
             numbers[filled, RIGHT_SHIFT] = 0

@@ -20,7 +20,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.ranking import find_rivals
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened, writable
+from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts, writable
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -198,7 +198,7 @@ def sample_words(
     most = (1 << 2 * WORD_BASES) - 1
     forward, reverse, unbroken, count = 0, 0, 0, 0
     for place in range(first, end + WORD_BASES - 1):
-        code = widened(codes[unsigned(place)])
+        code = as_int64(codes[as_index(place)])
         unbroken = unbroken + 1 if code < BREAK else 0
         forward = (forward << 2 | (code & 3)) & most
         reverse = reverse >> 2 | (3 - code & 3) << top

@@ -13,7 +13,7 @@ from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.secondary import Secondary, collect_others
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.tiles.scratch import Scratch
 
@@ -42,7 +42,7 @@ def least_score_beside(table: Table, row: int, length: int, costs: CostTuple) ->
         `LEAST_PERCENT` of its score, rounded up.
     """
     score = reported_score(table, row, length, costs)
-    return widened((score * LEAST_PERCENT + 99) // 100)
+    return as_int64((score * LEAST_PERCENT + 99) // 100)
 
 
 @inline_without_refcounts
@@ -76,15 +76,15 @@ def owner_of(
     int
         0 for the primary alignment, 1 for the supplementary one, 2 for neither.
     """
-    owner = widened(0)
+    owner = as_int64(0)
     if chosen[1] >= 0:
         part = read_interval(table, row, length)
         own = read_interval(table, chosen[0], length)
         other = read_interval(table, chosen[1], length)
         if shared_bases(part, other) > shared_bases(part, own):
-            owner = widened(1)
+            owner = as_int64(1)
     least_score = least[0] if owner == 0 else least[1]
-    return owner if reported_score(table, row, length, costs) >= least_score else widened(2)
+    return owner if reported_score(table, row, length, costs) >= least_score else as_int64(2)
 
 
 @jit_without_refcounts
@@ -122,7 +122,7 @@ def list_alternatives(
         if primary < 0:
             continue
         length = read_length(reads, read)
-        least = widened(least_score_beside(table, primary, length, costs))
+        least = as_int64(least_score_beside(table, primary, length, costs))
         least_extra = least
         if extra >= 0:
             least_extra = least_score_beside(table, extra, length, costs)
@@ -130,7 +130,7 @@ def list_alternatives(
         bounds = least_score, max(least_score, min(least, least_extra)), table[2].size
         both = primary, extra
         count = collect_others(reads, read, target, costs, bounds, scratch, sorting, table, both)
-        of_primary, of_extra = widened(0), widened(0)
+        of_primary, of_extra = as_int64(0), as_int64(0)
         for place in range(count):
             owner = owner_of(table, rows[place], length, costs, both, (least, least_extra))
             owners[place] = owner

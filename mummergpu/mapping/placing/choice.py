@@ -40,7 +40,7 @@ from mummergpu.mapping.placing.pairing import (
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.tie_breaks import mix
 from mummergpu.runtime.arrays import Int32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 CHOSEN: Final = 0
@@ -76,7 +76,7 @@ def reported_score(table: Table, row: int, length: int, costs: CostTuple) -> int
         The score.
     """
     numbers = table[3]
-    score = widened(numbers[row, SCORE])
+    score = as_int64(numbers[row, SCORE])
     if numbers[row, CORE_BEGIN] == numbers[row, LEFT_TAKEN]:
         score -= costs[END_BONUS]
     if numbers[row, CORE_BEGIN] + numbers[row, CORE_LENGTH] + numbers[row, RIGHT_TAKEN] == length:
@@ -134,14 +134,14 @@ def best_single(
         Its score in units; `NOTHING` if there is none.
     """
     length = read_length(reads, read)
-    chosen, best, rank = widened(-1), widened(NOTHING), np.uint64(0)
+    chosen, best, rank = as_int64(-1), as_int64(NOTHING), np.uint64(0)
     for row in range(table[0][read], table[0][read] + table[1][read]):
         units = units_of(table, row)
         if units < best or not is_eligible(table, row, length, costs, least_score):
             continue
         here = mix(seed, table[2][row], table[3][row, STRAND])
         if units > best or here > rank:
-            chosen, best, rank = widened(row), units, here
+            chosen, best, rank = as_int64(row), units, here
     return chosen, best
 
 
@@ -178,7 +178,7 @@ def best_pair(
         The joint score in units; `least` if there is none.
     """
     length, other_length = read_length(reads, read), read_length(reads, read + 1)
-    chosen, chosen_other, joint, rank = widened(-1), widened(-1), widened(least), np.uint64(0)
+    chosen, chosen_other, joint, rank = as_int64(-1), as_int64(-1), as_int64(least), np.uint64(0)
     for row in range(table[0][read], table[0][read] + table[1][read]):
         units = units_of(table, row)
         if units + other_best < joint or not is_eligible(table, row, length, costs, least_score):
@@ -195,7 +195,7 @@ def best_pair(
                 continue
             here = mix(seed, table[2][row], table[2][other])
             if score > joint or here > rank:
-                chosen, chosen_other, joint, rank = widened(row), widened(other), score, here
+                chosen, chosen_other, joint, rank = as_int64(row), as_int64(other), score, here
     return chosen, chosen_other, joint
 
 
@@ -219,11 +219,11 @@ def second_score(table: Table, read: int, chosen: int, length: int, costs: CostT
     int
         The score without the bonus of the ends.
     """
-    second = widened(LEAST_OF_MATE - 1)
+    second = as_int64(LEAST_OF_MATE - 1)
     for row in range(table[0][read], table[0][read] + table[1][read]):
         if is_rival(table, row, chosen, length):
             second = max(second, reported_score(table, row, length, costs))
-    return second if second >= LEAST_OF_MATE else widened(0)
+    return second if second >= LEAST_OF_MATE else as_int64(0)
 
 
 @jit_without_refcounts
@@ -256,7 +256,7 @@ def choose_template(
     read, mates = template
     lowest = min(least_score, LEAST_OF_MATE)
     chosen0, best0 = best_single(read, reads, costs, lowest, table, seed)
-    chosen1, best1 = widened(-1), widened(NOTHING)
+    chosen1, best1 = as_int64(-1), as_int64(NOTHING)
     if mates == 2:
         chosen1, best1 = best_single(read + 1, reads, costs, lowest, table, seed)
     is_proper = False

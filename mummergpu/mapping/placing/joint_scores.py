@@ -18,7 +18,7 @@ from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.mapping.placing.pairing import LAST_SIZE, UNPAIRED, Pairing, best_partner
 from mummergpu.mapping.placing.refinement import drop_same_paths, refine
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.tiles.scratch import Scratch
 
@@ -82,7 +82,7 @@ def score_template(
     joint = (best[0] + best[1] - pairing[UNPAIRED]) * UNIT
     if pairing[LAST_SIZE] > 0:
         for row in range(offsets[read], offsets[read] + counts[read]):
-            score = widened(numbers[row, SCORE])
+            score = as_int64(numbers[row, SCORE])
             if numbers[row, STATE] != DEAD and (score + best[1]) * UNIT > joint:
                 partner = best_partner(table, row, reads, read, read + 1, pairing, costs, SCORE)
                 joint = max(joint, score * UNIT + partner)
@@ -200,7 +200,7 @@ def refine_template(
             if numbers[row, STATE] != UNGAPPED:
                 continue
             needed = joint - margin * UNIT
-            bound = widened(numbers[row, BOUND]) * UNIT
+            bound = as_int64(numbers[row, BOUND]) * UNIT
             if template[1] == 2 and bound + bounds[1 - mate] * UNIT < needed:
                 continue
             support = most_of_mate(template, mate, row, reads, costs, pairing, table, bounds, BOUND)
@@ -211,7 +211,7 @@ def refine_template(
             if refine(reads, read, target, costs, least, scratch, table, row):
                 drop_same_paths(table, read, row)
             if numbers[row, STATE] != DEAD and numbers[row, SCORE] > before:
-                score = widened(numbers[row, SCORE])
+                score = as_int64(numbers[row, SCORE])
                 best[mate] = max(best[mate], score)
                 support = most_of_mate(
                     template, mate, row, reads, costs, pairing, table, best, SCORE

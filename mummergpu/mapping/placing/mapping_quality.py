@@ -22,7 +22,7 @@ from mummergpu.mapping.placing.pairing import (
 )
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.runtime.arrays import Float64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 Odds = tuple[Float64Array, Float64Array]
@@ -75,7 +75,7 @@ def units_of(table: Table, row: int) -> int:
         What counts when placements are compared.
     """
     numbers = table[3]
-    return widened(numbers[row, SCORE]) * UNIT + widened(numbers[row, CREDIT])
+    return as_int64(numbers[row, SCORE]) * UNIT + as_int64(numbers[row, CREDIT])
 
 
 @inline_without_refcounts

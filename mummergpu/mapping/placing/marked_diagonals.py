@@ -11,7 +11,12 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int16Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
 WORD_BASES: Final = 8
@@ -95,11 +100,11 @@ def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> 
     """
     last, before, _ = marks
     last[:] = _NONE
-    word, known = widened(0), widened(0)
+    word, known = as_int64(0), as_int64(0)
     for place in range(length):
-        word, known = lengthened(word, known, widened(codes[at + place]))
+        word, known = lengthened(word, known, as_int64(codes[at + place]))
         if known >= WORD_BASES:
-            here = unsigned(hash_of(word))
+            here = as_index(hash_of(word))
             first = place + 1 - WORD_BASES
             before[first] = last[here]
             last[here] = first
@@ -130,14 +135,14 @@ def mark_diagonals(
         The words (`list_words`); output: the marks of the diagonals from `low` on, all 0 before.
     """
     last, before, marked = marks
-    word, known = widened(0), widened(0)
+    word, known = as_int64(0), as_int64(0)
     for position in range(begin, end):
-        word, known = lengthened(word, known, widened(reference[MARGIN + position]))
+        word, known = lengthened(word, known, as_int64(reference[MARGIN + position]))
         if known < WORD_BASES:
             continue
-        place = widened(last[unsigned(hash_of(word))])
+        place = as_int64(last[as_index(hash_of(word))])
         while place != _NONE:
             diagonal = position + 1 - WORD_BASES - place
             if low <= diagonal < high:
                 marked[diagonal - low] = 1
-            place = widened(before[unsigned(place)])
+            place = as_int64(before[as_index(place)])

@@ -18,7 +18,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.runtime.arrays import Int32Array
-from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 Pairing = tuple[int, int, int, int, int, Int32Array]
@@ -121,7 +121,7 @@ def template_size(table: Table, row: int, length: int, other: int, other_length:
     else:
         begin = diagonals[other] + numbers[other, LEFT_SHIFT]
         end = diagonals[row] + numbers[row, RIGHT_SHIFT] + length
-    return widened(end - begin)
+    return as_int64(end - begin)
 
 
 @inline_without_refcounts
@@ -178,7 +178,7 @@ def pair_penalty(
     size = template_size(table, row, length, other, other_length)
     if size < pairing[FIRST_SIZE] or size > pairing[LAST_SIZE]:
         return -1
-    return widened(pairing[PENALTIES][size - pairing[FIRST_SIZE]])
+    return as_int64(pairing[PENALTIES][size - pairing[FIRST_SIZE]])
 
 
 @inline_without_refcounts
@@ -291,10 +291,10 @@ def best_partner(
     begin, end = partner_range(
         table, row, length, other_read, other_length, pairing, costs[MOST_GAP]
     )
-    most = widened(NOTHING)
+    most = as_int64(NOTHING)
     for other in range(begin, end):
         if numbers[other, STATE] != DEAD:
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty >= 0:
-                most = max(most, widened(numbers[other, field]) * UNIT - penalty)
+                most = max(most, as_int64(numbers[other, field]) * UNIT - penalty)
     return most

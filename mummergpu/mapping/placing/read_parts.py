@@ -18,7 +18,7 @@ from mummergpu.mapping.candidates.candidates import (
     STRAND,
     Table,
 )
-from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 
 MOST_SHARED: Final = 2
 """Two alignments of a read are of two parts of it if they share less than one of so many of the
@@ -47,9 +47,9 @@ def read_interval(table: Table, row: int, length: int) -> Interval:
         A half-open range of bases of the read.
     """
     numbers = table[3]
-    core_begin = widened(numbers[row, CORE_BEGIN])
-    begin = core_begin - widened(numbers[row, LEFT_TAKEN])
-    end = core_begin + widened(numbers[row, CORE_LENGTH]) + widened(numbers[row, RIGHT_TAKEN])
+    core_begin = as_int64(numbers[row, CORE_BEGIN])
+    begin = core_begin - as_int64(numbers[row, LEFT_TAKEN])
+    end = core_begin + as_int64(numbers[row, CORE_LENGTH]) + as_int64(numbers[row, RIGHT_TAKEN])
     if numbers[row, STRAND] == 0:
         return begin, end
     return length - end, length - begin
@@ -69,7 +69,7 @@ def shared_bases(one: Interval, other: Interval) -> int:
     int
         The bases; negative or zero if they share none.
     """
-    return widened(min(one[1], other[1]) - max(one[0], other[0]))
+    return as_int64(min(one[1], other[1]) - max(one[0], other[0]))
 
 
 @inline_without_refcounts

@@ -30,7 +30,7 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.candidates.ungapped import MATCH
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.tiles.extension import extend_score
@@ -79,12 +79,12 @@ def refine(
     diagonals, numbers = table[2], table[3]
     begin, length = reads[0][read], read_length(reads, read)
     codes = reads[1] if numbers[row, STRAND] == 0 else reads[2]
-    core_begin = widened(numbers[row, CORE_BEGIN])
-    core_length = widened(numbers[row, CORE_LENGTH])
+    core_begin = as_int64(numbers[row, CORE_BEGIN])
+    core_length = as_int64(numbers[row, CORE_LENGTH])
     core_end = core_begin + core_length
     core_score = core_length * costs[MATCH]
-    left = widened(numbers[row, LEFT_SCORE])
-    right = widened(numbers[row, RIGHT_SCORE])
+    left = as_int64(numbers[row, LEFT_SCORE])
+    right = as_int64(numbers[row, RIGHT_SCORE])
     record = numbers[row, RECORD]
     at = diagonals[row] + core_begin
     behind = diagonals[row] + core_end

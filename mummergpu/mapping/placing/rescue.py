@@ -45,7 +45,7 @@ from mummergpu.mapping.placing.pairing import (
     best_partner,
     mate_diagonals,
 )
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 
@@ -293,11 +293,11 @@ def best_marked(table: Table, read: int) -> int:
         The candidate, -1 if none has a mark.
     """
     offsets, counts, _, numbers = table
-    best, score = widened(-1), widened(0)
+    best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
-        here = widened(numbers[row, SCORE])
+        here = as_int64(numbers[row, SCORE])
         if numbers[row, MARK] != 0 and (best < 0 or here > score):
-            best, score = widened(row), here
+            best, score = as_int64(row), here
     return best
 
 
@@ -367,7 +367,7 @@ def rescue_template(
         length, other_length = read_length(reads, read), read_length(reads, other)
         most = most_of_rescued(other_length, seed_length, costs)
         for row in range(offsets[read], offsets[read] + counts[read]):
-            score = widened(numbers[row, SCORE])
+            score = as_int64(numbers[row, SCORE])
             numbers[row, MARK] = 0
             if numbers[row, STATE] == DEAD or (score + most) * UNIT < joint - margin * UNIT:
                 continue

@@ -29,7 +29,7 @@ from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.tiles.scratch import Scratch
 
@@ -194,7 +194,7 @@ def collect_others(
     keys, rows = sorting
     least_score, least, most = limits
     length = read_length(reads, read)
-    count = widened(0)
+    count = as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
         is_chosen = row == chosen[0] or row == chosen[1]
         numbers[row, MARK] = 1 if is_chosen else 0
@@ -204,12 +204,12 @@ def collect_others(
             continue
         refine_fully(reads, read, target, costs, least, scratch, table, row)
         if reported_score(table, row, length, costs) >= least_score:
-            keys[count], rows[count] = -widened(numbers[row, SCORE]), row
+            keys[count], rows[count] = -as_int64(numbers[row, SCORE]), row
             count += 1
     sort_by_key(keys, rows, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
     reach = length // PARTS_OF_PLACE + 2 * costs[MOST_GAP]
-    kept = widened(0)
+    kept = as_int64(0)
     for place in range(count):
         if kept == most:
             break

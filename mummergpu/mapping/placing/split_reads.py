@@ -21,7 +21,7 @@ from mummergpu.mapping.placing.read_parts import (
     read_interval,
 )
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 LEAST_CLIPPED: Final = 20
@@ -53,15 +53,15 @@ def best_apart(
         The candidate, -1 if there is none.
     """
     offsets, counts, _, numbers = table
-    best, score = widened(-1), widened(0)
+    best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
-        here = widened(numbers[row, SCORE])
+        here = as_int64(numbers[row, SCORE])
         if numbers[row, STATE] == DEAD or here <= score:
             continue
         if reported_score(table, row, length, costs) < least_score:
             continue
         if are_apart(aligned, read_interval(table, row, length)):
-            best, score = widened(row), here
+            best, score = as_int64(row), here
     return best
 
 
@@ -86,11 +86,11 @@ def rivals_of_part(table: Table, read: int, length: int, row: int, weights: Floa
         The sums of their weights and of their kinships (`mapping_quality.Rivals`).
     """
     offsets, counts, _, numbers = table
-    score = widened(numbers[row, SCORE])
+    score = as_int64(numbers[row, SCORE])
     total, copies = 0.0, 0.0
     for other in range(offsets[read], offsets[read] + counts[read]):
         if is_rival(table, other, row, length):
-            units = (score - widened(numbers[other, SCORE])) * UNIT
+            units = (score - as_int64(numbers[other, SCORE])) * UNIT
             total += weight_of(units, weights)
             copies += kinship_of(units, weights)
     return total, copies
@@ -128,7 +128,7 @@ def split_reads(
     rows, qualities = extra
     for read in range(offsets.size - 1):
         rows[read], qualities[read] = -1, 0
-        primary = widened(choices[read, CHOSEN])
+        primary = as_int64(choices[read, CHOSEN])
         if primary < 0:
             continue
         length = offsets[read + 1] - offsets[read]

@@ -8,7 +8,7 @@ from mummergpu.mapping.candidates.candidates import Table
 from mummergpu.mapping.placing.choice import CHOSEN, QUALITY
 from mummergpu.mapping.placing.pairing import are_facing, template_size
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 
 WELL_PLACED: Final = 20
 """The least mapping quality of mates whose template's size counts."""
@@ -38,7 +38,7 @@ def measure_templates(
     """
     count = 0
     for read in range(0, offsets.size - 1, 2):
-        row, mate = widened(choices[read, CHOSEN]), widened(choices[read + 1, CHOSEN])
+        row, mate = as_int64(choices[read, CHOSEN]), as_int64(choices[read + 1, CHOSEN])
         quality = min(choices[read, QUALITY], choices[read + 1, QUALITY])
         if row < 0 or mate < 0 or quality < WELL_PLACED or not are_facing(table, row, mate):
             continue

@@ -26,7 +26,7 @@ from mummergpu.mapping.placing.joint_scores import Tops
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.pruning import Pruning, prune_template
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 
@@ -149,7 +149,7 @@ def score_diagonals(
         has_neighbour = first > 0 and key - keys[first - 1] <= costs[MOST_GAP]
         at_first = first
         # What is known already comes last on its diagonal.
-        scored = widened(-1)
+        scored = as_int64(-1)
         while first < count and keys[first] == key:
             if values[first] >= _SCORED:
                 scored = values[first] - _SCORED

@@ -37,7 +37,7 @@ from mummergpu.mapping.placing.pairing import (
 )
 from mummergpu.mapping.placing.rescue import most_of_rescued
 from mummergpu.mapping.placing.split_reads import LEAST_CLIPPED
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 BEST_KEPT: Final = 3
@@ -114,7 +114,7 @@ def best_units(template: Template, mate: int, table: Table) -> int:
     int
         The units.
     """
-    best = widened(NOTHING)
+    best = as_int64(NOTHING)
     if mate < template[1]:
         read = template[0] + mate
         for row in range(table[0][read], table[0][read] + table[1][read]):
@@ -151,7 +151,7 @@ def mark_candidates(
     offsets, counts, _, numbers = table
     read = template[0] + mate
     length = read_length(reads, read)
-    rescued = widened(NOTHING)
+    rescued = as_int64(NOTHING)
     if template[1] == 2 and pairing[LAST_SIZE] > 0:
         other_length = read_length(reads, template[0] + 1 - mate)
         rescued = most_of_rescued(other_length, pruning[1], costs) * UNIT
@@ -160,7 +160,7 @@ def mark_candidates(
         by_bound, by_units = support_of(
             template, mate, row, reads, costs, pairing, tops, units, table
         )
-        most = widened(numbers[row, BOUND]) * UNIT + max(by_bound, rescued)
+        most = as_int64(numbers[row, BOUND]) * UNIT + max(by_bound, rescued)
         weighed = units_of(table, row) + max(by_units, rescued)
         matters = most >= joint - pruning[2] * UNIT or weighed >= joint - FARTHEST
         numbers[row, MARK] = 1 if matters else 0
@@ -201,7 +201,7 @@ def support_of(
     other_best = units[1 - mate]
     if template[1] == 1 or other_best == NOTHING:
         return 0, 0
-    by_bound = (widened(tops[1][1 - mate]) - pairing[UNPAIRED]) * UNIT
+    by_bound = (as_int64(tops[1][1 - mate]) - pairing[UNPAIRED]) * UNIT
     by_units = other_best - pairing[UNPAIRED] * UNIT
     if pairing[LAST_SIZE] > 0:
         read, other_read = template[0] + mate, template[0] + 1 - mate
@@ -212,7 +212,7 @@ def support_of(
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty >= 0:
-                bound = widened(table[3][other, BOUND]) * UNIT
+                bound = as_int64(table[3][other, BOUND]) * UNIT
                 by_bound = max(by_bound, bound - penalty)
                 by_units = max(by_units, units_of(table, other) - penalty)
     return by_bound, by_units
@@ -235,9 +235,9 @@ def clipped_bases(table: Table, row: int, length: int) -> int:
         The number of bases.
     """
     numbers = table[3]
-    core_begin = widened(numbers[row, CORE_BEGIN])
-    end = core_begin + widened(numbers[row, CORE_LENGTH]) + widened(numbers[row, RIGHT_TAKEN])
-    return max(core_begin - widened(numbers[row, LEFT_TAKEN]), length - end)
+    core_begin = as_int64(numbers[row, CORE_BEGIN])
+    end = core_begin + as_int64(numbers[row, CORE_LENGTH]) + as_int64(numbers[row, RIGHT_TAKEN])
+    return max(core_begin - as_int64(numbers[row, LEFT_TAKEN]), length - end)
 
 
 @inline_without_refcounts
@@ -254,14 +254,14 @@ def mark_best(read: int, length: int, costs: CostTuple, table: Table) -> None:
         The candidates (`candidates.Candidates`).
     """
     offsets, counts, _, numbers = table
-    last_score, last_row = widened(1 << 40), widened(-1)
+    last_score, last_row = as_int64(1 << 40), as_int64(-1)
     for _ in range(BEST_KEPT):
-        best, best_row = widened(NOTHING), widened(-1)
+        best, best_row = as_int64(NOTHING), as_int64(-1)
         for row in range(offsets[read], offsets[read] + counts[read]):
             score = reported_score(table, row, length, costs)
             is_left = score < last_score or (score == last_score and row > last_row)
             if is_left and score > best:
-                best, best_row = score, widened(row)
+                best, best_row = score, as_int64(row)
         if best_row < 0:
             break
         numbers[best_row, MARK] = 1
@@ -283,10 +283,10 @@ def move_marked(template: Template, rescue_rows: int, table: Table) -> int:
         The row.
     """
     offsets, counts, diagonals, numbers = table
-    filled = widened(offsets[template[0]])
+    filled = as_int64(offsets[template[0]])
     for read in range(template[0], template[0] + template[1]):
-        begin = widened(offsets[read])
-        end = begin + widened(counts[read])
+        begin = as_int64(offsets[read])
+        end = begin + as_int64(counts[read])
         offsets[read] = filled
         for row in range(begin, end):
             if numbers[row, MARK] != 0:

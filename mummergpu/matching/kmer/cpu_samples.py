@@ -10,7 +10,7 @@ from mummergpu.index.kmer_table import PositionArray
 from mummergpu.input.queries import OffsetArray
 from mummergpu.matching.row_order import START_BITS, ColumnArray, sort_rows
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import (
     WORD_STEP,
@@ -43,9 +43,9 @@ def find_lists(
     Return False if a list is not inside the table's positions: the table is damaged.
     """
     for sample in range(size):
-        kmer = unsigned(batch[sample, 2])
-        begin = widened(table_offsets[kmer])
-        end = widened(table_offsets[kmer + np.uint64(1)])
+        kmer = as_index(batch[sample, 2])
+        begin = as_int64(table_offsets[kmer])
+        end = as_int64(table_offsets[kmer + np.uint64(1)])
         if begin > end or end > positions.size:
             return False
         batch[sample, 2] = begin
@@ -54,7 +54,7 @@ def find_lists(
     for sample in range(size):
         begin = batch[sample, 2]
         for place in range(begin, min(batch[sample, 3], begin + PLACES_AHEAD)):
-            prefetch(reference, MARGIN + part_begin + widened(positions[unsigned(place)]))
+            prefetch(reference, MARGIN + part_begin + as_int64(positions[as_index(place)]))
     return True
 
 
@@ -102,9 +102,9 @@ def extend_sample(
     while place < list_end:
         for one in range(place, stop):
             if one + PLACES_AHEAD < list_end:
-                coming = widened(positions[unsigned(one + PLACES_AHEAD)])
+                coming = as_int64(positions[as_index(one + PLACES_AHEAD)])
                 prefetch(reference, MARGIN + part_begin + coming)
-            position = widened(positions[unsigned(one)])
+            position = as_int64(positions[as_index(one)])
             if position > last_position:
                 return DAMAGED_HERE
             found = part_begin + position
@@ -162,12 +162,12 @@ def place_by_bases(
     low, high = list_begin, list_end
     while low < high:
         middle = (low + high) // 2
-        found = part_begin + min(widened(positions[unsigned(middle)]), last_position)
+        found = part_begin + min(as_int64(positions[as_index(middle)]), last_position)
         left = extend_left(codes, MARGIN + at, reference, MARGIN + found, period)
         is_before = behind_equal
         if left < period:
-            mine = codes[unsigned(MARGIN + at - 1 - left)]
-            is_before = reference[unsigned(MARGIN + found - 1 - left)] < mine
+            mine = codes[as_index(MARGIN + at - 1 - left)]
+            is_before = reference[as_index(MARGIN + found - 1 - left)] < mine
         if is_before:
             low = middle + 1
         else:

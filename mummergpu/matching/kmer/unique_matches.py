@@ -10,7 +10,7 @@ from mummergpu.index.kmer_table import EntryArray
 from mummergpu.index.minimizer_table import POSITION_SHIFT
 from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides, sides_mask
 from mummergpu.sequence.extension import extend_left, extend_right
@@ -63,10 +63,10 @@ def write_matches(
             entries, coming, listed[1], context, window, earlier, reference, candidates
         )
         for candidate in range(candidate_count):
-            one = candidates[unsigned(candidate)]
-            entry = entries[unsigned(one)]
+            one = candidates[as_index(candidate)]
+            entry = entries[as_index(one)]
             before, after = equal_sides(entry ^ context)
-            other = widened(entry >> _PLACE_SHIFT)
+            other = as_int64(entry >> _PLACE_SHIFT)
             is_reverse = (other ^ place) & 1 == 1
             found = MARGIN + (other >> 1)
             left = after if place & 1 == 1 else before
@@ -120,15 +120,15 @@ def find_candidates(
     near_before, near_after = sides_mask(near, 0), sides_mask(0, near)
     count = 0
     while coming < listed_end and count < candidates.size:
-        entry = entries[unsigned(coming)]
+        entry = entries[as_index(coming)]
         differing = entry ^ context
         is_near = differing & near_before == 0 or differing & near_after == 0
         if is_near and (earlier == 0 or differing & (earlier | BROKEN) != 0):
             before, after = equal_sides(differing)
             if before + after >= window - 1 or max(before, after) == CONTEXT_BASES:
-                candidates[unsigned(count)] = coming
+                candidates[as_index(count)] = coming
                 count += 1
-                prefetch(reference, MARGIN + widened(entry >> np.uint64(POSITION_SHIFT)))
+                prefetch(reference, MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT)))
         coming += 1
     return coming, count
 
@@ -139,14 +139,14 @@ def write_row(
 ) -> None:
     """Write a match to its place among those of its minimizer, which ascend by start."""
     starts, reference_starts, lengths = rows
-    while row > first_row and starts[unsigned(row - 1)] > start:
-        starts[unsigned(row)] = starts[unsigned(row - 1)]
-        reference_starts[unsigned(row)] = reference_starts[unsigned(row - 1)]
-        lengths[unsigned(row)] = lengths[unsigned(row - 1)]
+    while row > first_row and starts[as_index(row - 1)] > start:
+        starts[as_index(row)] = starts[as_index(row - 1)]
+        reference_starts[as_index(row)] = reference_starts[as_index(row - 1)]
+        lengths[as_index(row)] = lengths[as_index(row - 1)]
         row -= 1
-    starts[unsigned(row)] = start
-    reference_starts[unsigned(row)] = reference_start
-    lengths[unsigned(row)] = length
+    starts[as_index(row)] = start
+    reference_starts[as_index(row)] = reference_start
+    lengths[as_index(row)] = length
 
 
 @inline_without_refcounts
@@ -190,15 +190,15 @@ def is_first(
     places: PlaceArray, ranks: RankArray, count: int, number: int, start: int, window: int
 ) -> bool:
     """Return whether a minimizer is the first one with the lowest rank of a window."""
-    rank = ranks[unsigned(number)]
+    rank = ranks[as_index(number)]
     other = number - 1
-    while other >= 0 and places[unsigned(other)] >> 1 >= start:
-        if ranks[unsigned(other)] <= rank:
+    while other >= 0 and places[as_index(other)] >> 1 >= start:
+        if ranks[as_index(other)] <= rank:
             return False
         other -= 1
     other = number + 1
-    while other < count and places[unsigned(other)] >> 1 < start + window:
-        if ranks[unsigned(other)] < rank:
+    while other < count and places[as_index(other)] >> 1 < start + window:
+        if ranks[as_index(other)] < rank:
             return False
         other += 1
     return True
@@ -222,7 +222,7 @@ def is_elsewhere(
     `own` is the match's entry; it has `left` bases before the k-mer, and `right` from the k-mer on.
     """
     at = place >> 1
-    strand = entries[unsigned(own)] >> _PLACE_SHIFT & np.uint64(1)
+    strand = entries[as_index(own)] >> _PLACE_SHIFT & np.uint64(1)
     is_reverse = strand != np.uint64(place & 1)
     behind = right - kmer_length
     # Seen along the strand on which the k-mer is the lower number.
@@ -230,12 +230,12 @@ def is_elsewhere(
     least_after = min(left if place & 1 == 1 else behind, CONTEXT_BASES)
     least = sides_mask(least_before, least_after)
     for other in range(listed[0], listed[1]):
-        entry = entries[unsigned(other)]
+        entry = entries[as_index(other)]
         if (entry ^ context) & least != 0 or other == own:
             continue
         if entry >> _PLACE_SHIFT & np.uint64(1) != strand:
             continue
-        found = MARGIN + widened(entry >> np.uint64(POSITION_SHIFT))
+        found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
         if bases_left(codes, at, reference, found, kmer_length, is_reverse, left) < left:
             continue
         # Copies of a tandem repeat, which agree for long, end at different distances.

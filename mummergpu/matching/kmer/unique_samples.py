@@ -16,7 +16,7 @@ from mummergpu.matching.kmer.unique_matches import (
 )
 from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts, prefetch
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.minimizers import PlaceArray, RankArray
@@ -54,22 +54,22 @@ def find_unique_rows(
     kmer_length = lengths[0]
     mask = table_offsets.size - 2
     number, query = state[NUMBER], state[QUERY]
-    while number < count and places[unsigned(number)] >> 1 < end:
+    while number < count and places[as_index(number)] >> 1 < end:
         if number + BUCKETS_AHEAD < count:
-            coming = widened(ranks[unsigned(number + BUCKETS_AHEAD)]) & mask
+            coming = as_int64(ranks[as_index(number + BUCKETS_AHEAD)]) & mask
             prefetch(table_offsets, coming)
-            coming = widened(ranks[unsigned(number + ENTRIES_AHEAD)]) & mask
-            begin_of_entries = widened(table_offsets[unsigned(coming)])
+            coming = as_int64(ranks[as_index(number + ENTRIES_AHEAD)]) & mask
+            begin_of_entries = as_int64(table_offsets[as_index(coming)])
             prefetch(entries, begin_of_entries)
             # Of entries that begin in a line of the caches, some lie in the next one.
             prefetch(entries, begin_of_entries + ENTRIES_OF_LINE - 1)
-        place = places[unsigned(number)]
+        place = places[as_index(number)]
         at = place >> 1
         while MARGIN + offsets[query + 1] <= at:
             query += 1
-        bucket = widened(ranks[unsigned(number)]) & mask
-        listed = widened(table_offsets[unsigned(bucket)])
-        listed_end = widened(table_offsets[unsigned(bucket + 1)])
+        bucket = as_int64(ranks[as_index(number)]) & mask
+        listed = as_int64(table_offsets[as_index(bucket)])
+        listed_end = as_int64(table_offsets[as_index(bucket + 1)])
         is_whole = at + kmer_length <= MARGIN + offsets[query + 1]
         if at < first or listed == listed_end or not is_whole:
             number += 1

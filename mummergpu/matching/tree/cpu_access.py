@@ -23,7 +23,7 @@ from mummergpu.index.tree.layout import (
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import inline_without_refcounts, prefetch, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
 
 
 @inline_without_refcounts
@@ -99,4 +99,4 @@ def preceding_base_of(children: NodeHalfArray, stride: int, leaf: int) -> int:
 def reference_base(reference: ByteArray, strip_bits: int, position: int) -> int:
     """Return the code at a position of the page, in one or two dimensions."""
     place = place_in_strips(position, REFERENCE_WIDTH_BITS, strip_bits)
-    return widened(reference[unsigned(place)])
+    return as_int64(reference[as_index(place)])

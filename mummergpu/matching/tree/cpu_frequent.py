@@ -16,7 +16,7 @@ from mummergpu.matching.tree.cpu_access import is_leaf, leaf_id_of, next_leaf_of
 from mummergpu.matching.tree.cpu_lanes import OffsetArray
 from mummergpu.matching.tree.cpu_leaves import next_child, slot_behind
 from mummergpu.runtime.arrays import Int32Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
 
@@ -106,7 +106,7 @@ def divide_leaves(
         for other in range(place, end):
             suffix = leaves[other]
             position = page_begin + suffix
-            before = widened(joined_reference[position - 1]) if position > 0 else BREAK
+            before = as_int64(joined_reference[position - 1]) if position > 0 else BREAK
             if before == base:
                 leaves[other] = leaves[place]
                 leaves[place] = suffix
@@ -140,14 +140,14 @@ def take_gathered(
     filled: int,
 ) -> int:
     """Count the MEMs among kept leaves, and write them unless the arrays are empty."""
-    preceding = widened(codes[unsigned(start - 1)]) if start > begin else BREAK
+    preceding = as_int64(codes[as_index(start - 1)]) if start > begin else BREAK
     for base in range(BREAK + 1):
         if base == preceding and base != BREAK:
             continue
         first, behind = gathered[number, 1 + base], gathered[number, 2 + base]
         if lengths.size > 0:
             for place in range(first, behind):
-                suffix = widened(leaves[unsigned(place)])
+                suffix = as_int64(leaves[as_index(place)])
                 row = filled + place - first
                 reference_starts[row] = suffix
                 lengths[row] = extend_match(

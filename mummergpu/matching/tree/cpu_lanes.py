@@ -18,7 +18,7 @@ from mummergpu.matching.tree.cpu_access import (
     suffix_link_of,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 OffsetArray = Int64Array
@@ -109,8 +109,8 @@ def advance(
         while (
             matched < depth
             and start + matched < end
-            and codes[unsigned(start + matched)] != BREAK
-            and codes[unsigned(start + matched)]
+            and codes[as_index(start + matched)] != BREAK
+            and codes[as_index(start + matched)]
             == reference_base(reference, strip_bits, path_start + matched)
         ):
             matched += 1
@@ -122,7 +122,7 @@ def advance(
         lanes[lane, SKIPS] += 1
         if lanes[lane, SKIPS] > most_skips:
             return True
-    code = widened(codes[unsigned(start + depth)])
+    code = as_int64(codes[as_index(start + depth)])
     child = child_of(children, stride, node, code) if code != BREAK else NO_NODE
     if child == NO_NODE:
         return True
@@ -150,10 +150,10 @@ def is_candidate(
     start = lanes[lane, START]
     return (
         start == begin
-        or codes[unsigned(start - 1)] == BREAK
+        or codes[as_index(start - 1)] == BREAK
         or not is_leaf(nodes, stride, node)
         or parent_depth_of(nodes, stride, node) >= minimum_length
-        or codes[unsigned(start - 1)] != preceding_base_of(children, stride, node)
+        or codes[as_index(start - 1)] != preceding_base_of(children, stride, node)
     )
 
 

@@ -16,7 +16,7 @@ from mummergpu.matching.tree.cpu_access import (
     string_depth_of,
 )
 from mummergpu.matching.tree.cpu_lanes import OffsetArray
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 DAMAGED: Final = -1
@@ -52,7 +52,7 @@ def search_below(
     edges below P, so that the search ends even if a parent pointer is wrong.
     """
     match_length = parent_depth_of(nodes, stride, lowest) + edge_length
-    preceding = codes[unsigned(start - 1)] if start > begin else BREAK
+    preceding = codes[as_index(start - 1)] if start > begin else BREAK
     node = top
     level = 0
     visits_left = slots
@@ -164,4 +164,4 @@ def query_code(
 ) -> int:
     """Return the code by which the query path leaves a node above L, or -1 if it ends there."""
     depth = string_depth_of(nodes, stride, node)
-    return widened(codes[unsigned(start + depth)]) if depth < match_length else -1
+    return as_int64(codes[as_index(start + depth)]) if depth < match_length else -1

@@ -30,7 +30,7 @@ from mummergpu.matching.tree.cpu_frequent import (
 from mummergpu.matching.tree.cpu_lanes import OffsetArray
 from mummergpu.matching.tree.cpu_leaves import search_below
 from mummergpu.runtime.arrays import Int32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
 
@@ -195,7 +195,7 @@ def foresee(
         prefetch_node(nodes, stride, parent_of(nodes, stride, lowest_nodes[candidate]))
     candidate = step - TURNS_TO_TOP
     if 0 <= candidate < candidate_count:
-        top = widened(lowest_nodes[candidate])
+        top = as_int64(lowest_nodes[candidate])
         depth_above = parent_depth_of(nodes, stride, top)
         while depth_above >= minimum_length:
             depth_below = depth_above

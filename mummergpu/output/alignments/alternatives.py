@@ -11,7 +11,7 @@ from mummergpu.output.bytes.number_fields import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import TextArray, copy_padded, store
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 
 _PLACE_BYTES: Final = 40
 """The most bytes of a place besides the name of the record and the CIGAR."""
@@ -39,7 +39,7 @@ def has_alternatives(others: OtherArrays, row: int) -> bool:
         False where no row has any.
     """
     offsets = others[0]
-    return offsets.size > 0 and offsets[unsigned(row)] < offsets[unsigned(row + 1)]
+    return offsets.size > 0 and offsets[as_index(row)] < offsets[as_index(row + 1)]
 
 
 @inline_without_refcounts
@@ -61,11 +61,11 @@ def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
         The bytes.
     """
     if not has_alternatives(others, row):
-        return widened(0)
+        return as_int64(0)
     offsets, cigar_offsets = others[0], others[4]
-    first, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
-    operations = cigar_offsets[unsigned(end)] - cigar_offsets[unsigned(first)]
-    return widened((end - first) * (name_bytes + _PLACE_BYTES) + OPERATION_BYTES * operations)
+    first, end = offsets[as_index(row)], offsets[as_index(row + 1)]
+    operations = cigar_offsets[as_index(end)] - cigar_offsets[as_index(first)]
+    return as_int64((end - first) * (name_bytes + _PLACE_BYTES) + OPERATION_BYTES * operations)
 
 
 @inline_without_refcounts
@@ -89,7 +89,7 @@ def put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int
         Where the name ends.
     """
     texts, offsets = names
-    begin, end = offsets[unsigned(record)], offsets[unsigned(record + 1)]
+    begin, end = offsets[as_index(record)], offsets[as_index(record + 1)]
     return copy_padded(text, at, texts, begin, end - 1)
 
 
@@ -118,15 +118,15 @@ def put_alternatives(
         Where the value ends.
     """
     offsets, flags, records, positions, cigar_offsets, cigars, distances = others
-    for other in range(offsets[unsigned(row)], offsets[unsigned(row + 1)]):
-        at = put_record(text, at, names, widened(records[unsigned(other)]))
-        store(text, at, _BACKWARD if flags[unsigned(other)] & REVERSE else _FORWARD)
-        at = put_one_number(text, at + 2, positions[unsigned(other)] + 1)
+    for other in range(offsets[as_index(row)], offsets[as_index(row + 1)]):
+        at = put_record(text, at, names, as_int64(records[as_index(other)]))
+        store(text, at, _BACKWARD if flags[as_index(other)] & REVERSE else _FORWARD)
+        at = put_one_number(text, at + 2, positions[as_index(other)] + 1)
         store(text, at, _COMMA)
-        cigar, cigar_end = cigar_offsets[unsigned(other)], cigar_offsets[unsigned(other + 1)]
+        cigar, cigar_end = cigar_offsets[as_index(other)], cigar_offsets[as_index(other + 1)]
         at = put_cigar(text, at + 1, cigars, cigar, cigar_end, False)
         store(text, at, _COMMA)
-        at = put_small(text, at + 1, widened(distances[unsigned(other)]))
+        at = put_small(text, at + 1, as_int64(distances[as_index(other)]))
         store(text, at, _SEMICOLON)
         at += 1
     return at

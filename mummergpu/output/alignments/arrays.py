@@ -17,7 +17,7 @@ from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened, writable
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.offsets import longest_of
 
@@ -252,7 +252,7 @@ def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
     """
     reference_bases, before, after = 0, 0, 0
     for place in range(begin, end):
-        operation = widened(cigars[unsigned(place)])
+        operation = as_int64(cigars[as_index(place)])
         kind, length = operation & 15, operation >> 4
         if TAKES_REFERENCE >> kind & 1:
             reference_bases += length
@@ -284,12 +284,12 @@ def rows_of_read(reads: Int64Array, flags: UInt16Array, row: int) -> tuple[int, 
     first, end : int
         The range.
     """
-    read = reads[unsigned(row)]
+    read = reads[as_index(row)]
     first, end = row, row + 1
-    if flags[unsigned(row)] & SECONDARY:
+    if flags[as_index(row)] & SECONDARY:
         return first, end
-    while first > 0 and reads[unsigned(first - 1)] == read:
+    while first > 0 and reads[as_index(first - 1)] == read:
         first -= 1
-    while end < reads.size and reads[unsigned(end)] == read:
+    while end < reads.size and reads[as_index(end)] == read:
         end += 1
     return first, end

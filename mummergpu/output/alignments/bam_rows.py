@@ -24,7 +24,12 @@ from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.records.bam_bases import pack_bases, pack_letters
 from mummergpu.output.records.bam_fields import NAME_AT, Place, write_fixed_fields, write_name
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 MOST_OPERATIONS: Final = 0xFFFF
@@ -51,9 +56,9 @@ def _place_of(rows: RowArrays, record_ids: Int32Array, row: int) -> Place:
     """
     record, position = -1, -1
     if row != NO_ROW:
-        record, position = widened(rows[2][unsigned(row)]), rows[3][unsigned(row)]
+        record, position = as_int64(rows[2][as_index(row)]), rows[3][as_index(row)]
         if record >= 0:
-            record = widened(record_ids[unsigned(record)])
+            record = as_int64(record_ids[as_index(record)])
     return record, position
 
 
@@ -111,15 +116,15 @@ def fill_alignments(
     at = 0
     row = state[NEXT_ROW]
     while row < flags.size:
-        read = row_reads[unsigned(row)]
-        flag = widened(flags[unsigned(row)])
-        cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
+        read = row_reads[as_index(row)]
+        flag = as_int64(flags[as_index(row)])
+        cigar, cigar_end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
         needed, span, clips, parts = measure_row(reads, rows, others, row, name_bytes)
         if at + needed > room:
             state[NEEDED_BYTES] = needed + texts[1].size
             break
         is_reverse = flag & REVERSE != 0
-        begin, end = offsets[unsigned(read)], offsets[unsigned(read + 1)]
+        begin, end = offsets[as_index(read)], offsets[as_index(read + 1)]
         orient(oriented, codes, begin, end, is_reverse)
         bases = 0 if flag & SECONDARY else max(0, end - begin - clips[0] - clips[1])
         name = at + NAME_AT
@@ -130,15 +135,15 @@ def fill_alignments(
             _place_of(rows, record_ids, row),
             max(span, 1),
             place - name,
-            widened(qualities[unsigned(row)]),
+            as_int64(qualities[as_index(row)]),
             flag,
             cigar_end - cigar,
             bases,
-            _place_of(rows, record_ids, mate_rows[unsigned(row)]),
-            widened(template_lengths[unsigned(row)]),
+            _place_of(rows, record_ids, mate_rows[as_index(row)]),
+            as_int64(template_lengths[as_index(row)]),
         )
         for operation in range(cigar, cigar_end):
-            store(text, place, cigars[unsigned(operation)])
+            store(text, place, cigars[as_index(operation)])
             place += 4
         if bases:
             first = place
@@ -153,7 +158,7 @@ def fill_alignments(
         place = put_own_tags(text, place, reads, read)
         store(text, at, np.uint32(place - at - 4))
         at = place
-        row_ends[unsigned(row)] = at
+        row_ends[as_index(row)] = at
         row += 1
     state[NEXT_ROW] = row
     return at

@@ -22,7 +22,7 @@ from mummergpu.output.alignments.tags import has_other_parts, put_other_parts, p
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.records.bam_fields import write_tag
 from mummergpu.output.records.cigars import put_cigar, put_mismatches
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 _TEXT_BYTES: Final = len("\tNM:i:")
@@ -52,7 +52,7 @@ def _letters_of(tag: np.uint64) -> int:
     int
         The letters.
     """
-    return widened(tag >> np.uint64(8)) & 0xFFFF  # type: ignore[arg-type]
+    return as_int64(tag >> np.uint64(8)) & 0xFFFF  # type: ignore[arg-type]
 
 
 @inline_without_refcounts
@@ -203,26 +203,26 @@ def put_tags(
     (_, flags, records, positions, qualities, offsets, cigars, _, mate_rows, scores, seconds) = (
         rows[:11]
     )
-    is_mapped = flags[unsigned(row)] & UNMAPPED == 0
+    is_mapped = flags[as_index(row)] & UNMAPPED == 0
     if is_mapped:
-        at = _put_number_tag(text, at, _NM, widened(rows[11][unsigned(row)]), is_binary)
-        start = MARGIN + reference[1][unsigned(records[unsigned(row)])] + positions[unsigned(row)]
-        begin, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
+        at = _put_number_tag(text, at, _NM, as_int64(rows[11][as_index(row)]), is_binary)
+        start = MARGIN + reference[1][as_index(records[as_index(row)])] + positions[as_index(row)]
+        begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
         at = _begin_text_tag(text, at, _MD, is_binary)
         at = put_mismatches(
             text, at, oriented, MARGIN, reference[0], start, cigars, begin, end, reference[2]
         )
         at = _end_text_tag(text, at, is_binary)
-    mate = mate_rows[unsigned(row)]
-    if mate != NO_ROW and flags[unsigned(mate)] & UNMAPPED == 0:
-        begin, end = offsets[unsigned(mate)], offsets[unsigned(mate + 1)]
+    mate = mate_rows[as_index(row)]
+    if mate != NO_ROW and flags[as_index(mate)] & UNMAPPED == 0:
+        begin, end = offsets[as_index(mate)], offsets[as_index(mate + 1)]
         at = _begin_text_tag(text, at, _MC, is_binary)
         at = put_cigar(text, at, cigars, begin, end, False)
         at = _end_text_tag(text, at, is_binary)
-        at = _put_number_tag(text, at, _MQ, widened(qualities[unsigned(mate)]), is_binary)
+        at = _put_number_tag(text, at, _MQ, as_int64(qualities[as_index(mate)]), is_binary)
     if is_mapped:
-        at = _put_number_tag(text, at, _AS, widened(scores[unsigned(row)]), is_binary)
-        at = _put_number_tag(text, at, _XS, widened(seconds[unsigned(row)]), is_binary)
+        at = _put_number_tag(text, at, _AS, as_int64(scores[as_index(row)]), is_binary)
+        at = _put_number_tag(text, at, _XS, as_int64(seconds[as_index(row)]), is_binary)
     at = copy_padded(text, at, texts[1], 0, texts[1].size - OVERSHOOT)
     if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
         at = _begin_text_tag(text, at, _SA, is_binary)

@@ -26,7 +26,12 @@ from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 NEXT_ROW, NEEDED_BYTES = 0, 1
@@ -68,7 +73,7 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
         store(text, at, _NO_PLACE)
         return at + 4
     texts, offsets = records
-    at = copy_padded(text, at, texts, offsets[unsigned(record)], offsets[unsigned(record + 1)])
+    at = copy_padded(text, at, texts, offsets[as_index(record)], offsets[as_index(record + 1)])
     return put_tab(text, put_one_number(text, at, position + 1))
 
 
@@ -95,16 +100,16 @@ def _put_mate(text: TextArray, at: int, rows: RowArrays, records: RecordTexts, r
         Where the text ends, after a tab.
     """
     _, _, row_records, positions, _, _, _, template_lengths, mate_rows, _, _, _ = rows
-    mate = mate_rows[unsigned(row)]
+    mate = mate_rows[as_index(row)]
     record, position = -1, -1
     if mate != NO_ROW:
-        record, position = widened(row_records[unsigned(mate)]), positions[unsigned(mate)]
-    if record >= 0 and record == widened(row_records[unsigned(row)]):
+        record, position = as_int64(row_records[as_index(mate)]), positions[as_index(mate)]
+    if record >= 0 and record == as_int64(row_records[as_index(row)]):
         store(text, at, _SAME_RECORD)
         at = put_tab(text, put_one_number(text, at + 2, position + 1))
     else:
         at = _put_place(text, at, records, record, position)
-    return put_tab(text, put_signed(text, at, widened(template_lengths[unsigned(row)])))
+    return put_tab(text, put_signed(text, at, as_int64(template_lengths[as_index(row)])))
 
 
 @inline_without_refcounts
@@ -142,7 +147,7 @@ def _put_sequence(
         Where the text ends.
     """
     offsets, qualities, has_letters = reads[0], reads[4], reads[5]
-    begin, end = offsets[unsigned(read)], offsets[unsigned(read + 1)]
+    begin, end = offsets[as_index(read)], offsets[as_index(read + 1)]
     count = end - begin - clips[0] - clips[1]
     if count <= 0:
         store(text, at, _NO_BASES)
@@ -151,7 +156,7 @@ def _put_sequence(
     if has_letters:
         write_letters(text, at, oriented, MARGIN + clips[0], count)
     at = put_tab(text, end_of_bases)
-    if qualities[unsigned(begin)] == NO_QUALITY:
+    if qualities[as_index(begin)] == NO_QUALITY:
         store(text, at, _STAR)
         return at + 1
     return write_qualities(
@@ -207,25 +212,25 @@ def fill_lines(
     at = 0
     row = state[NEXT_ROW]
     while row < flags.size:
-        read = row_reads[unsigned(row)]
-        flag = widened(flags[unsigned(row)])
-        cigar, cigar_end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
+        read = row_reads[as_index(row)]
+        flag = as_int64(flags[as_index(row)])
+        cigar, cigar_end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
         needed, _, clips, parts = measure_row(reads, rows, others, row, name_bytes)
         if at + needed > room:
             state[NEEDED_BYTES] = needed + texts[1].size
             break
         is_reverse = flag & REVERSE != 0
-        orient(oriented, codes, offsets[unsigned(read)], offsets[unsigned(read + 1)], is_reverse)
-        name, name_end = name_offsets[unsigned(read)], name_offsets[unsigned(read + 1)]
+        orient(oriented, codes, offsets[as_index(read)], offsets[as_index(read + 1)], is_reverse)
+        name, name_end = name_offsets[as_index(read)], name_offsets[as_index(read + 1)]
         if name == name_end:
             store(text, at, _STAR)
             at += 1
         else:
             at = copy_text(text, at, names, name, name_end)
         at = put_tab(text, put_small(text, put_tab(text, at), flag))
-        record = widened(records[unsigned(row)])
-        at = _put_place(text, at, texts[0], record, positions[unsigned(row)])
-        at = put_tab(text, put_small(text, at, widened(qualities[unsigned(row)])))
+        record = as_int64(records[as_index(row)])
+        at = _put_place(text, at, texts[0], record, positions[as_index(row)])
+        at = put_tab(text, put_small(text, at, as_int64(qualities[as_index(row)])))
         if cigar == cigar_end:
             store(text, at, _STAR)
             at += 1

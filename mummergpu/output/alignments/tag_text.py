@@ -12,10 +12,10 @@ from mummergpu.output.alignments.tags import put_signed
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
-    unsigned,
-    widened,
     writable,
 )
 
@@ -71,14 +71,14 @@ def _list_floats(content: TextArray, offsets: Int64Array, floats: ByteArray) -> 
     at, end = offsets[0], offsets[offsets.size - 1]
     while at < end:
         after = end_of_tag(content, at, end)
-        kind, begin = widened(content[unsigned(at + 2)]), at + 3
+        kind, begin = as_int64(content[as_index(at + 2)]), at + 3
         if kind == _ARRAY:
-            kind, begin = widened(content[unsigned(at + 3)]), at + 8
+            kind, begin = as_int64(content[as_index(at + 3)]), at + 8
         elif kind != _F:
             begin = after
         if kind == _F:
             for place in range(begin, after):
-                floats[unsigned(_FLOAT_BYTES * count + place - begin)] = content[unsigned(place)]
+                floats[as_index(_FLOAT_BYTES * count + place - begin)] = content[as_index(place)]
             count += (after - begin) // _FLOAT_BYTES
         at = after
     return count
@@ -108,25 +108,25 @@ def _write_tags(
         at, end = offsets[read], offsets[read + 1]
         while at < end:
             after = end_of_tag(content, at, end)
-            kind, value = widened(content[unsigned(at + 2)]), at + 3
-            text[unsigned(to)] = _TAB
-            text[unsigned(to + 1)] = content[unsigned(at)]
-            text[unsigned(to + 2)] = content[unsigned(at + 1)]
-            text[unsigned(to + 3)] = text[unsigned(to + 5)] = _COLON
-            is_number = kind < 128 and _SIZES[unsigned(kind)] > 0
-            text[unsigned(to + 4)] = _I if is_number and kind != _F else kind
+            kind, value = as_int64(content[as_index(at + 2)]), at + 3
+            text[as_index(to)] = _TAB
+            text[as_index(to + 1)] = content[as_index(at)]
+            text[as_index(to + 2)] = content[as_index(at + 1)]
+            text[as_index(to + 3)] = text[as_index(to + 5)] = _COLON
+            is_number = kind < 128 and _SIZES[as_index(kind)] > 0
+            text[as_index(to + 4)] = _I if is_number and kind != _F else kind
             to += 6
             if kind == _A:
-                text[unsigned(to)] = content[unsigned(value)]
+                text[as_index(to)] = content[as_index(value)]
                 to += 1
             elif kind == _Z or kind == _H:
                 to = copy_text(text, to, content, value, after - 1)
             elif kind == _ARRAY:
-                kind = widened(content[unsigned(value)])
-                text[unsigned(to)] = kind
+                kind = as_int64(content[as_index(value)])
+                text[as_index(to)] = kind
                 to += 1
-                for element in range(value + 5, after, _SIZES[unsigned(kind)]):
-                    text[unsigned(to)] = _COMMA
+                for element in range(value + 5, after, _SIZES[as_index(kind)]):
+                    text[as_index(to)] = _COMMA
                     to, done = _put_value(text, to + 1, content, element, kind, floats, done)
             else:
                 to, done = _put_value(text, to, content, value, kind, floats, done)
@@ -148,11 +148,11 @@ def _put_value(
     """Write a number; return where it ends, and how many with a fraction are written now."""
     if kind == _F:
         texts, ends = floats
-        to = copy_text(text, to, texts, ends[unsigned(done)], ends[unsigned(done + 1)])
+        to = copy_text(text, to, texts, ends[as_index(done)], ends[as_index(done + 1)])
         return to, done + 1
-    size, number = _SIZES[unsigned(kind)], 0
+    size, number = _SIZES[as_index(kind)], 0
     for byte in range(size):
-        number |= widened(content[unsigned(at + byte)]) << (8 * byte)
-    if _SIGNED[unsigned(kind)] and number >> (8 * size - 1):
+        number |= as_int64(content[as_index(at + byte)]) << (8 * byte)
+    if _SIGNED[as_index(kind)] and number >> (8 * size - 1):
         number -= 1 << (8 * size)
     return put_signed(text, to, number), done

@@ -22,7 +22,7 @@ from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
 from mummergpu.runtime.arrays import UInt16Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
 
@@ -79,7 +79,7 @@ def put_signed(text: TextArray, at: int, number: int) -> int:
     int
         Where the digits end.
     """
-    text[unsigned(at)] = np.uint8(ord("-"))
+    text[as_index(at)] = np.uint8(ord("-"))
     if number < 0:
         return put_small(text, at + 1, -number)
     return put_small(text, at, number)
@@ -103,10 +103,10 @@ def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
     bool
         False for a secondary row.
     """
-    if flags[unsigned(row)] & SECONDARY:
+    if flags[as_index(row)] & SECONDARY:
         return False
     for other in range(first, end):
-        if other != row and flags[unsigned(other)] & SECONDARY == 0:
+        if other != row and flags[as_index(other)] & SECONDARY == 0:
             return True
     return False
 
@@ -147,20 +147,20 @@ def put_other_parts(
     """
     _, flags, records, positions, qualities, offsets, cigars, _, _, _, _, distances = rows
     for other in range(first, end):
-        flag = widened(flags[unsigned(other)])
+        flag = as_int64(flags[as_index(other)])
         if other == row or flag & SECONDARY:
             continue
-        at = put_record(text, at, names, widened(records[unsigned(other)]))
+        at = put_record(text, at, names, as_int64(records[as_index(other)]))
         store(text, at, _COMMA)
-        at = put_one_number(text, at + 1, positions[unsigned(other)] + 1)
+        at = put_one_number(text, at + 1, positions[as_index(other)] + 1)
         store(text, at, _REVERSE_STRAND if flag & REVERSE else _FORWARD_STRAND)
         at = put_cigar(
-            text, at + 3, cigars, offsets[unsigned(other)], offsets[unsigned(other + 1)], True
+            text, at + 3, cigars, offsets[as_index(other)], offsets[as_index(other + 1)], True
         )
         store(text, at, _COMMA)
-        at = put_small(text, at + 1, widened(qualities[unsigned(other)]))
+        at = put_small(text, at + 1, as_int64(qualities[as_index(other)]))
         store(text, at, _COMMA)
-        at = put_small(text, at + 1, widened(distances[unsigned(other)]))
+        at = put_small(text, at + 1, as_int64(distances[as_index(other)]))
         store(text, at, _SEMICOLON)
         at += 1
     return at
@@ -189,7 +189,7 @@ def put_own_tags(text: TextArray, at: int, reads: ReadArrays, read: int) -> int:
     tags, offsets = reads[6], reads[7]
     if offsets.size == 0:
         return at
-    return copy_text(text, at, tags, offsets[unsigned(read)], offsets[unsigned(read + 1)])
+    return copy_text(text, at, tags, offsets[as_index(read)], offsets[as_index(read + 1)])
 
 
 @inline_without_refcounts
@@ -223,20 +223,20 @@ def measure_row(
         The rows of its read (`arrays.rows_of_read`).
     """
     offsets, name_offsets = reads[0], reads[2]
-    read, cigar_offsets, mate = rows[0][unsigned(row)], rows[5], rows[8][unsigned(row)]
-    begin, end = cigar_offsets[unsigned(row)], cigar_offsets[unsigned(row + 1)]
+    read, cigar_offsets, mate = rows[0][as_index(row)], rows[5], rows[8][as_index(row)]
+    begin, end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
     span, before, after = spans_of(rows[6], begin, end)
     parts = rows_of_read(rows[0], rows[1], row)
-    operations = cigar_offsets[unsigned(parts[1])] - cigar_offsets[unsigned(parts[0])]
+    operations = cigar_offsets[as_index(parts[1])] - cigar_offsets[as_index(parts[0])]
     operations += end - begin
     if mate != NO_ROW:
-        operations += cigar_offsets[unsigned(mate + 1)] - cigar_offsets[unsigned(mate)]
-    bases = offsets[unsigned(read + 1)] - offsets[unsigned(read)]
-    name = name_offsets[unsigned(read + 1)] - name_offsets[unsigned(read)]
+        operations += cigar_offsets[as_index(mate + 1)] - cigar_offsets[as_index(mate)]
+    bases = offsets[as_index(read + 1)] - offsets[as_index(read)]
+    name = name_offsets[as_index(read + 1)] - name_offsets[as_index(read)]
     needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
     needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
     needed += alternative_bytes(others, row, name_bytes)
     tag_offsets = reads[7]
     if tag_offsets.size > 0:
-        needed += tag_offsets[unsigned(read + 1)] - tag_offsets[unsigned(read)]
+        needed += tag_offsets[as_index(read + 1)] - tag_offsets[as_index(read)]
     return needed, span, (before, after), parts

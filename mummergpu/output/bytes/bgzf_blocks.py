@@ -13,10 +13,10 @@ import numpy as np
 from mummergpu.output.bytes.text_stores import TextArray, store
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
-    unsigned,
-    widened,
 )
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
@@ -159,7 +159,7 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
         is_free = True
         for window in range(0, size, _WINDOW):
             for place in range(window, min(window + 3, size - _HASHED_BYTES + 1)):
-                if _hash_of(widened(_load(text, begin + place))) & mask == hash_of_start:
+                if _hash_of(as_int64(_load(text, begin + place))) & mask == hash_of_start:
                     is_free = False
         if is_free:
             return start
@@ -216,7 +216,7 @@ def compress_blocks(
         store(stream, start + _END, np.uint32(1))
         store(stream, start + _WRAPPER, np.uint16(0))
         is_done = _call(deflate, state + start) == 0
-        count = widened(_load(stream, start + _TOTAL_OUT))
+        count = as_int64(_load(stream, start + _TOTAL_OUT))
         has_rest = _load(stream, start + _AVAIL_IN) != 0
         has_room = _load(stream, start + _AVAIL_OUT) != 0
         if not is_done or has_rest or not has_room:
@@ -226,7 +226,7 @@ def compress_blocks(
             store(packed, place, _STORED)
             store(packed, place + 1, np.uint32(size | (size ^ 0xFFFF) << 16))
             for byte in range(size):
-                packed[unsigned(place + _STORED_BYTES + byte)] = text[unsigned(begin + byte)]
+                packed[as_index(place + _STORED_BYTES + byte)] = text[as_index(begin + byte)]
             count = size + _STORED_BYTES
         total = HEAD_BYTES + count + TAIL_BYTES
         store(packed, at, _HEAD[0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.output.bytes.number_text import COLUMN, EIGHT_DIGITS, digit_words
 from mummergpu.output.bytes.text_stores import TAB, TextArray, store
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
 MOST_DIGITS: Final = 2 * COLUMN
@@ -82,7 +82,7 @@ def _put_digits(text: TextArray, at: int, digits: np.uint64) -> int:
     """
     leading = _zero_bits(digits | _LAST_DIGIT) & _BYTE_BITS
     store(text, at, (digits | _LETTERS) >> leading)
-    return at + COLUMN - widened(leading >> np.uint64(3))
+    return at + COLUMN - as_int64(leading >> np.uint64(3))
 
 
 @inline_without_refcounts
@@ -133,9 +133,9 @@ def put_small(text: TextArray, at: int, number: int) -> int:
         Where the digits end.
     """
     if number < SMALL:
-        word = _SMALL_WORDS[unsigned(number)]
+        word = _SMALL_WORDS[as_index(number)]
         store(text, at, word)
-        return at + widened(word >> _SIZE_SHIFT)
+        return at + as_int64(word >> _SIZE_SHIFT)
     return put_number(text, at, number, digit_words(number, 0, 0, 0)[0])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import STEP
 
@@ -108,11 +108,11 @@ def write_qualities(
                 _reverse_step(text, at + done, qualities, last - done - STEP, added)
         else:
             for done in range(count):
-                text[unsigned(at + done)] = qualities[unsigned(last - 1 - done)] + added
+                text[as_index(at + done)] = qualities[as_index(last - 1 - done)] + added
     elif begin + first + count + STEP <= qualities.size:
         for done in range(0, count, STEP):
             _forward_step(text, at + done, qualities, begin + first + done, added)
     else:
         for done in range(count):
-            text[unsigned(at + done)] = qualities[unsigned(begin + first + done)] + added
+            text[as_index(at + done)] = qualities[as_index(begin + first + done)] + added
     return at + count

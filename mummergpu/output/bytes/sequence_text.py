@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BASES, BREAK, LETTERS, MARGIN, STEP, CodeArray
 
@@ -94,7 +94,7 @@ def write_bases(
     int
         Where the bases end.
     """
-    turn = widened(is_reverse)
+    turn = as_int64(is_reverse)
     # The codes beyond those to write are others of the block, or of a margin.
     source = MARGIN + (end - first - STEP if is_reverse else begin + first)
     step = STEP - 2 * STEP * turn
@@ -122,6 +122,6 @@ def write_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length
         The bases of the sequence.
     """
     for base in range(length):
-        code = codes[unsigned(begin + base)]
+        code = codes[as_index(begin + base)]
         if code > BREAK:
-            text[unsigned(at + base)] = _LETTER_OF_CODE[code & 15]
+            text[as_index(at + base)] = _LETTER_OF_CODE[code & 15]

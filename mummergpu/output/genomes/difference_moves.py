@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_right
 
@@ -68,7 +68,7 @@ def find_events(
         i, j = query_begins[row], reference_begins[row]
         position = offsets[row]
         while position < offsets[row + 1]:
-            operation = widened(cigars[position])
+            operation = as_int64(cigars[position])
             if operation & 15 == _MATCH:
                 length = operation >> 4
                 filled = _put_pairs(events, filled, row, query, i, reference, j, length)
@@ -78,7 +78,7 @@ def find_events(
                 continue
             query_end, end = i, j
             while position < offsets[row + 1] and cigars[position] & np.uint32(15) != _MATCH:
-                operation = widened(cigars[position])
+                operation = as_int64(cigars[position])
                 if operation & 15 == _INSERTION:
                     query_end += operation >> 4
                 else:

@@ -14,7 +14,12 @@ from mummergpu.output.genomes.format import AlignedBases
 from mummergpu.output.genomes.operation_text import Texts
 from mummergpu.output.records.cigars import ReferenceLetters, put_mismatches
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import BASES, CodeArray
 from mummergpu.sequence.extension import extend_right
 
@@ -135,7 +140,7 @@ def _write_changes(
         query = queries[strands[row]]
         i, j = query_begins[row], reference_begins[row]
         for position in range(offsets[row], offsets[row + 1]):
-            operation = widened(cigars[position])
+            operation = as_int64(cigars[position])
             kind, length = operation & 15, operation >> 4
             if kind == _MATCH:
                 at = _put_pairs(text, at, query, i, reference, j, length)
@@ -166,8 +171,8 @@ def _put_pairs(
             done += equal
         if done < length:
             store(text, at, _STAR)
-            text[unsigned(at + 1)] = _SMALL_LETTERS[unsigned(reference[unsigned(j + done)])]
-            text[unsigned(at + 2)] = _SMALL_LETTERS[unsigned(query[unsigned(i + done)])]
+            text[as_index(at + 1)] = _SMALL_LETTERS[as_index(reference[as_index(j + done)])]
+            text[as_index(at + 2)] = _SMALL_LETTERS[as_index(query[as_index(i + done)])]
             at += 3
             done += 1
     return at
@@ -177,5 +182,5 @@ def _put_pairs(
 def _put_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> int:
     """Write bases as small letters; return where they end."""
     for base in range(length):
-        text[unsigned(at + base)] = _SMALL_LETTERS[unsigned(codes[unsigned(begin + base)])]
+        text[as_index(at + base)] = _SMALL_LETTERS[as_index(codes[as_index(begin + base)])]
     return at + length

@@ -10,7 +10,7 @@ from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number
 from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, store
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.viterbi.recurrence.operations import INSERTION_OPERATION, MATCH_OPERATION
 
 OperationArray = UInt32Array
@@ -94,7 +94,7 @@ def _write_distances(
     for row in range(offsets.size - 1):
         columns = 0
         for position in range(offsets[row], offsets[row + 1]):
-            operation = widened(cigars[position])
+            operation = as_int64(cigars[position])
             kind, length = operation & 15, operation >> 4
             if kind == MATCH_OPERATION:
                 columns += length

@@ -12,7 +12,12 @@ from mummergpu.output.matches.sam_choice import REVERSE, SECONDARY, UNMAPPED
 from mummergpu.output.records.bam_bases import pack_bases
 from mummergpu.output.records.bam_fields import NAME_AT, write_fixed_fields, write_name, write_tag
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 NumberArray = UInt32Array
@@ -151,12 +156,12 @@ def fill_records(
     at = 0
     row = state[NEXT_ROW]
     while row < flags.size:
-        query = widened(row_queries[unsigned(row)])
-        flag = widened(flags[unsigned(row)])
-        begin = offsets[unsigned(query)]
-        length = offsets[unsigned(query + 1)] - begin
+        query = as_int64(row_queries[as_index(row)])
+        flag = as_int64(flags[as_index(row)])
+        begin = offsets[as_index(query)]
+        length = offsets[as_index(query + 1)] - begin
         bases = 0 if flag & SECONDARY and not with_bases else length
-        name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
+        name_bytes = name_offsets[as_index(query + 1)] - name_offsets[as_index(query)]
         variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
         if at + FIXED_BYTES + variable_bytes > room:
             break
@@ -166,8 +171,8 @@ def fill_records(
         if flag & UNMAPPED:
             place, size, quality = (-1, -1), 1, 0
         else:
-            place = widened(record_ids[records[unsigned(row)]]), positions[unsigned(row)]
-            size, clip, quality = lengths[unsigned(row)], clips[unsigned(row)], _MAPPED
+            place = as_int64(record_ids[records[as_index(row)]]), positions[as_index(row)]
+            size, clip, quality = lengths[as_index(row)], clips[as_index(row)], _MAPPED
             end = _write_operation(text, end, clip, _SOFT_CLIP)
             end = _write_operation(text, end, size, _EQUAL)
             end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
@@ -176,9 +181,9 @@ def fill_records(
             end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
         if flag & UNMAPPED == 0:
             end = write_tag(text, end, _NM, 0)
-            end = write_tag(text, end, _AS, lengths[unsigned(row)])
-            end = write_tag(text, end, _NH, widened(hit_counts[unsigned(row)]))
-            end = write_tag(text, end, _HI, widened(hit_numbers[unsigned(row)]))
+            end = write_tag(text, end, _AS, lengths[as_index(row)])
+            end = write_tag(text, end, _NH, as_int64(hit_counts[as_index(row)]))
+            end = write_tag(text, end, _HI, as_int64(hit_numbers[as_index(row)]))
         end = copy_text(text, end, read_group, 0, read_group.size)
         store(text, at, np.uint32(end - at - 4))
         write_fixed_fields(

@@ -21,7 +21,12 @@ from mummergpu.output.bytes.text_stores import (
 from mummergpu.output.matches.line_rows import Lookup
 from mummergpu.output.matches.match_table import StrandRows
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 
 NEXT_QUERY, NEXT_ROW, LAST_RECORD = 0, 1, 2
 """The elements of the state of the writer between two pieces."""
@@ -69,19 +74,19 @@ def _order_few(keys: Int64Array, spare: Int64Array, count: int) -> None:
     """
     end = count + LANES
     for place in range(count, end):
-        keys[unsigned(place)] = _NO_KEY
+        keys[as_index(place)] = _NO_KEY
     # The place of a key is the number of those below it. All are compared, several at once: the
     # processor cannot predict the branches of an order.
     for place in range(count):
-        key = keys[unsigned(place)]
+        key = keys[as_index(place)]
         below = 0
         for first in range(0, count, LANES):
             for lane in range(LANES):
-                below += widened(keys[unsigned(first + lane)] < key)
-        spare[unsigned(below)] = key
+                below += as_int64(keys[as_index(first + lane)] < key)
+        spare[as_index(below)] = key
     for first in range(0, count, LANES):
         for lane in range(LANES):
-            keys[unsigned(first + lane)] = spare[unsigned(first + lane)]
+            keys[as_index(first + lane)] = spare[as_index(first + lane)]
 
 
 @inline_without_refcounts
@@ -200,11 +205,11 @@ def _write_header(
     texts, text_offsets = records
     _, names, name_offsets = queries
     entry = TEXTS * record
-    begin, middle = text_offsets[unsigned(entry)], text_offsets[unsigned(entry + 1)]
+    begin, middle = text_offsets[as_index(entry)], text_offsets[as_index(entry + 1)]
     at = copy_padded(text, at, texts, begin, middle)
-    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
     at = copy_text(text, at, names, begin, end)
-    at = copy_padded(text, at, texts, middle, text_offsets[unsigned(entry + 2)])
+    at = copy_padded(text, at, texts, middle, text_offsets[as_index(entry + 2)])
     at = put_small(text, at, query_length)
     store(text, at, LINE_END)
     return at + 1
@@ -300,14 +305,14 @@ def write_delta(
             row, last_record = 0, NOT_BEGUN
             if record_starts.size > 1:
                 _order_rows(rows, query, lookup, rooms, row_bits)
-        begins = rows[0][0][unsigned(query)], rows[1][0][unsigned(query)]
-        forward_count = rows[0][0][unsigned(query + 1)] - begins[0]
-        count = forward_count + rows[1][0][unsigned(query + 1)] - begins[1]
-        query_length = query_offsets[unsigned(query + 1)] - query_offsets[unsigned(query)]
+        begins = rows[0][0][as_index(query)], rows[1][0][as_index(query)]
+        forward_count = rows[0][0][as_index(query + 1)] - begins[0]
+        count = forward_count + rows[1][0][as_index(query + 1)] - begins[1]
+        query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
         while row < count and at <= last_start:
             place, record = row, 0
             if record_starts.size > 1:
-                key = keys[unsigned(row)]
+                key = keys[as_index(row)]
                 place, record = key & mask, key >> row_bits
             if record != last_record:
                 at = _write_header(text, at, queries, query, records, record, query_length)
@@ -315,8 +320,8 @@ def write_delta(
             strand = 0 if place < forward_count else 1
             place += begins[0] if strand == 0 else begins[1] - forward_count
             _, starts, positions, lengths = rows[1] if strand == 1 else rows[0]
-            first = positions[unsigned(place)] - record_starts[unsigned(record)] + 1
-            start, length = starts[unsigned(place)], lengths[unsigned(place)]
+            first = positions[as_index(place)] - record_starts[as_index(record)] + 1
+            start, length = starts[as_index(place)], lengths[as_index(place)]
             # A match on the reverse strand is written from its last base on the forward strand.
             query_first = start + 1 if strand == 0 else query_length - start
             query_last = start + length if strand == 0 else query_length - start - length + 1

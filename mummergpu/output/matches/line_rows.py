@@ -26,7 +26,7 @@ from mummergpu.output.matches.match_table import (
     StrandRows,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 
 Lookup = tuple[Int64Array, BucketArray, int]
 """The records of the reference (`record_lookup.RecordLookup`)."""
@@ -70,14 +70,14 @@ def _write_start(start: TextArray, queries: QueryColumns, query: int, with_lengt
         Where the text ends.
     """
     offsets, names, name_offsets = queries
-    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
     at = put_tab(start, copy_text(start, 0, names, begin, end))
     if not with_length and begin == end:
         # BED writes a dot in a field that has no value.
         store(start, 0, _DOT)
         at = put_tab(start, 1)
     if with_length:
-        length = offsets[unsigned(query + 1)] - offsets[unsigned(query)]
+        length = offsets[as_index(query + 1)] - offsets[as_index(query)]
         at = put_tab(start, put_small(start, at, length))
     return at
 
@@ -122,7 +122,7 @@ def _write_bed(
     """
     texts, offsets = records
     words = digit_words(position, position + length, 0, 0)
-    at = copy_padded(text, at, texts, offsets[unsigned(record)], offsets[unsigned(record + 1)])
+    at = copy_padded(text, at, texts, offsets[as_index(record)], offsets[as_index(record + 1)])
     at = put_tab(text, put_number(text, at, position, words[0]))
     at = put_tab(text, put_number(text, at, position + length, words[1]))
     at = copy_padded(text, at, start_text, 0, start_size)
@@ -178,7 +178,7 @@ def _write_pair(
     at = put_tab(text, put_small(text, at, query_start))
     at = put_tab(text, put_small(text, at, query_start + length))
     store(text, at, sign)
-    begin, end = offsets[unsigned(record)], offsets[unsigned(record + 1)]
+    begin, end = offsets[as_index(record)], offsets[as_index(record + 1)]
     at = copy_padded(text, at + 1, texts, begin, end)
     at = put_tab(text, put_number(text, at, position, words[0]))
     at = put_tab(text, put_number(text, at, position + length, words[1]))
@@ -260,18 +260,18 @@ def write_lines(
     at = 0
     while query < query_offsets.size - 1:
         offsets, starts, positions, lengths = rows[strand]
-        end = offsets[unsigned(query + 1)]
-        row = offsets[unsigned(query)] if row == NOT_BEGUN else row
+        end = offsets[as_index(query + 1)]
+        row = offsets[as_index(query)] if row == NOT_BEGUN else row
         if row < end:
             start_size = _write_start(start_text, queries, query, kind != BED)
-            query_length = query_offsets[unsigned(query + 1)] - query_offsets[unsigned(query)]
+            query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
             sign = _MINUS if strand == 1 else _PLUS
             while row < end and at <= last_start:
-                position, length = positions[unsigned(row)], lengths[unsigned(row)]
-                start = starts[unsigned(row)]
+                position, length = positions[as_index(row)], lengths[as_index(row)]
+                start = starts[as_index(row)]
                 start = query_length - start - length if strand == 1 else start
                 record = record_at(record_starts, buckets, bucket_shift, position)
-                position -= record_starts[unsigned(record)]
+                position -= record_starts[as_index(record)]
                 if kind == BED:
                     at = _write_bed(
                         *(text, at, start_text, start_size, records, record),

@@ -16,7 +16,7 @@ import numpy as np
 from mummergpu.input.queries import QueryBlock
 from mummergpu.input.record_lookup import BucketArray, RecordLookup, record_at
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, writable
+from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns, match_count
 
@@ -202,20 +202,20 @@ def fill_table(
     while query < query_offsets.size - 1:
         offsets, starts, positions, sizes = rows[strand]
         if row < 0:
-            row = offsets[unsigned(query)]
-        end = offsets[unsigned(query + 1)]
-        query_length = query_offsets[unsigned(query + 1)] - query_offsets[unsigned(query)]
+            row = offsets[as_index(query)]
+        end = offsets[as_index(query + 1)]
+        query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
         last = min(end, row + lengths.size - at)
         while row < last:
-            position, size = positions[unsigned(row)], sizes[unsigned(row)]
-            start = starts[unsigned(row)]
+            position, size = positions[as_index(row)], sizes[as_index(row)]
+            start = starts[as_index(row)]
             record = record_at(record_starts, buckets, bucket_shift, position)
-            queries[unsigned(at)] = query
-            records[unsigned(at)] = record
-            query_starts[unsigned(at)] = query_length - start - size if strand == 1 else start
-            reference_starts[unsigned(at)] = position - record_starts[unsigned(record)]
-            lengths[unsigned(at)] = size
-            is_reverse[unsigned(at)] = strand == 1
+            queries[as_index(at)] = query
+            records[as_index(at)] = record
+            query_starts[as_index(at)] = query_length - start - size if strand == 1 else start
+            reference_starts[as_index(at)] = position - record_starts[as_index(record)]
+            lengths[as_index(at)] = size
+            is_reverse[as_index(at)] = strand == 1
             row += 1
             at += 1
             has_begun = True

@@ -17,7 +17,7 @@ from mummergpu.output.bytes.text_stores import (
     store,
 )
 from mummergpu.runtime.arrays import BoolArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BASES, CodeArray
 
 QueryColumns = tuple[Int64Array, TextArray, Int64Array]
@@ -71,7 +71,7 @@ def _write_header(
         Where the header ends.
     """
     offsets, names, name_offsets = queries
-    begin, end = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+    begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
     store(text, at, _HEADER_MARK)
     at = copy_text(text, at + 2, names, begin, end)
     if reverse:
@@ -79,7 +79,7 @@ def _write_header(
         at += 8
     if show_length:
         store(text, at, _LENGTH)
-        at = write_digits(text, at + 8, offsets[unsigned(query + 1)] - offsets[unsigned(query)])
+        at = write_digits(text, at + 8, offsets[as_index(query + 1)] - offsets[as_index(query)])
     store(text, at, LINE_END)
     return at + 1
 
@@ -122,7 +122,7 @@ def _write_row(
         Where the row ends.
     """
     starts, buckets, bucket_shift, names, name_offsets, _ = records
-    record = unsigned(record_at(starts, buckets, bucket_shift, reference_start))
+    record = as_index(record_at(starts, buckets, bucket_shift, reference_start))
     if name_width >= 0:
         numbers = at + name_width + 4
         store(text, at, _GAP)
@@ -188,13 +188,13 @@ def _write_rows(
     codes = records[-1]
     room = text.size - OVERSHOOT
     while row < end:
-        length = lengths[unsigned(row)]
+        length = lengths[as_index(row)]
         if at + row_bytes + (length + 1 if show_sequences else 0) > room:
             break
-        position = query_starts[unsigned(row)] + 1
+        position = query_starts[as_index(row)] + 1
         if flipped_length >= 0:
             position = flipped_length + 1 - position
-        start = reference_starts[unsigned(row)]
+        start = reference_starts[as_index(row)]
         at = _write_row(text, at, records, name_width, start, position, length)
         if show_sequences:
             for base in range(start, start + length):
@@ -266,12 +266,12 @@ def fill_text(
         if strands[strand]:
             columns = rows[strand]
             if row == NO_HEADER_YET:
-                name_bytes = name_offsets[unsigned(query + 1)] - name_offsets[unsigned(query)]
+                name_bytes = name_offsets[as_index(query + 1)] - name_offsets[as_index(query)]
                 if at + HEADER_BYTES + name_bytes > text.size - OVERSHOOT:
                     break
                 at = _write_header(text, at, queries, query, strand == 1, show_lengths)
-                row = columns[0][unsigned(query)]
-            end = columns[0][unsigned(query + 1)]
+                row = columns[0][as_index(query)]
+            end = columns[0][as_index(query + 1)]
             flipped_length = -1
             if forward_coordinates and strand == 1:
                 flipped_length = query_offsets[query + 1] - query_offsets[query]

@@ -10,7 +10,7 @@ from mummergpu.output.matches.match_table import NEXT_STRAND as NEXT_STRAND
 from mummergpu.output.matches.match_table import NOT_BEGUN as NOT_BEGUN
 from mummergpu.output.matches.match_table import StrandRows
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 
 UNMAPPED: Final = 4
 REVERSE: Final = 16
@@ -54,7 +54,7 @@ def begin_query(
     count, longest = 0, 0
     for strand in range(2):
         offsets, _, _, sizes = rows[strand]
-        begin, end = offsets[unsigned(query)], offsets[unsigned(query + 1)]
+        begin, end = offsets[as_index(query)], offsets[as_index(query + 1)]
         count += end - begin
         longest = max(longest, _longest(sizes, begin, end))
     state[MATCHES], state[LONGEST], state[LEAST] = count, longest, 0
@@ -89,11 +89,11 @@ def _longest(sizes: Int64Array, begin: int, end: int) -> int:
     while True:
         if first + _STEP <= sizes.size:
             for lane in range(_STEP):
-                in_range = widened(first + lane < end)
-                longest = max(longest, sizes[unsigned(first + lane)] & -in_range)
+                in_range = as_int64(first + lane < end)
+                longest = max(longest, sizes[as_index(first + lane)] & -in_range)
         else:
             for row in range(first, end):
-                longest = max(longest, sizes[unsigned(row)])
+                longest = max(longest, sizes[as_index(row)])
         first += _STEP
         if first >= end:
             break

@@ -13,7 +13,7 @@ from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.matches.line_rows import Lookup
 from mummergpu.output.matches.sam_choice import REVERSE, SECONDARY, UNMAPPED
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 
 
@@ -111,8 +111,8 @@ def put_hits(text: TextArray, at: int, count: int, number: int) -> int:
         Where the text ends.
     """
     if count < SMALL:
-        store(text, at, _HITS_WORDS[unsigned(count)])
-        return put_small(text, _put_word(text, at + 8, _HITS_ENDS[unsigned(count)]), number)
+        store(text, at, _HITS_WORDS[as_index(count)])
+        return put_small(text, _put_word(text, at + 8, _HITS_ENDS[as_index(count)]), number)
     store(text, at, _HITS)
     at = put_small(text, at + _TAG_BYTES, count)
     store(text, at, _NUMBER)
@@ -138,7 +138,7 @@ def _put_word(text: TextArray, at: int, word: np.uint64) -> int:
         Where the text ends.
     """
     store(text, at, word)
-    return at + widened(word >> _SIZE_SHIFT)
+    return at + as_int64(word >> _SIZE_SHIFT)
 
 
 @inline_without_refcounts
@@ -160,7 +160,7 @@ def _put_clip(text: TextArray, at: int, count: int) -> int:
         Where the text ends.
     """
     if count < SMALL:
-        return _put_word(text, at, _CLIP_WORDS[unsigned(count)])
+        return _put_word(text, at, _CLIP_WORDS[as_index(count)])
     at = put_small(text, at, count)
     store(text, at, _CLIP)
     return at + 1
@@ -186,7 +186,7 @@ def place_of(lookup: Lookup, joined_position: int) -> tuple[int, int]:
     """
     record_starts, buckets, bucket_shift = lookup
     record = record_at(record_starts, buckets, bucket_shift, joined_position)
-    return record, joined_position - record_starts[unsigned(record)] + 1
+    return record, joined_position - record_starts[as_index(record)] + 1
 
 
 @inline_without_refcounts
@@ -225,7 +225,7 @@ def write_record(
     """
     texts, offsets = records
     entry = FLAG_COUNT * record + kind
-    begin, end = offsets[unsigned(entry)], offsets[unsigned(entry + 1)]
+    begin, end = offsets[as_index(entry)], offsets[as_index(entry + 1)]
     at = put_one_number(text, copy_padded(text, at, texts, begin, end), position)
     store(text, at, _QUALITY)
     return at + _QUALITY_BYTES
@@ -253,7 +253,7 @@ def write_cigar(text: TextArray, at: int, before: int, length: int, after: int) 
     """
     at = _put_clip(text, at, before)
     if length < SMALL:
-        return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[unsigned(length)]), after)
+        return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[as_index(length)]), after)
     at = put_small(text, at, length)
     store(text, at, _EQUAL)
     return _put_clip(text, at + 1, after)

@@ -36,7 +36,12 @@ from mummergpu.output.matches.sam_fields import (
     write_scores,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import CodeArray
 
 NEXT_BASE: Final = STATE_SIZE
@@ -154,22 +159,22 @@ def _write_rows(
     place, base = state[NEXT_ROW], state[NEXT_BASE]
     hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
     # The rows on both strands are one range for one loop, without a branch for the strand.
-    begin = forward[0][unsigned(query)]
-    forward_count = forward[0][unsigned(query + 1)] - begin
-    reverse_begin = reverse[0][unsigned(query)] - forward_count
+    begin = forward[0][as_index(query)]
+    forward_count = forward[0][as_index(query + 1)] - begin
+    reverse_begin = reverse[0][as_index(query)] - forward_count
     while place < count and at <= last_start:
-        strand = widened(place >= forward_count)
+        strand = as_int64(place >= forward_count)
         starts, positions, lengths = reverse[1:] if strand == 1 else forward[1:]
         row = place + (reverse_begin if strand == 1 else begin)
-        length = lengths[unsigned(row)]
+        length = lengths[as_index(row)]
         has_bases = True
         if base == NO_BASE:
             flag = flag_of(length, longest, least, ties_left, has_primary)
             if flag == NO_ROW:
                 place += 1
                 continue
-            record, position = place_of(lookup, positions[unsigned(row)])
-            clip = starts[unsigned(row)]
+            record, position = place_of(lookup, positions[as_index(row)])
+            clip = starts[as_index(row)]
             ties_left -= length == least
             has_primary |= flag == 0
             hits += 1
@@ -250,8 +255,8 @@ def write_sam(
     last_start = text.size - OVERSHOOT - row_bytes
     at = 0
     while query < query_offsets.size - 1 and at <= last_start:
-        bounds = query_offsets[unsigned(query)], query_offsets[unsigned(query + 1)]
-        name_bounds = name_offsets[unsigned(query)], name_offsets[unsigned(query + 1)]
+        bounds = query_offsets[as_index(query)], query_offsets[as_index(query + 1)]
+        name_bounds = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
         if state[NEXT_ROW] == NOT_BEGUN:
             begin_query(state, heap, rows, query)
             state[NEXT_ROW] = 0

@@ -44,9 +44,9 @@ from mummergpu.output.matches.sam_choice import SECONDARY as SECONDARY
 from mummergpu.output.matches.sam_choice import UNMAPPED as UNMAPPED
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array
 from mummergpu.runtime.jit import (
+    as_index,
     inline_without_refcounts,
     jit_without_refcounts,
-    unsigned,
     writable,
 )
 from mummergpu.sequence.codes import Strand
@@ -203,12 +203,12 @@ def _set_row(
     """
     queries, hit_counts, hit_numbers = numbers
     positions, clips, lengths = places
-    queries[unsigned(at)] = query
-    hit_counts[unsigned(at)] = hit_count
-    hit_numbers[unsigned(at)] = hit_number
-    positions[unsigned(at)] = position
-    clips[unsigned(at)] = clip
-    lengths[unsigned(at)] = length
+    queries[as_index(at)] = query
+    hit_counts[as_index(at)] = hit_count
+    hit_numbers[as_index(at)] = hit_number
+    positions[as_index(at)] = position
+    clips[as_index(at)] = clip
+    lengths[as_index(at)] = length
 
 
 @jit_without_refcounts
@@ -261,24 +261,24 @@ def fill_alignments(
     while query < query_offsets.size - 1 and at < lengths.size:
         offsets, starts, positions, sizes = rows[strand]
         if row == NOT_BEGUN:
-            row = offsets[unsigned(query)]
+            row = offsets[as_index(query)]
             if strand == 0:
                 begin_query(state, heap, rows, query)
         count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
         if count == 0:
             _set_row(numbers, places, at, query, 0, 0, NO_RECORD, 0, 0)
-            records[unsigned(at)] = NO_RECORD
-            flags[unsigned(at)] = UNMAPPED
+            records[as_index(at)] = NO_RECORD
+            flags[as_index(at)] = UNMAPPED
             at += 1
             query += 1
             row = NOT_BEGUN
             continue
-        end = offsets[unsigned(query + 1)]
+        end = offsets[as_index(query + 1)]
         hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
         while row < end and at < lengths.size:
-            size, position = sizes[unsigned(row)], positions[unsigned(row)]
+            size, position = sizes[as_index(row)], positions[as_index(row)]
             # On the strand that was searched, the query lies as the reference does.
-            clip = starts[unsigned(row)]
+            clip = starts[as_index(row)]
             flag = flag_of(size, longest, least, ties_left, has_primary)
             row += 1
             if flag == NO_ROW:
@@ -287,10 +287,10 @@ def fill_alignments(
             has_primary |= flag == 0
             hits += 1
             record = record_at(record_starts, buckets, bucket_shift, position)
-            in_record = position - record_starts[unsigned(record)]
+            in_record = position - record_starts[as_index(record)]
             _set_row(numbers, places, at, query, count, hits, in_record, clip, size)
-            records[unsigned(at)] = record
-            flags[unsigned(at)] = flag + REVERSE * strand
+            records[as_index(at)] = record
+            flags[as_index(at)] = flag + REVERSE * strand
             at += 1
         state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
         if row < end:

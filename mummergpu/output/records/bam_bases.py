@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, LETTERS, STEP, CodeArray
 
@@ -110,7 +110,7 @@ def pack_bases(
         else:
             _pack_lanes(codes, begin + done, text, to)
     if length & 1:
-        last = unsigned(at + (length >> 1))
+        last = as_index(at + (length >> 1))
         text[last] &= 0xF0
     return at + ((length + 1) >> 1)
 
@@ -133,8 +133,8 @@ def pack_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length:
         The bases of the sequence.
     """
     for base in range(length):
-        code = codes[unsigned(begin + base)]
+        code = codes[as_index(begin + base)]
         if code > BREAK:
             shift = 0 if base & 1 else 4
-            kept = widened(text[unsigned(at + (base >> 1))]) & (15 << 4 - shift)
-            text[unsigned(at + (base >> 1))] = kept | widened(_SETS[code & 15]) << shift
+            kept = as_int64(text[as_index(at + (base >> 1))]) & (15 << 4 - shift)
+            text[as_index(at + (base >> 1))] = kept | as_int64(_SETS[code & 15]) << shift

@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, inline_without_refcounts
 
 Place = tuple[int, int]
 """A record, by its number in the header, and a 0-based position in it; -1 for what is not known."""
@@ -97,12 +97,12 @@ def write_name(
     int
         Where the zero ends.
     """
-    begin, end = name_offsets[unsigned(read)], name_offsets[unsigned(read + 1)]
+    begin, end = name_offsets[as_index(read)], name_offsets[as_index(read + 1)]
     if begin == end:
         store(text, at, _NO_NAME)
         return at + 2
     at = copy_text(text, at, names, begin, end)
-    text[unsigned(at)] = 0
+    text[as_index(at)] = 0
     return at + 1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mummergpu.output.bytes.number_fields import put_small
 from mummergpu.output.bytes.text_stores import TextArray, store
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_right
 
@@ -66,10 +66,10 @@ def put_cigar(
         Where the CIGAR ends.
     """
     for place in range(begin, end):
-        operation = widened(cigars[unsigned(place)])
+        operation = as_int64(cigars[as_index(place)])
         at = put_small(text, at, operation >> 4)
-        kind = unsigned(operation & 15)
-        text[unsigned(at)] = _SOFT_OPERATIONS[kind] if soft else _OPERATIONS[kind]
+        kind = as_index(operation & 15)
+        text[as_index(at)] = _SOFT_OPERATIONS[kind] if soft else _OPERATIONS[kind]
         at += 1
     return at
 
@@ -77,19 +77,19 @@ def put_cigar(
 @inline_without_refcounts
 def _letter_code(reference: CodeArray, position: int, letters: ReferenceLetters) -> int:
     """Return the code of a letter of the reference (`codes.LETTERS`), which has margins."""
-    code = widened(reference[unsigned(position)])
+    code = as_int64(reference[as_index(position)])
     if code < BREAK:
         return code
     positions, codes = letters
     first, end = 0, positions.size
     while first < end:
         middle = (first + end) >> 1
-        if positions[unsigned(middle)] < position - MARGIN:
+        if positions[as_index(middle)] < position - MARGIN:
             first = middle + 1
         else:
             end = middle
-    if first < positions.size and positions[unsigned(first)] == position - MARGIN:
-        return widened(codes[unsigned(first)])
+    if first < positions.size and positions[as_index(first)] == position - MARGIN:
+        return as_int64(codes[as_index(first)])
     return code
 
 
@@ -139,7 +139,7 @@ def put_mismatches(
     """
     run = 0
     for place in range(begin, end):
-        operation = widened(cigars[unsigned(place)])
+        operation = as_int64(cigars[as_index(place)])
         kind, length = operation & 15, operation >> 4
         if _ALIGNED >> kind & 1:
             done = 0
@@ -152,11 +152,11 @@ def put_mismatches(
                 if done >= length:
                     break
                 code = _letter_code(reference, position + done, letters)
-                if code > BREAK and code == oriented[unsigned(read_at + done)]:
+                if code > BREAK and code == oriented[as_index(read_at + done)]:
                     run += 1
                 else:
                     at = put_small(text, at, run)
-                    text[unsigned(at)] = _LETTERS[unsigned(code)]
+                    text[as_index(at)] = _LETTERS[as_index(code)]
                     at += 1
                     run = 0
                 done += 1
@@ -167,7 +167,7 @@ def put_mismatches(
             store(text, at, _CARET)
             for base in range(length):
                 code = _letter_code(reference, position + base, letters)
-                text[unsigned(at + 1 + base)] = _LETTERS[unsigned(code)]
+                text[as_index(at + 1 + base)] = _LETTERS[as_index(code)]
             at += 1 + length
             run = 0
             position += length

@@ -13,7 +13,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened, writable
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts, writable
 from mummergpu.sequence.offsets import longest_of
 from mummergpu.version import __version__
 
@@ -226,7 +226,7 @@ def find_forbidden(names: ByteArray, name_offsets: Int64Array) -> int:
     for query in range(name_offsets.size - 1):
         begin = name_offsets[query]
         if begin < name_offsets[query + 1] and names[begin] == _AT_SIGN:
-            return widened(begin)
+            return as_int64(begin)
     return -1
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from mummergpu.output.sorting.places import NOT_MAPPED
 from mummergpu.output.sorting.row_tables import KEY, SIZES, SPAN_SHIFT, RowTable
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 
 NEXT_ROW, NEXT_RECORD = 0, 1
 """The elements of the state between two calls."""
@@ -100,13 +100,13 @@ def find_runs(
     filled = 0
     last_record, last_bin = -1, -1
     while row < ends.size:
-        key, span = rows[unsigned(row), KEY], rows[unsigned(row), SIZES] >> SPAN_SHIFT
-        while record < records and key >= starts[unsigned(record + 1)]:
+        key, span = rows[as_index(row), KEY], rows[as_index(row), SIZES] >> SPAN_SHIFT
+        while record < records and key >= starts[as_index(record + 1)]:
             record += 1
-        begin = ends[unsigned(row - 1)] if row else first_begin
-        end = ends[unsigned(row)]
+        begin = ends[as_index(row - 1)] if row else first_begin
+        end = ends[as_index(row)]
         if record < records:
-            position = key - starts[unsigned(record)]
+            position = key - starts[as_index(record)]
             last = position + max(span, 1)
             number_of_bin = bin_at_depth(position, last, depth)
             if record != last_record or number_of_bin != last_bin:
@@ -116,11 +116,11 @@ def find_runs(
                 last_record, last_bin = record, number_of_bin
                 filled += 1
             runs[filled - 1, 3] = end
-            first_window = window_starts[unsigned(record)] + (position >> WINDOW_BITS)
-            last_window = window_starts[unsigned(record)] + (last - 1 >> WINDOW_BITS)
-            last_window = min(last_window, window_starts[unsigned(record + 1)] - 1)
+            first_window = window_starts[as_index(record)] + (position >> WINDOW_BITS)
+            last_window = window_starts[as_index(record)] + (last - 1 >> WINDOW_BITS)
+            last_window = min(last_window, window_starts[as_index(record + 1)] - 1)
             for window in range(first_window, last_window + 1):
-                windows[unsigned(window)] = min(windows[unsigned(window)], begin)
+                windows[as_index(window)] = min(windows[as_index(window)], begin)
         if counts[record, 2] + counts[record, 3] == 0 or begin < counts[record, 0]:
             counts[record, 0] = begin
         counts[record, 1] = max(counts[record, 1], end)

@@ -17,7 +17,12 @@ from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.output.sorting.template_ends import NO_END, TemplateArrays, empty_templates
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 
 BUCKETS: Final = 64
 """The buckets: enough for many threads, and small ones are sorted in the cache."""
@@ -148,7 +153,7 @@ def bucket_of(key: np.uint64) -> int:
     int
         The bucket, which depends on nothing else.
     """
-    return widened((key * np.uint64(_MULTIPLIER)) >> np.uint64(64 - _BITS))  # type: ignore[arg-type]
+    return as_int64((key * np.uint64(_MULTIPLIER)) >> np.uint64(64 - _BITS))  # type: ignore[arg-type]
 
 
 @jit_without_refcounts
@@ -167,9 +172,9 @@ def count_templates(
         Zeros; receives the second ends of each bucket.
     """
     for template in range(first_ends.size):
-        second = second_ends[unsigned(template)]
+        second = second_ends[as_index(template)]
         is_pair = 0 if second == np.uint64(NO_END) else 1
-        counts[_KINDS * bucket_of(first_ends[unsigned(template)]) + is_pair] += 1
+        counts[_KINDS * bucket_of(first_ends[as_index(template)]) + is_pair] += 1
         if is_pair:
             other_counts[bucket_of(second)] += 1
 
@@ -193,16 +198,16 @@ def scatter_templates(
     """
     first_ends, second_ends, first_rows, second_rows, scores = templates
     for template in range(first_ends.size):
-        first, second = first_ends[unsigned(template)], second_ends[unsigned(template)]
+        first, second = first_ends[as_index(template)], second_ends[as_index(template)]
         kind = _KINDS * bucket_of(first) + (0 if second == np.uint64(NO_END) else 1)
-        place = places[unsigned(kind)]
-        places[unsigned(kind)] = place + 1
-        other_row = second_rows[unsigned(template)]
-        spread_out[0][unsigned(place)] = first
-        spread_out[1][unsigned(place)] = second
-        spread_out[2][unsigned(place)] = first_rows[unsigned(template)] + first_row
-        spread_out[3][unsigned(place)] = NO_ROW if other_row == NO_ROW else other_row + first_row
-        spread_out[4][unsigned(place)] = scores[unsigned(template)]
+        place = places[as_index(kind)]
+        places[as_index(kind)] = place + 1
+        other_row = second_rows[as_index(template)]
+        spread_out[0][as_index(place)] = first
+        spread_out[1][as_index(place)] = second
+        spread_out[2][as_index(place)] = first_rows[as_index(template)] + first_row
+        spread_out[3][as_index(place)] = NO_ROW if other_row == NO_ROW else other_row + first_row
+        spread_out[4][as_index(place)] = scores[as_index(template)]
 
 
 @jit_without_refcounts
@@ -219,9 +224,9 @@ def scatter_second_ends(keys: KeyArray, places: Int64Array, others: KeyArray) ->
         Output.
     """
     for template in range(keys.size):
-        key = keys[unsigned(template)]
+        key = keys[as_index(template)]
         if key != np.uint64(NO_END):
             bucket = bucket_of(key)
-            place = places[unsigned(bucket)]
-            places[unsigned(bucket)] = place + 1
-            others[unsigned(place)] = key
+            place = places[as_index(bucket)]
+            places[as_index(bucket)] = place + 1
+            others[as_index(place)] = key

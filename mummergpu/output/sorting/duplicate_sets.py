@@ -5,7 +5,7 @@ from __future__ import annotations
 from mummergpu.output.alignments.arrays import NO_QUALITY
 from mummergpu.output.sorting.radix_order import KeyArray, OrderArray
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
 
 MarkArray = ByteArray
 
@@ -32,10 +32,10 @@ def add_good_qualities(
     """
     for read in range(sums.size):
         total = 0
-        for base in range(offsets[unsigned(read)], offsets[unsigned(read + 1)]):
-            quality = widened(qualities[unsigned(base)])
+        for base in range(offsets[as_index(read)], offsets[as_index(read + 1)]):
+            quality = as_int64(qualities[as_index(base)])
             total += quality if quality >= least and quality != NO_QUALITY else 0
-        sums[unsigned(read)] = total
+        sums[as_index(read)] = total
 
 
 @jit_without_refcounts
@@ -61,18 +61,18 @@ def mark_equal(
     """
     place = 0
     while place < order.size:
-        best = order[unsigned(place)]
-        first, second = firsts[unsigned(best)], seconds[unsigned(best)]
+        best = order[as_index(place)]
+        first, second = firsts[as_index(best)], seconds[as_index(best)]
         place += 1
         while place < order.size:
-            other = order[unsigned(place)]
-            if firsts[unsigned(other)] != first or seconds[unsigned(other)] != second:
+            other = order[as_index(place)]
+            if firsts[as_index(other)] != first or seconds[as_index(other)] != second:
                 break
-            if scores[unsigned(other)] > scores[unsigned(best)]:
-                marks[unsigned(best)] = 1
+            if scores[as_index(other)] > scores[as_index(best)]:
+                marks[as_index(best)] = 1
                 best = other
             else:
-                marks[unsigned(other)] = 1
+                marks[as_index(other)] = 1
             place += 1
 
 
@@ -96,22 +96,22 @@ def mark_among(
         Receives 1 for the number of each key that is among them.
     """
     for other in range(others.size if keys.size else 0):
-        wanted = others[unsigned(other)]
+        wanted = others[as_index(other)]
         low, high = 0, keys.size
         while low < high:
             middle = (low + high) >> 1
-            if keys[unsigned(middle)] < wanted:
+            if keys[as_index(middle)] < wanted:
                 low = middle + 1
             else:
                 high = middle
-        if low < keys.size and keys[unsigned(low)] == wanted:
+        if low < keys.size and keys[as_index(low)] == wanted:
             # The first one stands for all equal ones, which may be many, as may the others.
-            found[unsigned(low)] = 1
+            found[as_index(low)] = 1
     for place in range(keys.size):
-        if place > 0 and keys[unsigned(place)] == keys[unsigned(place - 1)]:
-            found[unsigned(place)] = found[unsigned(place - 1)]
-        if found[unsigned(place)]:
-            marks[unsigned(order[unsigned(place)])] = 1
+        if place > 0 and keys[as_index(place)] == keys[as_index(place - 1)]:
+            found[as_index(place)] = found[as_index(place - 1)]
+        if found[as_index(place)]:
+            marks[as_index(order[as_index(place)])] = 1
 
 
 @jit_without_refcounts
@@ -128,5 +128,5 @@ def flag_rows(found: MarkArray, rows: Int64Array, marks: MarkArray) -> None:
         Receives 1 for each row.
     """
     for template in range(found.size):
-        if found[unsigned(template)]:
-            marks[unsigned(rows[unsigned(template)])] = 1
+        if found[as_index(template)]:
+            marks[as_index(rows[as_index(template)])] = 1

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array, UInt32Array, UInt64Array
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
 
 KeyArray = UInt64Array
 OrderArray = UInt32Array
@@ -95,19 +95,19 @@ def scatter_by_digit(
     bits = np.uint64(shift)
     last = np.uint64(places.size - 1)
     for key in range(keys.size):
-        places[keys[unsigned(key)] >> bits & last] += 1
+        places[keys[as_index(key)] >> bits & last] += 1
     total = 0
     for digit in range(places.size):
-        count = places[unsigned(digit)]
+        count = places[as_index(digit)]
         if count == keys.size:
             return False
-        places[unsigned(digit)] = total
+        places[as_index(digit)] = total
         total += count
     for key in range(keys.size):
-        number = keys[unsigned(key)]
-        digit = widened(number >> bits & last)
-        place = places[unsigned(digit)]
-        places[unsigned(digit)] = place + 1
-        target[unsigned(place)] = number
-        target_order[unsigned(place)] = order[unsigned(key)]
+        number = keys[as_index(key)]
+        digit = as_int64(number >> bits & last)
+        place = places[as_index(digit)]
+        places[as_index(digit)] = place + 1
+        target[as_index(place)] = number
+        target_order[as_index(place)] = order[as_index(key)]
     return True

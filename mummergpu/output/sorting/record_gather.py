@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned
+from mummergpu.runtime.jit import as_index, jit_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
 STEP: Final = 32
@@ -94,15 +94,15 @@ def gather_records(
     at = -skipped
     for record in range(addresses.size):
         if record + _AHEAD < addresses.size:
-            ahead = addresses[unsigned(record + _AHEAD)]
+            ahead = addresses[as_index(record + _AHEAD)]
             for line in range(_LINES):
                 _prefetch_address(ahead + line * _LINE_BYTES)
-        address = addresses[unsigned(record)]
-        bytes_of_record = sizes[unsigned(record)]
+        address = addresses[as_index(record)]
+        bytes_of_record = sizes[as_index(record)]
         first, last = max(0, -at), min(bytes_of_record, size - at)
         for place in range(first, last, STEP):
             copy_step(text, at + place, address + place)
         flags = at + _FLAGS
-        if duplicates[unsigned(record)] and 0 <= flags and flags < size:
-            text[unsigned(flags)] |= _DUPLICATE
+        if duplicates[as_index(record)] and 0 <= flags and flags < size:
+            text[as_index(flags)] |= _DUPLICATE
         at += bytes_of_record

@@ -14,7 +14,7 @@ from mummergpu.output.sorting.places import SpanArray
 from mummergpu.output.sorting.radix_order import KeyArray, OrderArray, radix_order
 from mummergpu.output.sorting.record_gather import copy_step
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
 
 RowTable = Int64Array
 """Rows in the order of their keys, with the fields below: shape=(n_rows, FIELDS)."""
@@ -85,12 +85,12 @@ def _fill_rows(
         As for `row_table`.
     """
     for place in range(order.size):
-        row = widened(order[unsigned(place)])
-        size, span = sizes[unsigned(row)], widened(spans[unsigned(row)])
-        rows[unsigned(place), KEY] = widened(ordered[unsigned(place)])
-        rows[unsigned(place), PLACE] = places[unsigned(row)]
-        rows[unsigned(place), SIZES] = span << SPAN_SHIFT | size
-        rows[unsigned(place), NUMBER] = row
+        row = as_int64(order[as_index(place)])
+        size, span = sizes[as_index(row)], as_int64(spans[as_index(row)])
+        rows[as_index(place), KEY] = as_int64(ordered[as_index(place)])
+        rows[as_index(place), PLACE] = places[as_index(row)]
+        rows[as_index(place), SIZES] = span << SPAN_SHIFT | size
+        rows[as_index(place), NUMBER] = row
 
 
 @jit_without_refcounts
@@ -120,20 +120,20 @@ def cut_rows(
     """
     row = 0
     for part in range(bound_keys.size):
-        cuts[unsigned(part)] = row
+        cuts[as_index(part)] = row
         size = 0
         if part + 1 < bound_keys.size:
             # The first key that is not in the range.
-            end = bound_keys[unsigned(part + 1)] + (table < bound_tables[unsigned(part + 1)])
-            while row < rows.shape[0] and rows[unsigned(row), KEY] < end:
-                size += rows[unsigned(row), SIZES] & SIZE_MASK
+            end = bound_keys[as_index(part + 1)] + (table < bound_tables[as_index(part + 1)])
+            while row < rows.shape[0] and rows[as_index(row), KEY] < end:
+                size += rows[as_index(row), SIZES] & SIZE_MASK
                 row += 1
         else:
             while row < rows.shape[0]:
-                size += rows[unsigned(row), SIZES] & SIZE_MASK
+                size += rows[as_index(row), SIZES] & SIZE_MASK
                 row += 1
-        sizes[unsigned(part)] = size
-    cuts[unsigned(bound_keys.size)] = row
+        sizes[as_index(part)] = size
+    cuts[as_index(bound_keys.size)] = row
 
 
 @jit_without_refcounts
@@ -153,8 +153,8 @@ def collect_rows(
     """
     at = 0
     for table in range(addresses.size):
-        address = addresses[unsigned(table)]
-        for row in range(begins[unsigned(table)], ends[unsigned(table)]):
+        address = addresses[as_index(table)]
+        for row in range(begins[as_index(table)], ends[as_index(table)]):
             copy_step(text, at, address + row * ROW_BYTES)
             at += ROW_BYTES
 
@@ -179,8 +179,8 @@ def order_rows(
         Where the first record begins.
     """
     for place in range(order.size):
-        row = widened(order[unsigned(place)])
+        row = as_int64(order[as_index(place)])
         for field in range(FIELDS):
-            target[unsigned(place), unsigned(field)] = rows[unsigned(row), unsigned(field)]
-        begin += rows[unsigned(row), SIZES] & SIZE_MASK
-        ends[unsigned(place)] = begin
+            target[as_index(place), as_index(field)] = rows[as_index(row), as_index(field)]
+        begin += rows[as_index(row), SIZES] & SIZE_MASK
+        ends[as_index(place)] = begin

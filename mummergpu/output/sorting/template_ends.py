@@ -11,7 +11,12 @@ from mummergpu.output.alignments.arrays import REVERSE, UNMAPPED, RowArrays
 from mummergpu.output.records.cigars import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, unsigned, widened
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 
 NO_END: Final = np.iinfo(np.uint64).max
 """The second end of a template with one mapped read."""
@@ -60,9 +65,9 @@ def clipped_bases(cigars: UInt32Array, begin: int, end: int, is_end: bool) -> in
     int
         The bases, at most `MOST_CLIPPED`.
     """
-    bases = widened(0)
+    bases = as_int64(0)
     for turn in range(min(_MOST_CLIPS, end - begin)):
-        operation = widened(cigars[unsigned(end - 1 - turn if is_end else begin + turn)])
+        operation = as_int64(cigars[as_index(end - 1 - turn if is_end else begin + turn)])
         if (_CLIPS >> (operation & 15)) & 1 == 0:
             break
         bases += operation >> 4
@@ -88,18 +93,18 @@ def end_of_row(rows: RowArrays, row: int, bits: int) -> int:
         A number that reads share which begin at the same place on the same strand.
     """
     _, flags, records, positions, _, offsets, cigars = rows[:7]
-    begin, end = offsets[unsigned(row)], offsets[unsigned(row + 1)]
-    is_reverse = 1 if widened(flags[unsigned(row)]) & REVERSE else 0
-    place = positions[unsigned(row)] + MOST_CLIPPED
+    begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
+    is_reverse = 1 if as_int64(flags[as_index(row)]) & REVERSE else 0
+    place = positions[as_index(row)] + MOST_CLIPPED
     if is_reverse:
-        span = widened(0)
+        span = as_int64(0)
         for at in range(begin, end):
-            operation = widened(cigars[unsigned(at)])
+            operation = as_int64(cigars[as_index(at)])
             span += (operation >> 4) * ((TAKES_REFERENCE >> (operation & 15)) & 1)
         place += max(span, 1) - 1 + clipped_bases(cigars, begin, end, True)
     else:
         place -= clipped_bases(cigars, begin, end, False)
-    return widened(widened(records[unsigned(row)]) << bits | place << 1 | is_reverse)
+    return as_int64(as_int64(records[as_index(row)]) << bits | place << 1 | is_reverse)
 
 
 @jit_without_refcounts
@@ -128,26 +133,26 @@ def list_templates(
     first_ends, second_ends, first_rows, second_rows, scores = templates
     count = 0
     for row in range(flags.size):
-        if widened(flags[unsigned(row)]) & (UNMAPPED | _NOT_PRIMARY):
+        if as_int64(flags[as_index(row)]) & (UNMAPPED | _NOT_PRIMARY):
             continue
-        mate = mates[unsigned(row)]
-        has_mate = mate != NO_ROW and widened(flags[unsigned(mate)]) & UNMAPPED == 0
+        mate = mates[as_index(row)]
+        has_mate = mate != NO_ROW and as_int64(flags[as_index(mate)]) & UNMAPPED == 0
         # A pair is a template once: with the row of the read that comes first.
         if has_mate and mate < row:
             continue
         first = np.uint64(end_of_row(rows, row, bits))
-        score = widened(read_scores[unsigned(reads[unsigned(row)])])
-        first_rows[unsigned(count)] = row
+        score = as_int64(read_scores[as_index(reads[as_index(row)])])
+        first_rows[as_index(count)] = row
         if has_mate:
             second = np.uint64(end_of_row(rows, mate, bits))
-            first_ends[unsigned(count)] = min(first, second)
-            second_ends[unsigned(count)] = max(first, second)
-            second_rows[unsigned(count)] = mate
-            score += widened(read_scores[unsigned(reads[unsigned(mate)])])
+            first_ends[as_index(count)] = min(first, second)
+            second_ends[as_index(count)] = max(first, second)
+            second_rows[as_index(count)] = mate
+            score += as_int64(read_scores[as_index(reads[as_index(mate)])])
         else:
-            first_ends[unsigned(count)] = first
-            second_ends[unsigned(count)] = np.uint64(NO_END)
-            second_rows[unsigned(count)] = NO_ROW
-        scores[unsigned(count)] = score
+            first_ends[as_index(count)] = first
+            second_ends[as_index(count)] = np.uint64(NO_END)
+            second_rows[as_index(count)] = NO_ROW
+        scores[as_index(count)] = score
         count += 1
     return count

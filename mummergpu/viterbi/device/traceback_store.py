@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.viterbi.device.cuda_program import LANE_ROWS
 from mummergpu.viterbi.recurrence.departures import bit_count
 from mummergpu.viterbi.recurrence.model import PAIRWISE
@@ -93,9 +93,9 @@ def trace_stored(
         Output; at most ``length + reference_length``.
     """
     column_blocks, block_columns, block_lines = shape
-    i, j, state, end = length, reference_length, widened(0), widened(0)
+    i, j, state, end = length, reference_length, as_int64(0), as_int64(0)
     while i > 0 or j > 0:
-        bits = widened(0)
+        bits = as_int64(0)
         if i > 0 and j > 0:
             row, column = i - 1, j - 1
             lane = row // LANE_ROWS % WARP_LANES
@@ -104,9 +104,9 @@ def trace_stored(
             first_strip = max(0, number - column_blocks + 1)
             line = (first_blocks[number] + strip - first_strip) * block_lines
             line += column % block_columns + lane
-            word = widened(directions[line * WARP_LANES + lane])
+            word = as_int64(directions[line * WARP_LANES + lane])
             bits = word >> _BITS * (row % LANE_ROWS) & _BIT_MASK
         state = state_before(state, bits, i, j)
-        i, j, end = append_backwards(state, i, j, operations, widened(0), end)
+        i, j, end = append_backwards(state, i, j, operations, as_int64(0), end)
     reverse_operations(operations, 0, end)
     return end

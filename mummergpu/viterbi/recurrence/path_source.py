@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 from mummergpu.viterbi.recurrence.departures import STATE_BITS, source_table
 from mummergpu.viterbi.recurrence.model import PAIRWISE
 
@@ -28,4 +28,4 @@ def source_of(state: int, bits: int) -> int:
     int
         The state, by its number in the model.
     """
-    return _SOURCES[state] >> STATE_BITS * widened(bits) & _STATE_MASK
+    return _SOURCES[state] >> STATE_BITS * as_int64(bits) & _STATE_MASK

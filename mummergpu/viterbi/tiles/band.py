@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import DIRECTION_WORDS, MOST_LANES, RESULTS
@@ -86,7 +86,7 @@ def compute_band(
     pairs = (length + reference_length + 1) // 2
     # The read's last base comes first. Before it are the rows after the end of the read, which the
     # last anti-diagonals touch, after it those before the corner.
-    first = widened(PAD)
+    first = as_int64(PAD)
     before = max(0, pairs + half - length)
     fill_codes(codes, first - before, before, OUTSIDE_READ)
     last = read_at + direction * (length - 1)
@@ -185,5 +185,5 @@ def _state_before(state: int, i: int, j: int, band: int, directions: DirectionAr
     at = ((i + j) * band + lane) // LANES * DIRECTION_WORDS
     bits = 0
     for word in range(DIRECTION_WORDS):
-        bits |= (widened(directions[at + word]) >> (lane % LANES) & 1) << word
+        bits |= (as_int64(directions[at + word]) >> (lane % LANES) & 1) << word
     return source_of(state, bits)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.operations import (
@@ -97,13 +97,17 @@ def reach_before_drop(
     tuple of int
         The bases of the query and of the reference that the extension uses.
     """
-    query_at, reference_at, direction = widened(query_at), widened(reference_at), widened(direction)
-    used, reference_used = widened(0), widened(0)
+    query_at, reference_at, direction = (
+        as_int64(query_at),
+        as_int64(reference_at),
+        as_int64(direction),
+    )
+    used, reference_used = as_int64(0), as_int64(0)
     while used < length and reference_used < reference_length:
         score, i, j = extend_score(
             query,
             query_at + direction * used,
-            min(widened(window), length - used),
+            min(as_int64(window), length - used),
             reference,
             reference_at + direction * reference_used,
             reference_length - reference_used,
@@ -169,16 +173,20 @@ def extend_until_drop(
         The bases of the query and of the reference, and the number of operations; `NO_ROOM` if
         they may not fit after `operations_at`.
     """
-    query_at, reference_at, direction = widened(query_at), widened(reference_at), widened(direction)
-    used, reference_used = widened(0), widened(0)
-    end = widened(operations_at)
+    query_at, reference_at, direction = (
+        as_int64(query_at),
+        as_int64(reference_at),
+        as_int64(direction),
+    )
+    used, reference_used = as_int64(0), as_int64(0)
+    end = as_int64(operations_at)
     while used < length and reference_used < reference_length:
         if end + 4 * window + 1 > operations.size:
-            return used, reference_used, widened(NO_ROOM)
+            return used, reference_used, as_int64(NO_ROOM)
         _, i, j, count = extend_path(
             query,
             query_at + direction * used,
-            min(widened(window), length - used),
+            min(as_int64(window), length - used),
             reference,
             reference_at + direction * reference_used,
             reference_length - reference_used,
@@ -209,7 +217,7 @@ def extend_until_drop(
                 count = write_path(i, j, registers, scratch[3], operations, end)
             else:
                 operations[end] = np.uint32(i << 4 | MATCH_OPERATION)
-                count = widened(1)
+                count = as_int64(1)
         used += i
         reference_used += j
         # The first operation of a window is a match, as is the last one of that before.

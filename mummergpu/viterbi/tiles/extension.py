@@ -31,7 +31,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES, NEVER
 from mummergpu.viterbi.recurrence.lanes import MOST_LANES
@@ -103,14 +103,14 @@ def extend_score(
     """
     # A constant of the caller would be a type of its own, for which all would be compiled again.
     tile = (
-        widened(read_at),
-        widened(length),
-        widened(reference_at),
-        widened(reference_length),
-        widened(direction),
+        as_int64(read_at),
+        as_int64(length),
+        as_int64(reference_at),
+        as_int64(reference_length),
+        as_int64(direction),
     )
-    band, least = widened(first_band), widened(least_score)
-    score, i, j, _ = _extend(read, reference, tile, costs, band, least, scratch, widened(0))
+    band, least = as_int64(first_band), as_int64(least_score)
+    score, i, j, _ = _extend(read, reference, tile, costs, band, least, scratch, as_int64(0))
     return score, i, j
 
 
@@ -151,14 +151,16 @@ def extend_path(
     """
     # A constant of the caller would be a type of its own, for which all would be compiled again.
     tile = (
-        widened(read_at),
-        widened(length),
-        widened(reference_at),
-        widened(reference_length),
-        widened(direction),
+        as_int64(read_at),
+        as_int64(length),
+        as_int64(reference_at),
+        as_int64(reference_length),
+        as_int64(direction),
     )
-    band, least = widened(first_band), widened(least_score)
-    score, i, j, registers = _extend(read, reference, tile, costs, band, least, scratch, widened(1))
+    band, least = as_int64(first_band), as_int64(least_score)
+    score, i, j, registers = _extend(
+        read, reference, tile, costs, band, least, scratch, as_int64(1)
+    )
     if i == 0:
         return score, 0, 0, 0
     if registers == 0:
@@ -201,7 +203,7 @@ def _extend(
             least_score,
             scratch,
             traced,
-            widened(ALL_PAIRS),
+            as_int64(ALL_PAIRS),
         )
         score, i, j = _chosen_end(scratch[2], LANES * registers, length, used, costs[7])
         band = max(longest_gaps(length, costs, max(score, least_score)))
@@ -224,8 +226,8 @@ def _chosen_end(
         results[END_RESULTS + lane_of(diagonal, band)] = NEVER
     for parity in range(2):
         for lane in range(parity * MOST_LANES, parity * MOST_LANES + band):
-            best = max(best, widened(results[lane]))
-            end = max(end, widened(results[END_RESULTS + lane]))
+            best = max(best, as_int64(results[lane]))
+            end = max(end, as_int64(results[END_RESULTS + lane]))
     reached = end + bonus >= best
     first = END_RESULTS if reached else 0
     score = end if reached else best
@@ -233,9 +235,9 @@ def _chosen_end(
         for diagonal in (distance, -distance):
             if diagonal < band:
                 lane = lane_of(diagonal, band)
-                if widened(results[first + lane]) == score:
+                if as_int64(results[first + lane]) == score:
                     if reached:
                         return score + bonus, length, length + diagonal
-                    step = widened(results[STEP_RESULTS + lane])
+                    step = as_int64(results[STEP_RESULTS + lane])
                     return score, (step - diagonal) >> 1, (step + diagonal) >> 1
     return 0, 0, 0

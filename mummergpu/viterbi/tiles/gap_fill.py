@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
@@ -77,9 +77,9 @@ def fill_gap(
         insertion, and a shorter gap to a longer one.
     """
     # A constant of the caller would be a type of its own, for which all would be compiled again.
-    query_at, reference_at = widened(query_at), widened(reference_at)
-    length, reference_length = widened(length), widened(reference_length)
-    operations_at = widened(operations_at)
+    query_at, reference_at = as_int64(query_at), as_int64(reference_at)
+    length, reference_length = as_int64(length), as_int64(reference_length)
+    operations_at = as_int64(operations_at)
     end = operations_at
     if length == 0 or reference_length == 0:
         score = 0
@@ -94,7 +94,7 @@ def fill_gap(
         score = _score_of_diagonal(query, query_at, length, reference, reference_at, costs)
         if score >= _best_outside(length, reference_length, 0, costs):
             append_operation(operations, operations_at, operations_at, MATCH_OPERATION, length)
-            return score, widened(1)
+            return score, as_int64(1)
     difference = abs(reference_length - length)
     least = _score_of_one_gap(
         query, query_at, length, reference, reference_at, reference_length, costs
@@ -162,7 +162,7 @@ def is_diagonal_best(
         `Costs.as_tuple()`.
     """
     score = _score_of_diagonal(query, query_at, length, reference, reference_at, costs)
-    return score >= _best_outside(length, length, widened(0), costs)
+    return score >= _best_outside(length, length, as_int64(0), costs)
 
 
 @inline_without_refcounts
@@ -208,7 +208,7 @@ def _score_of_one_gap(
         best = max(best, score)
     best -= (costs[3] + costs[4] * inserted) * (inserted > 0)
     best -= (costs[5] + costs[6] * deleted) * (deleted > 0)
-    return widened(best)
+    return as_int64(best)
 
 
 @inline_without_refcounts
@@ -263,9 +263,9 @@ def _align_in_band(
     The tile has one more base of each sequence, so that the alignment ends in a match.
     """
     match = costs[0]
-    tile = (query_at, length + 1, reference_at, reference_length + 1, widened(1))
-    steps = costs[:7] + (widened(_ENDS_AT_CORNER), costs[8])  # noqa: RUF005
-    least = widened(-_ENDS_AT_CORNER)
+    tile = (query_at, length + 1, reference_at, reference_length + 1, as_int64(1))
+    steps = costs[:7] + (as_int64(_ENDS_AT_CORNER), costs[8])  # noqa: RUF005
+    least = as_int64(-_ENDS_AT_CORNER)
     compute_band(
         query,
         reference,
@@ -274,11 +274,11 @@ def _align_in_band(
         registers,
         least,
         scratch,
-        widened(1),
-        widened(ALL_PAIRS),
+        as_int64(1),
+        as_int64(ALL_PAIRS),
     )
     lane = lane_of(reference_length - length, LANES * registers)
-    score = widened(scratch[2][END_RESULTS + lane]) - match
+    score = as_int64(scratch[2][END_RESULTS + lane]) - match
     count = write_path(
         length + 1, reference_length + 1, registers, scratch[3], operations, operations_at
     )

@@ -6,7 +6,7 @@ more of the query than of the reference; and an extension does not break where i
 
 from __future__ import annotations
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.model import CostTuple
@@ -49,8 +49,12 @@ def extend_without_loss(
         with the best score, of those the one that ends nearest to its diagonal, of those the
         shortest.
     """
-    query_at, reference_at, direction = widened(query_at), widened(reference_at), widened(direction)
-    window = widened(window)
+    query_at, reference_at, direction = (
+        as_int64(query_at),
+        as_int64(reference_at),
+        as_int64(direction),
+    )
+    window = as_int64(window)
     bases = _tied_bases(
         query,
         query_at,
@@ -61,10 +65,10 @@ def extend_without_loss(
         costs,
     )
     if bases > 0:
-        return bases, bases, widened(0)
+        return bases, bases, as_int64(0)
     # A longer insertion costs more than all other bases score.
     insertion = max(costs[0] * window - costs[3], 0) // (2 * costs[4] + costs[0])
-    rows = min(window + insertion, length, widened(MOST_BASES))
+    rows = min(window + insertion, length, as_int64(MOST_BASES))
     columns = min(2 * window, reference_length)
     tile = query_at, rows, reference_at, columns, direction
     return _best_without_loss(query, reference, tile, costs, window, scratch)
@@ -81,12 +85,12 @@ def _tied_bases(
     costs: CostTuple,
 ) -> int:
     """Return how many of the next pairs of bases score nothing together; the most of them."""
-    score, tied = 0, widened(0)
+    score, tied = 0, as_int64(0)
     for k in range(most):
         base, other = query[query_at + direction * k], reference[reference_at + direction * k]
         score += pair_score(base, other, costs)
         if score == 0:
-            tied = widened(k + 1)
+            tied = as_int64(k + 1)
     return tied
 
 
@@ -102,17 +106,19 @@ def _best_without_loss(
     """Return where the best alignment of a tile ends that scores 0 or more, and the registers."""
     registers = min(max(longest_gaps(tile[1], costs, 0)), costs[8]) // LANES + 1
     if tile[1] == 0 or tile[3] == 0:
-        return widened(0), widened(0), registers
-    compute_band(query, reference, tile, costs, registers, widened(-1), scratch, widened(1), window)
+        return as_int64(0), as_int64(0), registers
+    compute_band(
+        query, reference, tile, costs, registers, as_int64(-1), scratch, as_int64(1), window
+    )
     results = scratch[2]
-    best, best_step, best_diagonal = widened(-1), widened(0), widened(0)
+    best, best_step, best_diagonal = as_int64(-1), as_int64(0), as_int64(0)
     for distance in range(LANES * registers):
         for diagonal in (distance, -distance):
             lane = lane_of(diagonal, LANES * registers)
-            score = widened(results[lane])
+            score = as_int64(results[lane])
             if score > best:
-                best, best_step = score, widened(results[STEP_RESULTS + lane])
-                best_diagonal = widened(diagonal)
+                best, best_step = score, as_int64(results[STEP_RESULTS + lane])
+                best_diagonal = as_int64(diagonal)
     if best < 0:
-        return widened(0), widened(0), registers
+        return as_int64(0), as_int64(0), registers
     return (best_step - best_diagonal) >> 1, (best_step + best_diagonal) >> 1, registers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.runtime.arrays import ByteArray, Int32Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.wide_lanes import WIDE_LANES, fill_lanes
@@ -46,7 +46,7 @@ it, for a match."""
 @inline_without_refcounts
 def border_score(opening: int, extension: int, bases: int) -> int:
     """Return the score of a cell in the first row or in the first column."""
-    return widened(0) if bases == 0 else -opening - extension * bases
+    return as_int64(0) if bases == 0 else -opening - extension * bases
 
 
 @jit_without_refcounts
@@ -116,22 +116,22 @@ def fill_block(
     for number in range(STATE_NUMBERS):
         state[number] = NEVER
     # Of anti-diagonals: where what leaves the row above the first one is.
-    before, last, next_match = widened(0), widened(_LINE), widened(2 * _LINE)
-    insertion, next_insertion = widened(3 * _LINE), widened(4 * _LINE)
-    deletion, next_deletion = widened(5 * _LINE), widened(6 * _LINE)
+    before, last, next_match = as_int64(0), as_int64(_LINE), as_int64(2 * _LINE)
+    insertion, next_insertion = as_int64(3 * _LINE), as_int64(4 * _LINE)
+    deletion, next_deletion = as_int64(5 * _LINE), as_int64(6 * _LINE)
     corner = above_match[first_column + columns]
-    upper, left = widened(corners[strip]), widened(corners[strip])
+    upper, left = as_int64(corners[strip]), as_int64(corners[strip])
     for diagonal in range(rows + columns - 1):
         if diagonal < columns:
             state[before] = upper
             # If the block has one row, this one is replaced below.
-            upper = widened(above_match[first_column + diagonal + 1])
+            upper = as_int64(above_match[first_column + diagonal + 1])
             state[insertion] = above_insertion[first_column + diagonal + 1]
         if diagonal < rows:
             if diagonal > 0:
                 state[before + diagonal] = left
             # If the block has one column, this one is replaced below.
-            left = widened(left_match[first_row + diagonal])
+            left = as_int64(left_match[first_row + diagonal])
             state[deletion + diagonal + 1] = left_deletion[first_row + diagonal]
         first = max(0, diagonal - columns + 1)
         end = min(rows, diagonal + 1)
@@ -167,4 +167,4 @@ def fill_block(
         insertion, next_insertion = next_insertion, insertion
         deletion, next_deletion = next_deletion, deletion
     corners[strip] = corner
-    return widened(state[last + rows])
+    return as_int64(state[last + rows])

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
@@ -232,17 +232,17 @@ def trace_blocks(
     operations : ndarray, dtype=uint32
         Output; at most ``length + reference_length``.
     """
-    i, j, state, end = length, reference_length, widened(0), widened(0)
+    i, j, state, end = length, reference_length, as_int64(0), as_int64(0)
     while i > 0 or j > 0:
-        bits = widened(0)
+        bits = as_int64(0)
         if i > 0 and j > 0:
             strip, column = (i - 1) // BLOCK_ROWS, (j - 1) // BLOCK_COLUMNS
             row, own_column = (i - 1) % BLOCK_ROWS, (j - 1) % BLOCK_COLUMNS
             number = strip + column
             block = first_blocks[number] + strip - max(0, number - column_blocks + 1)
             at = block * BLOCK_BYTES + (row + own_column) * BLOCK_STRIDE + row
-            bits = widened(directions[at])
+            bits = as_int64(directions[at])
         state = state_before(state, bits, i, j)
-        i, j, end = append_backwards(state, i, j, operations, widened(0), end)
+        i, j, end = append_backwards(state, i, j, operations, as_int64(0), end)
     reverse_operations(operations, 0, end)
     return end

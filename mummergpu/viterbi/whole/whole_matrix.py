@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
@@ -113,7 +113,7 @@ def align_whole(
     rows, directions, begins = scratch
     columns = reference_length + 1
     if 2 * columns > rows.size or length >= begins.size:
-        return widened(_NEVER), widened(NO_MEMORY)
+        return as_int64(_NEVER), as_int64(NO_MEMORY)
     # From the row before: what leaves each cell for a match, and for an insertion.
     for column in range(2 * columns):
         rows[column] = _NEVER
@@ -127,7 +127,7 @@ def align_whole(
             # The corner is entered from the match before it.
             diagonal = 0
         if filled + columns - first > directions.size:
-            return widened(_NEVER), widened(NO_MEMORY)
+            return as_int64(_NEVER), as_int64(NO_MEMORY)
         begins[i] = filled - first
         kept_first, kept_end = columns, first
         j = first
@@ -179,7 +179,7 @@ def _write_back(
     """Write the operations of the path to the last cell; return how many there are."""
     j = columns - 1
     end = operations_at
-    state = widened(0)
+    state = as_int64(0)
     while i > 0 or j > 0:
         state = state_before(state, directions[begins[i] + j], i, j)
         i, j, end = append_backwards(state, i, j, operations, operations_at, end)

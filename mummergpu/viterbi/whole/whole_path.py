@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.runtime.jit import inline_without_refcounts, widened
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, PAIRWISE
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
@@ -33,9 +33,9 @@ def state_before(state: int, bits: int, i: int, j: int) -> int:
         The row and the column of the cell.
     """
     if j == 0:
-        return widened(_INSERTION_STATE)
+        return as_int64(_INSERTION_STATE)
     if i == 0:
-        return widened(_DELETION_STATE)
+        return as_int64(_DELETION_STATE)
     return source_of(state, bits)
 
 
@@ -57,12 +57,12 @@ def append_backwards(
         Where those of this path begin, and the place after the last one.
     """
     if state == _INSERTION_STATE:
-        length = i if j == 0 else widened(1)
+        length = i if j == 0 else as_int64(1)
         end = append_operation(operations, first, end, INSERTION_OPERATION, length)
         return i - length, j, end
     if state == _DELETION_STATE:
-        length = j if i == 0 else widened(1)
+        length = j if i == 0 else as_int64(1)
         end = append_operation(operations, first, end, DELETION_OPERATION, length)
         return i, j - length, end
-    end = append_operation(operations, first, end, MATCH_OPERATION, widened(1))
+    end = append_operation(operations, first, end, MATCH_OPERATION, as_int64(1))
     return i - 1, j - 1, end
