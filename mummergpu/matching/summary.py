@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.queries import QueryBlock
+from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts, writable
-from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import ColumnArray, MemColumns, match_count

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from mummergpu.runtime.match_counts import LengthCount, with_gaps
+from mummergpu.matching.match_counts import LengthCount, MatchCounts, with_gaps
 from mummergpu.runtime.stats import Stats
 
 SUFFIX: Final = "_mqc.json"
@@ -183,7 +183,7 @@ def length_plot(sample: str, stats: Stats) -> bytes:
     bytes
         ASCII text: YAML in one line, which is JSON but for the numbers as keys.
     """
-    assert stats.match_counts is not None
+    assert isinstance(stats.match_counts, MatchCounts)
     points: list[tuple[float, float]] = []
     for some in with_gaps(in_plot_ranges(stats.match_counts.lengths)):
         height = some.matches / (some.last + 1 - some.first)

@@ -14,12 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from mummergpu.runtime.words import counted
-
-if TYPE_CHECKING:
-    from mummergpu.runtime.match_counts import MatchCounts
 
 _MAXRSS_BYTES: Final = 1 if sys.platform == "darwin" else 1024
 """The unit of `resource.getrusage`: bytes on macOS, KiB elsewhere."""
@@ -53,6 +50,9 @@ there is a device, and the sum if there are several; ``coords_to_buffers`` order
 matches, ``mapping`` makes alignments of them, ``summary`` counts what was found, ``format`` turns
 it into text or records, ``text_kernel`` does so on a device, ``end_to_end`` is the whole run."""
 
+
+MATCH_PARTS: Final = ("files", "strands", "match_lengths")
+"""The parts of the report that tell of matches, each a list of rows."""
 
 PEAK_INTERVAL: Final = 0.05
 """The seconds after which the peak memory of the process is read again."""
@@ -107,6 +107,18 @@ class CountedPart(Protocol):
         """Return plain numbers, lists and dictionaries, for JSON."""
 
 
+class CountedMatches(CountedPart, Protocol):
+    """What is counted about matches (`mummergpu.matching.match_counts`)."""
+
+    @property
+    def queries_with_match(self) -> int:
+        """The number of queries that have a match on any strand."""
+
+    @property
+    def bases_covered(self) -> int:
+        """The number of bases of the reference that lie in a match."""
+
+
 class Stats:
     """Collects the counts and costs of a run; any thread may call every method.
 
@@ -122,7 +134,7 @@ class Stats:
         The kernels that ran on a device, by name.
     settings : dict
         The configuration of the run: versions, backend, policy, sizes.
-    match_counts : MatchCounts or None
+    match_counts : CountedMatches or None
         What was counted about the matches; None if the run does not count it.
     mapping : CountedPart or None
         What became of the reads (`mapping.summary`); None if the run maps none.
@@ -136,7 +148,7 @@ class Stats:
         self.kernels: dict[str, Kernel] = {}
         self.settings: dict[str, Any] = {}
         self._peak, self._peak_expires = 0, 0.0
-        self.match_counts: MatchCounts | None = None
+        self.match_counts: CountedMatches | None = None
         self.mapping: CountedPart | None = None
 
     @contextmanager
@@ -219,7 +231,7 @@ class Stats:
         with self._lock:
             self.settings.update(settings)
 
-    def set_match_counts(self, found: MatchCounts) -> None:
+    def set_match_counts(self, found: CountedMatches) -> None:
         """Record what was counted about the matches, once."""
         with self._lock:
             self.match_counts = found
@@ -246,9 +258,7 @@ class Stats:
                 "schema_version": SCHEMA_VERSION,
                 "settings": dict(self.settings),
                 "counts": dict(self.counts),
-                "files": [dict(vars(file)) for file in found.files] if found else [],
-                "strands": [dict(vars(strand)) for strand in found.strands] if found else [],
-                "match_lengths": [dict(vars(some)) for some in found.lengths] if found else [],
+                **(found.as_dict() if found else {name: [] for name in MATCH_PARTS}),
                 "mapping": self.mapping.as_dict() if self.mapping else None,
                 "bytes": dict(self.bytes),
                 "stages": {name: dict(vars(stage)) for name, stage in self.stages.items()},

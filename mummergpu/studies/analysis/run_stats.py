@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mummergpu.errors import InputError
 from mummergpu.input.files import reading
-from mummergpu.runtime.match_counts import FileCounts, LengthCount, StrandCounts
+from mummergpu.matching.match_counts import FileCounts, LengthCount, StrandCounts
 from mummergpu.runtime.stats import SCHEMA_VERSION
 from mummergpu.studies.record_types import type_fault
 

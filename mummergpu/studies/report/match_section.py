@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE
 from mummergpu.drawing.style import number_plainly
-from mummergpu.runtime.match_counts import LengthCount, with_gaps
+from mummergpu.matching.match_counts import LengthCount, with_gaps
 from mummergpu.runtime.words import counted
 from mummergpu.studies.analysis.run_stats import RunStats
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Table

@@ -97,11 +97,8 @@ def reach_before_drop(
     tuple of int
         The bases of the query and of the reference that the extension uses.
     """
-    query_at, reference_at, direction = (
-        as_int64(query_at),
-        as_int64(reference_at),
-        as_int64(direction),
-    )
+    query_at, reference_at = as_int64(query_at), as_int64(reference_at)
+    direction = as_int64(direction)
     used, reference_used = as_int64(0), as_int64(0)
     while used < length and reference_used < reference_length:
         score, i, j = extend_score(
@@ -173,11 +170,8 @@ def extend_until_drop(
         The bases of the query and of the reference, and the number of operations; `NO_ROOM` if
         they may not fit after `operations_at`.
     """
-    query_at, reference_at, direction = (
-        as_int64(query_at),
-        as_int64(reference_at),
-        as_int64(direction),
-    )
+    query_at, reference_at = as_int64(query_at), as_int64(reference_at)
+    direction = as_int64(direction)
     used, reference_used = as_int64(0), as_int64(0)
     end = as_int64(operations_at)
     while used < length and reference_used < reference_length:

@@ -49,11 +49,8 @@ def extend_without_loss(
         with the best score, of those the one that ends nearest to its diagonal, of those the
         shortest.
     """
-    query_at, reference_at, direction = (
-        as_int64(query_at),
-        as_int64(reference_at),
-        as_int64(direction),
-    )
+    query_at, reference_at = as_int64(query_at), as_int64(reference_at)
+    direction = as_int64(direction)
     window = as_int64(window)
     bases = _tied_bases(
         query,

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.matching import summary
+from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.matching.summary import LENGTH_BINS, MatchSummary, bin_range, count_matches
-from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
@@ -34,7 +34,7 @@ def columns(rows: list[Intervals]) -> MemColumns:
 
 def counted(found: MatchSummary, stats: Stats) -> MatchCounts:
     found.report()
-    assert stats.match_counts is not None
+    assert isinstance(stats.match_counts, MatchCounts)
     return stats.match_counts
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, with_gaps
 from mummergpu.output.multiqc import (
     EXACT_BELOW,
     RANGES_OF_OCTAVE,
@@ -18,7 +19,6 @@ from mummergpu.output.multiqc import (
     lengths_path,
     sample_of,
 )
-from mummergpu.runtime.match_counts import FileCounts, LengthCount, MatchCounts, with_gaps
 from mummergpu.runtime.stats import Stats
 
 LENGTHS = (

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from mummergpu.runtime.stats import MATCH_PARTS
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,14 @@ class MatchCounts:
     def queries_with_match(self) -> int:
         """The number of queries that have a match on any strand."""
         return sum(file.queries_with_match for file in self.files)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the parts of the report of a run (`mummergpu.runtime.stats.MATCH_PARTS`)."""
+        parts = self.files, self.strands, self.lengths
+        return {
+            name: [dict(vars(row)) for row in part]
+            for name, part in zip(MATCH_PARTS, parts, strict=True)
+        }
 
 
 def with_gaps(lengths: Sequence[LengthCount]) -> Iterator[LengthCount]:
