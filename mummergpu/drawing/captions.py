@@ -20,17 +20,7 @@ _LONGEST_TITLE: Final = 200
 
 
 def add_head(axes: Axes, title: str | None, remarks: Sequence[str]) -> None:
-    """Write a title and remarks above the axes and their legend, broken into lines that fit.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        The axes.
-    title : str or None
-        The title, if any.
-    remarks : sequence of str
-        What else to say.
-    """
+    """Write a title and remarks above the axes and their legend, broken into lines that fit."""
     root = axes.figure.canvas.figure
     if root.get_layout_engine() is not None:
         # Labels take their room from the axes.

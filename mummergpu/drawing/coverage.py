@@ -24,19 +24,10 @@ _MOST_RECORDS: Final = 400
 class CoverageCounter:
     """Counts matched bases in bins of the reference, exactly, without keeping the matches.
 
-    Parameters
-    ----------
-    references : Records
-        The records of the reference.
-    bins : int
-        About how many bins to count in.
-
     Attributes
     ----------
     edges : ndarray, dtype=int64, shape=(n_bins + 1,)
         Where the bins begin, and the end of the last.
-    match_count : int
-        The number of matches.
     """
 
     def __init__(self, references: Records, bins: int = BINS) -> None:
@@ -53,17 +44,7 @@ class CoverageCounter:
         self._rest = np.zeros((2, self.edges.size - 1), dtype=np.int64)
 
     def add(self, positions: Int64Array, lengths: Int64Array, is_reverse: BoolArray) -> None:
-        """Count matches.
-
-        Parameters
-        ----------
-        positions : ndarray, dtype=int64, shape=(n_matches,)
-            0-based, on the axis of the reference.
-        lengths : ndarray, dtype=int64, shape=(n_matches,)
-            In bases.
-        is_reverse : ndarray, dtype=bool, shape=(n_matches,)
-            Whether the reverse complement of the query matches.
-        """
+        """Count matches that begin at 0-based positions on the axis of the reference."""
         self.match_count += lengths.size
         for strand, chosen in enumerate((~is_reverse, is_reverse)):
             starts = positions[chosen]
@@ -93,19 +74,7 @@ class CoverageCounter:
 def draw_coverage(
     axes: Axes, counter: CoverageCounter, title: str | None = None, what: str = "matches"
 ) -> None:
-    """Draw the mean number of matches over the bases of each bin, strand upon strand.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Receives the picture.
-    counter : CoverageCounter
-        What was counted.
-    title : str or None
-        The title, if any.
-    what : str
-        What the matches are called.
-    """
+    """Draw the mean number of matches over the bases of each bin, strand upon strand."""
     label_axis(axes, "x", counter.references)
     widths = np.diff(counter.edges)
     depth: Float64Array = counter.matched_bases() / widths

@@ -25,24 +25,12 @@ def density_image(
     height: int,
     colours: tuple[tuple[float, float, float], tuple[float, float, float]],
 ) -> npt.NDArray[np.float32]:
-    """Return a picture of matches.
+    """Return a picture of matches: float32, shape=(height, width, 4), the lowest row first.
 
     The more matched bases a pixel holds, the more opaque it is; a pixel that a match crosses from
     one corner to the other is wholly so. Its colour is that of the strands, mixed by their bases.
-
-    Parameters
-    ----------
-    segments : Segments
-        The matches.
-    width, height : int
-        The size of the picture in pixels.
-    colours : tuple of tuple of float
-        The red, green and blue of rising and of falling matches, from 0 to 1.
-
-    Returns
-    -------
-    ndarray, dtype=float32, shape=(height, width, 4)
-        Red, green, blue and opacity; the first row is the lowest.
+    The colours of rising and falling matches, and the picture's red, green, blue and opacity, are
+    from 0 to 1.
     """
     bases = np.stack([_spread(bases_in_pixels(segments, width, height, way)) for way in (0, 1)])
     total = bases.sum(axis=0)
@@ -62,19 +50,7 @@ def density_image(
 def bases_in_pixels(segments: Segments, width: int, height: int, way: int) -> Float64Array:
     """Return the matched bases in each pixel, of matches that rise (0) or fall (1).
 
-    Parameters
-    ----------
-    segments : Segments
-        The matches.
-    width, height : int
-        The size of the picture in pixels.
-    way : int
-        Which matches.
-
-    Returns
-    -------
-    ndarray, dtype=float64, shape=(height, width)
-        Their sum is that of the lengths; the first row is the lowest.
+    Their sum is that of the lengths; the first row is the lowest.
     """
     bases = np.zeros(width * height, dtype=np.float64)
     scales = (width / segments.references.base_count, height / segments.queries.base_count)

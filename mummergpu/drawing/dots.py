@@ -35,21 +35,7 @@ def draw_dots(
     what: str = "matches",
     line_width: float = LINE_WIDTH,
 ) -> None:
-    """Draw a dot plot.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Receives it.
-    segments : Segments
-        The matches, in the order and orientation to be drawn in.
-    title : str or None
-        The title, if any.
-    what : str
-        What the matches are called.
-    line_width : float
-        The width of the lines in points.
-    """
+    """Draw a dot plot of matches in the order and orientation to be drawn in."""
     label_axis(axes, "x", segments.references)
     label_axis(axes, "y", segments.queries)
     add_strand_legend(axes)

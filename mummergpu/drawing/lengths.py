@@ -55,12 +55,8 @@ class LengthCounter:
     def bars(self) -> tuple[Int64Array, Int64Array]:
         """Return bars of about equal breadth on a logarithmic scale.
 
-        Returns
-        -------
-        edges : ndarray, dtype=int64, shape=(n_bars + 1,)
-            The least length in each bar, and one more than the longest of all.
-        counts : ndarray, dtype=int64, shape=(n_bars,)
-            The number of matches in each bar.
+        They are the least length in each bar and one more than the longest of all, and the number
+        of matches in each bar.
         """
         first, end = int(self.lengths[0]), int(self.lengths[-1]) + 1
         # The first bar gets several lengths: with one or two by turns, bars would go up and down.
@@ -82,19 +78,7 @@ class LengthCounter:
 def draw_lengths(
     axes: Axes, counter: LengthCounter, title: str | None = None, what: str = "matches"
 ) -> None:
-    """Draw a histogram of the lengths of matches.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Receives the picture.
-    counter : LengthCounter
-        What was counted.
-    title : str or None
-        The title, if any.
-    what : str
-        What the matches are called.
-    """
+    """Draw a histogram of the lengths of matches."""
     axes.set_xlabel("length of a match (bp)")
     axes.set_ylabel("matches")
     told = [f"{counter.match_count:,} {what}"]

@@ -32,24 +32,10 @@ _RECORD_BYTES: Final = 30
 def page_of(
     segments: Segments, title: str, what: str = "matches", most_bytes: int = MOST_BYTES
 ) -> str:
-    """Return a dot plot as a page of HTML.
+    """Return a dot plot as a page of HTML that needs neither a network nor other files.
 
-    Parameters
-    ----------
-    segments : Segments
-        The matches, in the order and orientation to be drawn in.
-    title : str
-        The title of the page.
-    what : str
-        What the matches are called.
-    most_bytes : int
-        The most bytes of what the page knows about matches and records. The shortest matches that
-        have no room are left out, and the page says so.
-
-    Returns
-    -------
-    str
-        The page. It needs neither a network nor other files.
+    Of what the page knows about matches and records, the shortest matches that have no room in
+    `most_bytes` are left out, and the page says so.
     """
     shown = _longest_first(segments, most_bytes)
     script = (_FILES / "page.js").read_text()

@@ -64,21 +64,9 @@ def require_matplotlib(purpose: str) -> None:
 
 
 def dots_file(segments: Segments, style: PictureStyle, file_format: str) -> bytes:
-    """Return a dot plot as a file.
+    """Return a dot plot as a ``png``, ``svg``, ``pdf`` or ``html`` file.
 
-    Parameters
-    ----------
-    segments : Segments
-        The matches, with the queries in the order of the input.
-    style : PictureStyle
-        How to draw them.
-    file_format : str
-        ``png``, ``svg``, ``pdf`` or ``html``.
-
-    Returns
-    -------
-    bytes
-        The same for the same matches and style.
+    The queries are in the order of the input. The same matches and style give the same bytes.
     """
     from mummergpu.drawing.dots import draw_dots
     from mummergpu.drawing.query_layout import in_layout

@@ -17,19 +17,9 @@ from mummergpu.runtime.arrays import BoolArray, Int64Array
 
 
 def in_layout(segments: Segments, order: bool | None) -> Segments:
-    """Return the segments as they are drawn.
+    """Return the segments as they are drawn, the queries from the bottom to the top.
 
-    Parameters
-    ----------
-    segments : Segments
-        The queries in the order of the input.
-    order : bool or None
-        Whether to order and turn the queries (`arranged`); None to do so if there are several.
-
-    Returns
-    -------
-    Segments
-        The queries in the order in which they are drawn from the bottom to the top.
+    With `order` the queries are ordered and turned (`arranged`); by default if there are several.
     """
     wanted = segments.queries.count > 1 if order is None else order
     return arranged(segments) if wanted else segments
@@ -41,17 +31,6 @@ def arranged(segments: Segments) -> Segments:
     Each query goes to the record of the reference with which it shares most matched bases, and
     there to the middle of these bases. Queries without a match come last, in the order of the
     input.
-
-    Parameters
-    ----------
-    segments : Segments
-        The queries in the order of the input.
-
-    Returns
-    -------
-    Segments
-        The queries in the order in which they are drawn from the bottom to the top. Some are
-        turned around.
     """
     order, is_turned = best_layout(segments)
     queries = segments.queries
@@ -76,20 +55,7 @@ def arranged(segments: Segments) -> Segments:
 
 
 def best_layout(segments: Segments) -> tuple[Int64Array, BoolArray]:
-    """Return the order of the queries, and which of them are turned around.
-
-    Parameters
-    ----------
-    segments : Segments
-        The queries in the order of the input.
-
-    Returns
-    -------
-    order : ndarray, dtype=int64, shape=(n_queries,)
-        The number of the query at each place.
-    is_turned : ndarray, dtype=bool, shape=(n_queries,)
-        By the number of the query.
-    """
+    """Return the query at each place, and which queries, by number, are turned around."""
     count, records = segments.queries.count, segments.references.count
     queries = segments.queries.numbers_of(segments.query_positions)
     references = segments.references.numbers_of(segments.reference_positions)

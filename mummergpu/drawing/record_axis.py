@@ -45,17 +45,7 @@ _MOST_BORDERS: Final = 400
 
 
 def label_axis(axes: Axes, which: str, records: Records) -> None:
-    """Label an axis with records, and draw the borders between them.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        The axes; their limits are set, too.
-    which : str
-        ``x`` or ``y``.
-    records : Records
-        The records.
-    """
+    """Label the ``x`` or ``y`` axis with records, set its limits, and draw the records' borders."""
     horizontal = which == "x"
     axis: Axis = axes.xaxis if horizontal else axes.yaxis
     points, breadth = points_of(axes)[:: 1 if horizontal else -1]
@@ -87,19 +77,8 @@ def label_axis(axes: Axes, which: str, records: Records) -> None:
 def record_ticks(records: Records, step: int) -> tuple[Int64Array, Int64Array]:
     """Return where the ticks of an axis are, and what they count.
 
-    Parameters
-    ----------
-    records : Records
-        The records on the axis.
-    step : int
-        The bases between two ticks.
-
-    Returns
-    -------
-    places : ndarray, dtype=int64, shape=(n_ticks,)
-        On the axis.
-    numbers : ndarray, dtype=int64, shape=(n_ticks,)
-        On the forward strand of the record. Its start has no tick of its own if there are several.
+    They count on the forward strand of the record. Its start has no tick of its own if there are
+    several records.
     """
     first = 0 if records.count == 1 else 1
     has_ticks = np.flatnonzero(records.lengths >= step)
@@ -185,22 +164,7 @@ def _name_records(
 
 
 def _spread_out(places: Float64Array, candidates: Sequence[int], gap: float) -> list[int]:
-    """Return those that are nowhere nearer to each other than `gap`; the first ones have priority.
-
-    Parameters
-    ----------
-    places : ndarray, dtype=float64
-        Where each is.
-    candidates : sequence of int
-        Their indices in `places`.
-    gap : float
-        The least distance.
-
-    Returns
-    -------
-    list of int
-        The indices of those that stay.
-    """
+    """Return the candidates that are nowhere nearer than `gap`; the first ones have priority."""
     taken: list[tuple[float, int]] = []
     for number in candidates:
         place = float(places[number])

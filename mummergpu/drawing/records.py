@@ -22,8 +22,6 @@ class Records:
 
     Attributes
     ----------
-    names : sequence of str
-        Their names.
     lengths : ndarray, dtype=int64, shape=(n_records,)
         Their lengths in bases.
     title : str
@@ -71,12 +69,7 @@ class Records:
 class JoinedNames(Sequence[str]):
     """Names that lie one after the other in an array, without an object for each.
 
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8, shape=(n_bytes,)
-        The names.
-    offsets : ndarray, dtype=int64, shape=(n_names + 1,)
-        Where each name begins, and the end of the last.
+    `offsets` say where each name begins, and where the last one ends.
     """
 
     def __init__(self, text: ByteArray, offsets: Int64Array) -> None:
@@ -108,15 +101,7 @@ class JoinedNames(Sequence[str]):
 
 
 class ReorderedNames(Sequence[str]):
-    """The names of another sequence in another order.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-    order : ndarray, dtype=int64, shape=(n_names,)
-        The number of the name at each place.
-    """
+    """The names of another sequence; `order` has the number of the name at each place."""
 
     def __init__(self, names: Sequence[str], order: Int64Array) -> None:
         self._names = names

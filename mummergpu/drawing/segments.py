@@ -71,8 +71,6 @@ class Segments:
         The records on the horizontal and on the vertical axis.
     reference_positions, query_positions : ndarray, dtype=int64, shape=(n_matches,)
         0-based, on the axes; the query's lower end, whatever the strand.
-    lengths : ndarray, dtype=int64, shape=(n_matches,)
-        In bases.
     is_reverse : ndarray, dtype=bool, shape=(n_matches,)
         Whether a match goes down from left to right, since it is on the other strand of the query
         than the one on the axis.

@@ -94,17 +94,7 @@ def saved(figure: Figure, kind: str) -> bytes:
 def number_plainly(
     axis: Axis, multiples: Sequence[float] = (1.0,), most_ticks: int | None = None
 ) -> None:
-    """Write plain numbers beside a logarithmic axis.
-
-    Parameters
-    ----------
-    axis : matplotlib.axis.Axis
-        The axis.
-    multiples : sequence of float
-        The multiples of powers of ten that have a tick.
-    most_ticks : int or None
-        The most ticks; None for as many as the library finds good.
-    """
+    """Write plain numbers beside a logarithmic axis, with ticks at multiples of powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=multiples, numticks=most_ticks))

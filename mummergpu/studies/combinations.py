@@ -27,8 +27,6 @@ class PlannedRun:
 
     Attributes
     ----------
-    policy : str
-        The code of the policies.
     kind : str
         ``run``, ``control`` or ``profile`` (`records.SweepRun`).
     repeat : int
@@ -51,15 +49,7 @@ def every_policy() -> list[str]:
 def differing_policies(backend: str) -> list[str]:
     """Return the codes of the combinations that a backend searches in different ways.
 
-    Parameters
-    ----------
-    backend : str
-        ``cpu`` or ``cuda``.
-
-    Returns
-    -------
-    list of str
-        All 128 on a GPU; the 16 without textures on the processor, which has none.
+    These are all 128 on a GPU, and the 16 without textures on the processor, which has none.
     """
     codes = every_policy()
     if backend != "cpu":
@@ -79,8 +69,6 @@ def choose_policies(text: str, backend: str) -> list[str]:
     text : str
         ``all``, or codes separated by commas. A code may be a pattern, such as ``T*`` or ``*n``,
         which stands for all combinations that differ on the backend and match it.
-    backend : str
-        ``cpu`` or ``cuda``.
 
     Returns
     -------
@@ -121,31 +109,12 @@ def by_layout(codes: Sequence[str], wide: bool) -> dict[Layout, list[str]]:
 def order_of_visits(
     codes: Sequence[str], runs: int, rounds: int, control_runs: int, seed: int, profile: bool
 ) -> list[list[PlannedRun]]:
-    """Return the runs of some combinations in a random order.
+    """Return the runs of some combinations in a random order, visit by visit.
 
     In each round, every combination is visited once, in a new order. In a visit, its trees are
     loaded once and searched several times. Runs of the control are spread evenly between the
-    visits, to show how the machine's speed changes with time.
-
-    Parameters
-    ----------
-    codes : sequence of str
-        The combinations.
-    runs : int
-        The runs of each combination, over all rounds.
-    rounds : int
-        The number of rounds, at most `runs`.
-    control_runs : int
-        The further runs of the control.
-    seed : int
-        The start of the random numbers: the same arguments give the same order.
-    profile : bool
-        Add one run for each combination that counts the visited nodes.
-
-    Returns
-    -------
-    list of list of PlannedRun
-        The visits; the runs of a visit have the same policy.
+    visits, to show how the machine's speed changes with time. A last run of each combination counts
+    the visited nodes if `profile` asks for it. The same arguments give the same order.
     """
     some = random.Random(seed)
     visits: list[list[PlannedRun]] = []

@@ -20,21 +20,7 @@ _HASH_BYTES = 16
 
 @dataclass(frozen=True)
 class DataSet:
-    """What the runs of a study search.
-
-    Attributes
-    ----------
-    name : str
-        The name of the workload, or of the reference's file.
-    reference : Reference
-        The reference.
-    blocks : tuple of QueryBlock
-        The queries.
-    minimum_length : int
-        The fewest bases of a match.
-    strands : tuple of Strand
-        The strands of the queries to search.
-    """
+    """What the runs of a study search; its name is that of the workload or the reference's file."""
 
     name: str
     reference: Reference
@@ -67,13 +53,9 @@ class DataSet:
         return replace(self, blocks=self.blocks[0].halves()[:1])
 
     def query_digest(self) -> str:
-        """Return a hash of the bases and the lengths of the queries, in their order.
+        """Return a BLAKE2b hash of the bases and the lengths of the queries, in their order.
 
-        Returns
-        -------
-        str
-            A BLAKE2b hash in hexadecimal. It does not depend on how the queries are divided into
-            blocks, nor on their names.
+        It does not depend on how the queries are divided into blocks, nor on their names.
         """
         codes, lengths = (hashlib.blake2b(digest_size=_HASH_BYTES) for _ in range(2))
         for block in self.blocks:
@@ -91,34 +73,9 @@ def read_data_set(
     strands: tuple[Strand, ...],
     rules: QueryRules | None = None,
 ) -> DataSet:
-    """Read a reference and queries into memory.
+    """Read a reference and at least one query into memory.
 
-    Parameters
-    ----------
-    name : str
-        The name of the data set.
-    reference_path : str
-        The FASTA file of the reference.
-    query_paths : sequence of str
-        The files of queries.
-    block_size : int
-        About how many bases a block of queries has.
-    minimum_length : int
-        The fewest bases of a match.
-    strands : tuple of Strand
-        The strands of the queries to search.
-    rules : QueryRules, optional
-        Which files are accepted.
-
-    Returns
-    -------
-    DataSet
-        With at least one query.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read or is not valid, or if there are no queries.
+    `InputError` is raised if a file cannot be read or is not valid, or if there are no queries.
     """
     any_letters = rules is not None and rules.any_letters
     reference = read_reference(reference_path, any_letters=any_letters)
@@ -139,30 +96,8 @@ def make_data_set(
 ) -> DataSet:
     """Make a workload, and read it into memory; its files do not stay.
 
-    Parameters
-    ----------
-    workload : str
-        The name of the workload.
-    scale : float
-        The factor for the number of reads.
-    seed : int or None
-        The start of the random numbers; None for that of the workload.
-    block_size : int
-        About how many bases a block of queries has.
-    minimum_length : int or None
-        The fewest bases of a match; None for the length that the workload declares.
-    strands : tuple of Strand
-        The strands of the queries to search.
-
-    Returns
-    -------
-    DataSet
-        The reference and the queries.
-
-    Raises
-    ------
-    OptionError
-        If there is no such workload, or the scale is not possible.
+    The seed and the minimum length are those that the workload declares unless they are given.
+    `OptionError` is raised if there is no such workload, or the scale is not possible.
     """
     from mummergpu.workload.declaration import load_declaration
     from mummergpu.workload.generation import generate

@@ -46,24 +46,10 @@ WordArray = UInt64Array
 def device_gathers(
     device: Device, cache: KernelCache, table_bytes: int, runs: int
 ) -> dict[str, float]:
-    """Measure a device.
+    """Measure a device with a table of about so many bytes.
 
-    Parameters
-    ----------
-    device : Device
-        The device.
-    cache : KernelCache
-        Compiles the kernels.
-    table_bytes : int
-        About the size of the table.
-    runs : int
-        How often each kernel is measured.
-
-    Returns
-    -------
-    dict of str to float
-        Records a second, the median of the runs: ``merged`` for whole records, ``split`` for their
-        halves in two tables, ``half`` for one half of each.
+    Return the records read in a second, the median of the runs: ``merged`` for whole records,
+    ``split`` for their halves in two tables, ``half`` for one half of each.
     """
     records = max(table_bytes // RECORD_BYTES, 1)
     threads = device.resident_blocks * BLOCK_THREADS
@@ -95,24 +81,10 @@ def device_gathers(
 def processor_gathers(
     table_bytes: int, runs: int, threads: int, map_function: Callable[..., Iterable[Any]]
 ) -> dict[str, float]:
-    """Measure the processor, with all threads at once.
+    """Measure the processor, with all threads at once, which `map_function` runs.
 
-    Parameters
-    ----------
-    table_bytes : int
-        About the size of the table.
-    runs : int
-        How often it is measured.
-    threads : int
-        The number of threads.
-    map_function : callable
-        Works like `map`; runs `threads` tasks at the same time.
-
-    Returns
-    -------
-    dict of str to float
-        Records a second of all threads together, the median of the runs: ``merged`` and ``split``,
-        as for `device_gathers`.
+    Return the records that all threads read in a second, the median of the runs: ``merged`` and
+    ``split``, as for `device_gathers`.
     """
     records = max(table_bytes // RECORD_BYTES, 1)
     table = zeros_aligned(records * RECORD_BYTES).view(np.uint64)
@@ -137,13 +109,7 @@ def processor_gathers(
 
 @jit_without_refcounts
 def fill_table(table: WordArray) -> None:
-    """Fill a table with words that depend on their index.
-
-    Parameters
-    ----------
-    table : ndarray, dtype=uint64, shape=(n_words,)
-        Output.
-    """
+    """Fill a table with words that depend on their index."""
     state = np.uint64(1)
     for word in range(table.size):
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
@@ -159,32 +125,11 @@ def follow_records(
     addresses: Int64Array,
     gathers: int,
 ) -> int:
-    """Follow chains of random addresses, one step of each in turn.
+    """Follow chains of random addresses, one step of each in turn; return a number that needs all.
 
-    Parameters
-    ----------
-    table : ndarray, dtype=uint64, shape=(n_words,)
-        The records, or their first halves and then their second halves.
-    records : int
-        The number of records.
-    stride : int
-        Words from one record to the next.
-    second : int
-        Words from the first half of a record to the second.
-    addresses : ndarray, dtype=int64, shape=(LANES,)
-        The first record of each chain; the records after them are written to it.
-    gathers : int
-        The steps of each chain.
-
-    Returns
-    -------
-    int
-        A number that depends on all that was read.
-
-    Notes
-    -----
-    Each step of each chain has a key of its own. Otherwise chains that come to the same record
-    would go on together or in circles, and the table would seem to fit in a cache.
+    Records are `stride` words apart, and their halves `second`. Each step of each chain has a key
+    of its own. Otherwise chains that come to the same record would go on together or in circles,
+    and the table would seem to fit in a cache.
     """
     for step in range(gathers):
         for lane in range(LANES):

@@ -27,15 +27,7 @@ _ARCHITECTURE: Final = re.compile("(?:sm|compute)_([0-9]+)")
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """How many programs a warm-up has looked at.
-
-    Attributes
-    ----------
-    compiled : int
-        The programs that it compiled.
-    found : int
-        The programs that had been kept before.
-    """
+    """How many programs a warm-up has compiled, and found as they had been kept before."""
 
     compiled: int
     found: int
@@ -48,15 +40,8 @@ def warm_kernels(architectures: Sequence[str], folder: Path, threads: int) -> Ke
     ----------
     architectures : sequence of str
         ``sm_90`` and the like for machine code, ``compute_90`` and the like for PTX.
-    folder : Path
-        The folder that keeps compiled kernels.
     threads : int
         How many programs are compiled at the same time.
-
-    Returns
-    -------
-    KernelCounts
-        How many programs were compiled, and how many were kept already.
 
     Raises
     ------
@@ -89,16 +74,8 @@ def warm_kernels(architectures: Sequence[str], folder: Path, threads: int) -> Ke
 def usual_programs(architecture: str) -> Iterator[ProgramSource]:
     """Yield the programs that runs on an architecture need, if their options name no policy.
 
-    Parameters
-    ----------
-    architecture : str
-        As in `warm_kernels`.
-
-    Yields
-    ------
-    ProgramSource
-        The k-mer search, the tree search with each policy that may be chosen, in both formats of
-        the nodes, and what ``sweep`` and ``tune`` measure a device with.
+    They are the k-mer search, the tree search with each policy that may be chosen, in both formats
+    of the nodes, and what ``sweep`` and ``tune`` measure a device with.
     """
     yield KMER_PROGRAM
     yield GATHER_PROGRAM

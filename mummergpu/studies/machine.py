@@ -31,20 +31,7 @@ def processor_name() -> str:
 
 
 def processor_facts(threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
-    """Return the facts about the processor.
-
-    Parameters
-    ----------
-    threads : int
-        The threads that search.
-    gathers_per_second : dict of str to float
-        The result of `gathers.processor_gathers`.
-
-    Returns
-    -------
-    SweepMachine
-        The facts.
-    """
+    """Return the facts about the processor."""
     return SweepMachine(
         backend="cpu",
         device=processor_name(),
@@ -61,24 +48,7 @@ def processor_facts(threads: int, gathers_per_second: dict[str, float]) -> Sweep
 def device_facts(
     number: int, device: Device, threads: int, gathers_per_second: dict[str, float]
 ) -> SweepMachine:
-    """Return the facts about a GPU.
-
-    Parameters
-    ----------
-    number : int
-        The number of the device, as in ``--device``.
-    device : Device
-        The device; current in the calling thread.
-    threads : int
-        The threads of the host.
-    gathers_per_second : dict of str to float
-        The result of `gathers.device_gathers`.
-
-    Returns
-    -------
-    SweepMachine
-        The facts.
-    """
+    """Return the facts about a GPU, which is current in the calling thread."""
     driver = driver_facts()
     libraries = dict.fromkeys((*_LIBRARIES, device.library, *_CUDA_LIBRARIES))
     versions = _versions(tuple(libraries))

@@ -40,19 +40,7 @@ ORDERING_KERNELS: Final = ("sort_candidates", "sort_long_candidates", "merge_pag
 
 
 class Measurer:
-    """Searches a data set again and again, and measures each search.
-
-    Parameters
-    ----------
-    searcher : StudySearcher
-        Searches the trees.
-    data : DataSet
-        The queries and the reference.
-    search_length : int
-        The fewest bases of a match that a page is searched for.
-    executor : ThreadPoolExecutor
-        Runs the searches of blocks on the processor.
-    """
+    """Searches a data set again and again, and measures each search."""
 
     def __init__(
         self,
@@ -80,17 +68,7 @@ class Measurer:
         return self._backend.name
 
     def load(self, policy: str, pages: Sequence[TreePage], profile: bool) -> None:
-        """Load trees for the next runs, and search a few queries to warm up.
-
-        Parameters
-        ----------
-        policy : str
-            The code of the policies.
-        pages : sequence of TreePage
-            The pages, with trees in the layout of the policies.
-        profile : bool
-            Whether the kernels count the nodes that they visit.
-        """
+        """Load trees in the layout of the policies, and search a few queries to warm up."""
         self._searcher.set_policy(policy, profile)
         before = Snapshot.of(self._stats)
         self._backend.load_pages(pages, self._search_length)
@@ -99,22 +77,7 @@ class Measurer:
         self._search.find_mems(self._head)
 
     def run(self, planned: PlannedRun, position: int, tree_seconds: dict[str, float]) -> SweepRun:
-        """Search all queries on the loaded trees, and return what it cost.
-
-        Parameters
-        ----------
-        planned : PlannedRun
-            The run; its policy is that of the loaded trees.
-        position : int
-            The number of the run in the sweep.
-        tree_seconds : dict of str to float
-            The seconds that the trees took (`TreeStore.flatten`).
-
-        Returns
-        -------
-        SweepRun
-            The record of the run.
-        """
+        """Search all queries on the loaded trees, and return what it cost."""
         before = Snapshot.of(self._stats)
         mems, digest, seconds = self._find_all()
         cost = Snapshot.of(self._stats).since(before)
@@ -178,13 +141,7 @@ class Measurer:
 
 
 class MemDigest:
-    """A hash of matches that does not depend on how their queries are divided into blocks.
-
-    Parameters
-    ----------
-    map_function : callable
-        Works like `map`; independent tasks hash the columns.
-    """
+    """A hash of matches that does not depend on how their queries are divided into blocks."""
 
     def __init__(self, map_function: Callable[..., Iterable[int]]) -> None:
         self._map = map_function
@@ -208,17 +165,7 @@ class MemDigest:
 
 
 class Snapshot:
-    """The costs that a run's statistics hold at one time.
-
-    Parameters
-    ----------
-    seconds : dict of str to float
-        Seconds by stage.
-    kernels : dict of str to KernelRecord
-        The kernels by name.
-    bytes, counts : dict of str to int
-        Numbers of bytes, and counts, by name.
-    """
+    """The costs that a run's statistics hold at one time, by name."""
 
     def __init__(
         self,

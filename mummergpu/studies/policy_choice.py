@@ -94,8 +94,6 @@ class Choice:
 
     Attributes
     ----------
-    policy : Policy
-        The policy.
     reason : str
         Where it is from, for the user.
     """
@@ -107,18 +105,8 @@ class Choice:
 def choose_policy(work: Work, tuned: Sequence[TunedPolicy]) -> Choice:
     """Choose the policy of a run.
 
-    Parameters
-    ----------
-    work : Work
-        The run.
-    tuned : sequence of TunedPolicy
-        The user's records.
-
-    Returns
-    -------
-    Choice
-        The user's record for the most similar work on the same device; without one, that of the
-        package for the device or its architecture; without one, the default.
+    The user's record for the most similar work on the same device decides; without one, that of the
+    package for the device or its architecture; without one, the default.
     """
     own = [record for record in tuned if _same_device(record, work)]
     if own:
@@ -136,22 +124,9 @@ def choose_policy(work: Work, tuned: Sequence[TunedPolicy]) -> Choice:
 
 
 def read_tuned(path: Path) -> list[TunedPolicy]:
-    """Read the records of a file.
+    """Read the records of a file, the oldest first; one that does not exist has none.
 
-    Parameters
-    ----------
-    path : Path
-        The file; one that does not exist has no records.
-
-    Returns
-    -------
-    list of TunedPolicy
-        The records, the oldest first.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or holds something else.
+    `InputError` is raised if the file cannot be read, or holds something else.
     """
     if not path.exists():
         return []

@@ -13,19 +13,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def type_fault(value: object, path: str = "") -> str | None:
-    """Return what is wrong with the types in a record.
+    """Return which key of a record is not of the declared type, and that type; None if all are.
 
-    Parameters
-    ----------
-    value : object
-        An instance of a data class.
-    path : str
-        The keys that lead to it, each with a dot after it.
-
-    Returns
-    -------
-    str or None
-        The first key whose value is not of the declared type, and that type; None if all are.
+    `path` has the keys that lead to the record, each with a dot after it.
     """
     kind: Any = type(value)
     hints = _hints(kind)

@@ -62,8 +62,6 @@ class KernelRecord:
     ----------
     milliseconds : float
         The device time, summed over launches.
-    launches : int
-        The number of launches.
     node_visits : int or None
         The number of nodes that its threads visited, if they were counted.
     registers, local_bytes, shared_bytes : int or None
@@ -220,8 +218,6 @@ class SweepSetup:
 
     Attributes
     ----------
-    program : str
-        The program and its version.
     date : str
         The day on which the sweep began, as in 2026-01-31.
     policies : tuple of str
@@ -230,12 +226,6 @@ class SweepSetup:
         The runs of each policy, and the further runs of the control.
     seed : int
         The start of the random order.
-    profile : bool
-        Whether node visits are counted.
-    input : SweepInput
-        What is searched.
-    machine : SweepMachine
-        Where.
     """
 
     program: str
@@ -255,10 +245,6 @@ class Sweep:
 
     Attributes
     ----------
-    folder : Path
-        The folder.
-    setup : SweepSetup
-        What its runs have in common.
     runs : tuple of SweepRun
         Its runs, in the order in which they were made. A sweep that was interrupted lacks some.
     """
@@ -269,23 +255,10 @@ class Sweep:
 
 
 def read_sweep(folder: Path) -> Sweep:
-    """Read a sweep.
+    """Read the folder of a sweep; a last line that was cut short is ignored.
 
-    Parameters
-    ----------
-    folder : Path
-        A folder that ``mummergpu sweep`` has written. The file of runs is missing if the sweep was
-        interrupted before the first.
-
-    Returns
-    -------
-    Sweep
-        The sweep. A last line that was cut short is ignored.
-
-    Raises
-    ------
-    InputError
-        If a file is not what a sweep writes; it names the line of a run.
+    The file of runs is missing if the sweep was interrupted before the first. If a file is not what
+    a sweep writes, `InputError` names the line of the run.
     """
     setup = read_setup(folder)
     runs = tuple(read_runs(folder)) if runs_file(folder).exists() else ()
@@ -323,8 +296,6 @@ def setup_text(setup: SweepSetup) -> str:
 def read_runs(folder: Path) -> Iterator[SweepRun]:
     """Yield the runs of a sweep; raise `InputError` if a line other than the last is not valid.
 
-    Notes
-    -----
     A process that was killed may have written the last line in part.
     """
     path = str(runs_file(folder))

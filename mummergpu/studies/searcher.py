@@ -35,8 +35,6 @@ class StudySearcher(ABC):
 
     Attributes
     ----------
-    backend : Backend
-        Searches trees.
     stats : Stats
         The statistics that the backend writes to.
     is_device : bool
@@ -106,17 +104,7 @@ class ProcessorSearcher(StudySearcher):
 
 
 class DeviceSearcher(StudySearcher):
-    """A GPU.
-
-    Parameters
-    ----------
-    backend : TreeCudaBackend
-        The open backend.
-    stats : Stats
-        The statistics that it writes to.
-    options : DeviceOptions
-        The number of the device, and the folder of compiled kernels.
-    """
+    """A GPU."""
 
     is_device = True
 
@@ -169,24 +157,10 @@ class DeviceSearcher(StudySearcher):
 
 
 def open_searcher(options: DeviceOptions, notice: Callable[[str], None]) -> StudySearcher:
-    """Open the backend that the options name, or the best available one.
+    """Open the backend that the options name, or the best available one; the caller closes it.
 
-    Parameters
-    ----------
-    options : DeviceOptions
-        The backend and the device.
-    notice : callable
-        Receives progress messages, shown with -v.
-
-    Returns
-    -------
-    StudySearcher
-        Ready to load trees; the caller closes it.
-
-    Raises
-    ------
-    BackendError
-        If the requested backend is not available.
+    `notice` receives messages that -v shows. A requested backend that is not available raises
+    `BackendError`.
     """
     if options.backend == "cpu":
         return ProcessorSearcher()

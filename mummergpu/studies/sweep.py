@@ -45,16 +45,12 @@ class SweepOptions:
     ----------
     policies : tuple of str
         The codes of the combinations, with the control among them.
-    runs : int
-        The runs of each combination.
     control_runs : int
         The further runs of the control.
     seed : int
         The start of the random order.
     profile : bool
         Whether one further run of each combination counts the visited nodes, on a GPU.
-    threads : int
-        The threads of the host.
     trees : TreeOptions
         The pages and the format of the trees; its policy is not used.
     """
@@ -75,35 +71,12 @@ def sweep(
     folder: Path,
     progress: StepProgress,
 ) -> int:
-    """Measure all combinations of policies on a data set.
+    """Measure all combinations of policies on a data set; return how many runs were made now.
 
-    Parameters
-    ----------
-    data : DataSet
-        What is searched.
-    options : SweepOptions
-        What is measured.
-    searcher : StudySearcher
-        The open backend.
-    folder : Path
-        The folder for the records; it is made if need be. If it already has runs of the same
-        sweep, they are not repeated.
-    progress : StepProgress
-        Shows how many runs are done.
-
-    Returns
-    -------
-    int
-        The number of runs that were made now.
-
-    Raises
-    ------
-    InputError
-        If the folder holds a sweep of something else, or a damaged one.
-    BackendError
-        If a combination finds other matches than the control.
-    OptionError
-        If the trees do not fit in memory.
+    The folder is made if need be; runs of the same sweep that it has already are not repeated.
+    `InputError` is raised if it holds a sweep of something else, or a damaged one, `BackendError`
+    if a combination finds other matches than the control, and `OptionError` if the trees do not fit
+    in memory.
     """
     with ExitStack() as stack:
         executor = stack.enter_context(ThreadPoolExecutor(options.threads))

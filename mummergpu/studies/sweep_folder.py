@@ -29,28 +29,10 @@ from mummergpu.studies.records import (
 class SweepFolder:
     """The records of a sweep on disk; only one process at a time may add to them.
 
-    It is a context manager.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; it is made if need be.
-
-    Attributes
-    ----------
-    setup : SweepSetup or None
-        The setup of a sweep that was begun earlier.
-    control_digest : str or None
-        The hash of the matches of the control, if it has been measured.
-    count : int
-        The number of runs that are recorded.
-
-    Raises
-    ------
-    OutputError
-        If the folder cannot be written, or another process writes to it.
-    InputError
-        If the folder holds a damaged sweep.
+    It is a context manager, which makes the folder. `setup` is that of a sweep that was begun
+    earlier, `control_digest` the hash of the control's matches, if it has been measured, and
+    `count` the number of recorded runs. `OutputError` is raised if the folder cannot be written, or
+    another process writes to it; `InputError` if it holds a damaged sweep.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -90,17 +72,9 @@ class SweepFolder:
     def begin(self, setup: SweepSetup) -> None:
         """Write the setup, or compare it with that of the sweep that was begun earlier.
 
-        Parameters
-        ----------
-        setup : SweepSetup
-            The setup of the sweep that begins or goes on.
-
-        Raises
-        ------
-        InputError
-            If the folder holds a sweep of another input, on another device or by another version
-            of the program. Numbers of runs and policies may differ: the folder then has those of
-            both sweeps.
+        `InputError` is raised if the folder holds a sweep of another input, on another device or by
+        another version of the program. Numbers of runs and policies may differ: the folder then has
+        those of both sweeps.
         """
         known = self.setup
         path = self._folder / SETUP_FILE

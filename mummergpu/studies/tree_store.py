@@ -33,21 +33,7 @@ MapFunction = Callable[..., Iterable[Any]]
 class TreeStore:
     """Keeps the grown trees of all pages, and flattens them in any layout.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    pages : sequence of Page
-        Its pages.
-    builder : str
-        The construction method (`tree.build.BUILDERS`).
-    map_function : callable
-        Works like `map`; independent tasks work on the pages.
-
-    Attributes
-    ----------
-    build_seconds : float
-        The seconds that growing the trees took, summed over the pages.
+    `build_seconds` is what growing them took, summed over the pages.
     """
 
     def __init__(
@@ -63,18 +49,9 @@ class TreeStore:
         self._orders: dict[bool, tuple[list[Int32Array], float]] = {}
 
     def flatten(self, layout: Layout) -> tuple[list[TreePage], dict[str, float]]:
-        """Return the pages with their trees in a layout.
+        """Return the pages with their trees in a layout, and the seconds of the stages.
 
-        Parameters
-        ----------
-        layout : Layout
-            The layout of the trees in memory.
-
-        Returns
-        -------
-        tuple of list of TreePage and dict
-            The pages, and the seconds of the stages ``build``, ``order`` and ``flatten``, summed
-            over the pages.
+        These are ``build``, ``order`` and ``flatten``, summed over the pages.
         """
         orders, order_seconds = self._ordered(layout.node_reordering)
         timed = list(self._map(partial(self._flatten, layout), self.pages, self._grown, orders))

@@ -58,12 +58,6 @@ class TunedResult:
 
     Attributes
     ----------
-    policy : TunedPolicy
-        The chosen combination, and what it was chosen for.
-    runs : int
-        The number of searches that it took.
-    runner_up : str
-        The second best combination.
     margin : float
         How much longer the kernels take with the second best, as a share.
     gain : float
@@ -88,32 +82,8 @@ def tune(
 ) -> TunedResult:
     """Find the combination of policies whose kernels take the least time.
 
-    Parameters
-    ----------
-    data : DataSet
-        The reference and the queries.
-    trees : TreeOptions
-        The pages and the format of the trees.
-    threads : int
-        The threads of the host.
-    searcher : StudySearcher
-        The open backend.
-    progress : StepProgress
-        Shows how many runs are done.
-    notice : callable
-        Receives messages, shown with -v.
-    seed : int
-        The start of the random orders.
-
-    Returns
-    -------
-    TunedResult
-        The best combination; the default is always among the last.
-
-    Raises
-    ------
-    BackendError
-        If two combinations find different matches.
+    The default is always among the last. `BackendError` is raised if two combinations find
+    different matches.
     """
     codes = differing_policies(searcher.backend.name)
     with ThreadPoolExecutor(threads) as executor:

@@ -90,18 +90,9 @@ def texture_name(textures: str) -> str:
 def bars_of(effect: PolicyEffect, leave_out: str = "r") -> tuple[Bar, ...]:
     """Return the pairs of an effect in the order of the paper's figures.
 
-    Parameters
-    ----------
-    effect : PolicyEffect
-        The effect of one policy.
-    leave_out : str
-        Layouts with one of these letters get no bar. The paper's figures leave out those with the
-        two-dimensional reference (section 4.1).
-
-    Returns
-    -------
-    tuple of Bar
-        In groups by textures; in a group, from few letters to many.
+    They are in groups by textures, and in a group from few letters to many. Layouts with a letter
+    of `leave_out` get no bar: the paper's figures leave out those with the two-dimensional
+    reference (section 4.1).
     """
     bars = []
     for pair in sorted(effect.pairs, key=lambda one: policy_order(one.off)):

@@ -48,10 +48,6 @@ class PolicyEffect:
 
     Attributes
     ----------
-    letter : str
-        The letter of the policy.
-    stage : str
-        The stage whose time changes.
     pairs : tuple of Pair
         The pairs, at least one.
     mean, median, lower_quartile, upper_quartile : float
@@ -139,21 +135,9 @@ def pairs_of(timings: Timings, letter: str, stage: str) -> tuple[Pair, ...]:
 
 
 def policy_effect(timings: Timings, letter: str, stage: str) -> PolicyEffect | None:
-    """Return the effect of one policy on one stage.
+    """Return the effect of one policy on one stage (`timings.ALL_STAGES`).
 
-    Parameters
-    ----------
-    timings : Timings
-        The median times of a sweep.
-    letter : str
-        One of ``QRTmrtn``.
-    stage : str
-        One of `mummergpu.studies.analysis.timings.ALL_STAGES`.
-
-    Returns
-    -------
-    PolicyEffect or None
-        None if no two layouts differ in this policy alone.
+    It is None if no two layouts differ in this policy alone.
     """
     pairs = pairs_of(timings, letter, stage)
     if not pairs:
@@ -177,8 +161,6 @@ def policy_effects(timings: Timings, stage: str) -> tuple[PolicyEffect, ...]:
 def mean_interval(values: Float64Array) -> tuple[float, float] | None:
     """Return the confidence interval of a mean by Student's t; None for fewer than two values.
 
-    Notes
-    -----
     Every time takes part in one pair only, so the errors of measurement of the pairs are
     independent.
     """

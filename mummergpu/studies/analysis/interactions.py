@@ -18,10 +18,6 @@ class Interaction:
 
     Attributes
     ----------
-    first, second : str
-        The letters of the policies.
-    stage : str
-        The stage whose time changes.
     squares : int
         The number of settings of the other policies for which all four times are known.
     first_alone, first_with_second : float
@@ -67,19 +63,7 @@ def interactions(timings: Timings, stage: str) -> tuple[Interaction, ...]:
 def interaction(timings: Timings, first: str, second: str, stage: str) -> Interaction | None:
     """Return the interaction of two policies.
 
-    Parameters
-    ----------
-    timings : Timings
-        The median times of a sweep.
-    first, second : str
-        The letters of the policies.
-    stage : str
-        The stage whose times are compared.
-
-    Returns
-    -------
-    Interaction or None
-        None if there is no setting of the others with times for all four states of the two.
+    It is None if there is no setting of the others with times for all four states of the two.
     """
     logs = _log_times(timings, first, second, stage)
     if not len(logs):

@@ -24,10 +24,6 @@ class KernelFacts:
 
     Attributes
     ----------
-    policy : Policy
-        The layout.
-    kernel : str
-        The name of the kernel.
     milliseconds : float or None
         The median device time of the timed runs, None if there is none.
     registers, local_bytes, shared_bytes : int or None

@@ -24,8 +24,6 @@ class Term:
     percent : float
         The change of the time in percent: of a policy, when it is switched on; of two, what both
         do beyond the product of their effects.
-    low, high : float
-        Its confidence interval in percent.
     """
 
     letters: str
@@ -40,8 +38,6 @@ class Misfit:
 
     Attributes
     ----------
-    policy : Policy
-        The layout.
     measured, modelled : float
         Its time in seconds, measured and by the model.
     """
@@ -62,12 +58,8 @@ class LinearModel:
 
     Attributes
     ----------
-    stage : str
-        The stage.
     with_interactions : bool
         Whether it has a term for every two policies, besides those of single ones.
-    terms : tuple of Term
-        The terms without the constant.
     fits : tuple of Misfit
         All layouts, those first that the model explains worst.
     r_squared : float
@@ -90,23 +82,9 @@ class LinearModel:
 def linear_model(timings: Timings, stage: str, with_interactions: bool) -> LinearModel | None:
     """Fit a model of the logarithm of a stage's time.
 
-    Parameters
-    ----------
-    timings : Timings
-        The median times of a sweep.
-    stage : str
-        The stage.
-    with_interactions : bool
-        Whether every two policies get a term of their own.
+    It is None if the layouts that were measured do not determine the coefficients, or leave no
+    degree of freedom, or if all times are equal.
 
-    Returns
-    -------
-    LinearModel or None
-        None if the layouts that were measured do not determine the coefficients, or leave no
-        degree of freedom, or if all times are equal.
-
-    Notes
-    -----
     A policy enters as -1/2 (off) or 1/2 (on), so that the coefficient of one policy is its effect
     averaged over the states of the others, whether or not there are interactions.
     """

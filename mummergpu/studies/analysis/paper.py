@@ -29,8 +29,6 @@ class Finding:
 
     Attributes
     ----------
-    letter : str
-        The letter of the policy.
     stage : str
         The stage, in the words of a sweep's records. What the paper calls the total computation
         time is the kernels' here: the copies of the trees take longer than them on today's
@@ -39,8 +37,6 @@ class Finding:
         The mean change of the time in percent, None if the paper gives none.
     least, most : float or None
         The range of the changes in percent, None if the paper gives none.
-    words : str
-        What it says, shortened.
     place : str
         The section, and the figure if there is one.
     """
@@ -101,14 +97,6 @@ class PaperFigure:
 
     Attributes
     ----------
-    number : int
-        Its number.
-    letter : str
-        The letter of the policy.
-    stage : str
-        The stage whose time changes.
-    title : str
-        What it shows.
     words : str
         What the paper says below it.
     """
@@ -175,21 +163,7 @@ FIGURES: Final = (
 
 @dataclass(frozen=True)
 class PaperWorkload:
-    """A row of Table 1.
-
-    Attributes
-    ----------
-    name : str
-        The name of the workload.
-    reference_bases : int
-        The length of the reference in bases.
-    minimum_length : int
-        The fewest bases of a match.
-    read_type : str
-        The sequencer, and the length of its reads.
-    read_count : int
-        The number of reads.
-    """
+    """A row of Table 1; lengths are in bases."""
 
     name: str
     reference_bases: int
@@ -212,8 +186,6 @@ class PaperTimes:
 
     Attributes
     ----------
-    workload : str
-        The name of the workload.
     first_match, first_print : int
         The times of version 1.0, whose print procedure ran on the processor.
     second_match, second_print : int

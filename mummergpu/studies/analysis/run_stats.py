@@ -23,12 +23,8 @@ class StageCost:
 
     Attributes
     ----------
-    name : str
-        The name of the stage.
     seconds : float
         Its seconds, summed over threads.
-    count : int
-        How often it ran.
     peak_memory_bytes : int
         The peak memory of the process when it last ended.
     """
@@ -45,12 +41,8 @@ class KernelCost:
 
     Attributes
     ----------
-    name : str
-        The name of the kernel.
     milliseconds : float
         Its device time, summed over launches.
-    launches : int
-        The number of launches.
     node_visits : int or None
         The nodes that its threads visited, if they were counted.
     registers, local_bytes, occupancy : float or None
@@ -142,24 +134,10 @@ class RunStats:
 
     Attributes
     ----------
-    path : str
-        The file.
-    settings : tuple of Setting
-        The configuration of the run.
-    counts, bytes : tuple of NamedNumber
-        What it counted.
-    files : tuple of FileCounts
-        What it counted of each file of queries.
-    strands : tuple of StrandCounts
-        What it counted of each strand.
-    match_lengths : tuple of LengthCount
-        How many matches have which lengths.
     mapping : MappingCounts or None
         What became of its reads, if it mapped them.
     stages : tuple of StageCost
         The stages that ran, in the order of the work.
-    kernels : tuple of KernelCost
-        The kernels that ran on a device.
     peak_memory_bytes : int
         The peak memory of the process.
     """
@@ -186,23 +164,7 @@ class RunStats:
 
 
 def read_run_stats(path: Path) -> RunStats:
-    """Read the ``--stats`` file of a run.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    RunStats
-        What it holds.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read or is not what ``--stats`` writes.
-    """
+    """Read the ``--stats`` file of a run; raise `InputError` if it is none."""
     name = str(path)
     with reading(name), open(path, "rb") as file:
         content = file.read()

@@ -41,8 +41,6 @@ class Timings:
 
     Attributes
     ----------
-    policies : tuple of Policy
-        The policies that were measured, from few letters to many.
     stages : tuple of str
         Those of `ALL_STAGES` that were measured.
     seconds : ndarray, dtype=float64, shape=(n_policies, n_stages)
@@ -52,8 +50,6 @@ class Timings:
     noise : ndarray, dtype=float64, shape=(n_stages,)
         The coefficient of variation of the control's runs; NaN where it is not known, because the
         stage took place once or the control ran fewer than two times.
-    noise_runs : int
-        The number of the control's runs.
     """
 
     policies: tuple[Policy, ...]
@@ -93,8 +89,6 @@ class Ranking:
 
     Attributes
     ----------
-    stage : str
-        The stage whose times are compared.
     policies : tuple of Policy
         The policies, the fastest first; those without a time above zero are left out.
     seconds : ndarray, dtype=float64, shape=(n_policies,)
@@ -141,18 +135,10 @@ class Missing:
 
 
 def timings_of(sweep: Sweep) -> Timings:
-    """Return the median times of a sweep.
+    """Return the median times of a sweep, without runs of kind ``profile``.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        Runs of kind ``profile`` are left out: counting nodes costs time.
-
-    Returns
-    -------
-    Timings
-        A median over the timed runs of each policy and stage. The sums `KERNELS` and `TOTAL` are
-        made for each run before the median is taken.
+    Counting nodes costs time. The sums `KERNELS` and `TOTAL` are made for each run before the
+    median is taken.
     """
     timed: dict[Policy, list[SweepRun]] = {}
     for run in sweep.runs:

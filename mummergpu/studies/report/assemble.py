@@ -24,18 +24,7 @@ from mummergpu.version import __version__
 
 
 def make_report(inputs: ReportInputs) -> Report:
-    """Compute and draw a report.
-
-    Parameters
-    ----------
-    inputs : ReportInputs
-        The sweeps and runs that it shows.
-
-    Returns
-    -------
-    Report
-        Its sections; the same for the same inputs.
-    """
+    """Compute and draw a report; it is the same for the same inputs."""
     runs = [run_section(stats, number) for number, stats in enumerate(inputs.runs, 1)]
     studies = make_studies(inputs.sweeps)
     if not studies:

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Plain text.
-
-    Attributes
-    ----------
-    text : str
-        The text.
-    warns : bool
-        Whether it says that something is missing or wrong.
-    """
+    """Plain text; `warns` says that something is missing or wrong."""
 
     text: str
     warns: bool = False
@@ -33,17 +25,7 @@ class PointList:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
-
-    Attributes
-    ----------
-    caption : str
-        What was measured, and on what.
-    columns : tuple of str
-        The heads of the columns, with units.
-    rows : tuple of tuple of str
-        The cells; the first of each row is its name.
-    """
+    """A table whose columns have units; the first cell of each row is its name."""
 
     caption: str
     columns: tuple[str, ...]
@@ -59,12 +41,8 @@ class Drawing:
     ----------
     name : str
         The name of its files, without the ending.
-    caption : str
-        What was measured, and on what.
     alternative : str
         What it shows, for those who do not see it.
-    svg, png : bytes
-        The content of its files.
     inline : str
         The SVG element for a page, whose ink has the colour of the page's text.
     """
@@ -83,17 +61,7 @@ Block = Paragraph | PointList | Table | Drawing
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report under a title.
-
-    Attributes
-    ----------
-    name : str
-        The target of links to it.
-    title : str
-        The title.
-    blocks : tuple of Block
-        What is in it.
-    """
+    """A part of a report under a title; `name` is the target of links to it."""
 
     name: str
     title: str
@@ -102,17 +70,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole report.
-
-    Attributes
-    ----------
-    title : str
-        The title.
-    sections : tuple of Section
-        Its parts; the first is the summary.
-    program : str
-        The program that wrote it, and its version.
-    """
+    """A whole report; its first section is the summary."""
 
     title: str
     sections: tuple[Section, ...]

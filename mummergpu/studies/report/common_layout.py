@@ -17,12 +17,8 @@ class CommonLayout:
 
     Attributes
     ----------
-    policy : Policy
-        The layout.
     mean_ratio : float
         The geometric mean of its times, each divided by the fastest of its sweep.
-    worst_ratio : float
-        The greatest of them.
     """
 
     policy: Policy

@@ -22,24 +22,10 @@ _MARKDOWN_SIGNS: Final = "\\`*_{}[]<>#|~"
 
 
 def write_report(report: Report, folder: Path) -> Path:
-    """Write a report into a folder, which is made if need be.
+    """Write a report into a folder, which is made if need be; return its page.
 
-    Parameters
-    ----------
-    report : Report
-        The report.
-    folder : Path
-        The folder. The page comes last, so that all that is beside it is there when it appears.
-
-    Returns
-    -------
-    Path
-        The page.
-
-    Raises
-    ------
-    OutputError
-        If a file or the folder cannot be written.
+    The page comes last, so that all that is beside it is there when it appears. A file or folder
+    that cannot be written raises `OutputError`.
     """
     figures = folder / FIGURE_FOLDER
     try:

@@ -14,15 +14,7 @@ from mummergpu.studies.records import SETUP_FILE, Sweep, read_sweep
 
 @dataclass(frozen=True)
 class ReportInputs:
-    """The data of a report.
-
-    Attributes
-    ----------
-    sweeps : tuple of Sweep
-        The sweeps, in the order of the arguments.
-    runs : tuple of RunStats
-        The files of ordinary runs.
-    """
+    """The data of a report: sweeps in the order of the arguments, and files of ordinary runs."""
 
     sweeps: tuple[Sweep, ...]
     runs: tuple[RunStats, ...]
@@ -31,20 +23,8 @@ class ReportInputs:
 def read_inputs(paths: Sequence[str]) -> ReportInputs:
     """Read everything that a report shows.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Folders of sweeps, folders whose folders are sweeps, and files of ``--stats``.
-
-    Returns
-    -------
-    ReportInputs
-        The data.
-
-    Raises
-    ------
-    InputError
-        If a path is none of these, or a file is damaged.
+    Paths are folders of sweeps, folders whose folders are sweeps, and files of ``--stats``. One
+    that is none of these, or damaged, raises `InputError`.
     """
     folders: list[Path] = []
     files: list[Path] = []

@@ -20,20 +20,7 @@ _DEVIATIONS_SHOWN: Final = 6
 
 
 def mapping_blocks(found: MappingCounts, name: str) -> list[Block]:
-    """Return what is told about the reads of a run that mapped them.
-
-    Parameters
-    ----------
-    found : MappingCounts
-        What became of the reads.
-    name : str
-        The name of the section.
-
-    Returns
-    -------
-    list of Block
-        Text, figures and a table.
-    """
+    """Return what is told about the reads of a run that mapped them."""
     blocks: list[Block] = [Paragraph(_words(found)), _reads_table(found)]
     if found.mapped:
         blocks.append(_qualities_drawing(found.mapping_qualities, f"{name}-qualities"))

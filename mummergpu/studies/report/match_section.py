@@ -21,20 +21,7 @@ WIDE: Final = 20
 
 
 def match_blocks(stats: RunStats, name: str) -> list[Block]:
-    """Return what is told about the matches of a run; nothing if they were not counted.
-
-    Parameters
-    ----------
-    stats : RunStats
-        The run.
-    name : str
-        The name of its section.
-
-    Returns
-    -------
-    list of Block
-        Text, a figure and tables.
-    """
+    """Return what is told about the matches of a run; nothing if they were not counted."""
     if not stats.files:
         return []
     blocks: list[Block] = [Paragraph(_words(stats))]

@@ -57,19 +57,9 @@ class _Panel:
 
 
 def paper_figure(figure: PaperFigure, studies: Sequence[Study]) -> Drawing | None:
-    """Draw a figure of the paper from our data.
+    """Draw a figure of the paper from our data, a panel for each study with layouts to compare.
 
-    Parameters
-    ----------
-    figure : PaperFigure
-        What it shows.
-    studies : sequence of Study
-        The studies; each gets a panel, if it has layouts to compare.
-
-    Returns
-    -------
-    Drawing or None
-        The figure, None if there is no study with such layouts.
+    It is None if there is no such study.
     """
     shown = [panel for panel in (_panel(figure, study) for study in studies) if panel]
     if not shown:

@@ -32,15 +32,7 @@ CONTROL_POLICY: Final = Policy.from_code(NO_POLICY)
 
 @dataclass(frozen=True)
 class NamedLayout:
-    """A layout that a report mentions by its part.
-
-    Attributes
-    ----------
-    part : str
-        What it is, such as ``default``.
-    policy : Policy
-        The layout.
-    """
+    """A layout that a report mentions by its part, such as ``default``."""
 
     part: str
     policy: Policy
@@ -52,18 +44,10 @@ class Study:
 
     Attributes
     ----------
-    sweep : Sweep
-        The sweep.
     title : str
         Its workload and device, unlike that of any other study of the report.
-    timings : Timings
-        Its median times.
     ranking : Ranking
         Its layouts by the time of `stage`.
-    facts : tuple of KernelFacts
-        What is known of its kernels.
-    missing : Missing
-        What it lacks.
     """
 
     sweep: Sweep

@@ -45,22 +45,7 @@ _FONT: Final = "font-family: 'DejaVu Sans', sans-serif; "
 
 
 def drawn(name: str, caption: str, alternative: str, draw: Callable[[], Figure]) -> Drawing:
-    """Draw a figure.
-
-    Parameters
-    ----------
-    name : str
-        The name of its files, without the ending.
-    caption, alternative : str
-        What it shows and was measured on; and what to read in place of it.
-    draw : function
-        Returns the figure.
-
-    Returns
-    -------
-    Drawing
-        The figure as SVG and PNG.
-    """
+    """Draw a figure as SVG and PNG; `alternative` is what to read in place of it."""
     with plain_settings():
         figure = draw()
         figure.set_facecolor("white")
