@@ -127,7 +127,7 @@ def count_rows(path: Path) -> int:
 
 def stream_figures(runs: int, folder: Path) -> dict[str, Any]:
     """Plain FASTQ parsed, and rows formatted, on one core, in bytes of text a second."""
-    from mummergpu.input.queries import QueryReader
+    from mummergpu.input.blocks.queries import QueryReader
     from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
     from mummergpu.sequence.codes import Strand
 
@@ -163,7 +163,7 @@ def many_matches(reads: Path) -> tuple[Any, Any, Any]:
     """Return a block of reads with ten made-up matches each, and a reference for them."""
     import numpy as np
 
-    from mummergpu.input.queries import QueryReader
+    from mummergpu.input.blocks.queries import QueryReader
     from mummergpu.sequence.mems import MemColumns
 
     with QueryReader([str(reads)], 1 << 24) as reader:

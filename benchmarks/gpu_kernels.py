@@ -33,7 +33,7 @@ from mummergpu.index.tree.build import build_pages
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.input.queries import QueryBlock, QueryReader
+from mummergpu.input.blocks.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats

@@ -37,7 +37,7 @@ from mummergpu.index.kmer_costs import DEVICE_COSTS
 from mummergpu.index.kmer_page import build_kmer_page
 from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.pages import Page
-from mummergpu.input.queries import QueryBlock, QueryReader
+from mummergpu.input.blocks.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend
 from mummergpu.output.matches.mummer import MummerFormatter, TextStyle

@@ -27,7 +27,7 @@ from mummergpu.index.kmer_plan import KmerJob, choose_sampling, expected_cost, m
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import build_kmer_table
 from mummergpu.index.pages import Page
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, Strand, with_margins

@@ -21,8 +21,8 @@ from mummergpu.api.query_blocks import (
 )
 from mummergpu.api.requests import PathLike, device_options, search_options, thread_count
 from mummergpu.api.tables import SearchedReference
-from mummergpu.input.files import PLACE
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.bytes.files import PLACE
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.whole import WholeAligner

@@ -14,7 +14,7 @@ from mummergpu.api.mapping_requests import alignment_target, read_group_asked, s
 from mummergpu.api.requests import PathLike, positive
 from mummergpu.api.tables import AlignmentRows, Scalar, SearchedReference, joined, names_of_queries
 from mummergpu.errors import OptionError
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.folded_columns import fold
 from mummergpu.output.open_alignments import (

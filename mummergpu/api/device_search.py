@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.index.options import IndexOptions, KmerOptions
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
-from mummergpu.input.reference import Reference
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.matching.backends.interface import Backend, ColumnsBackend
 from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.sequence.codes import Strand

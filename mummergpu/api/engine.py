@@ -19,7 +19,7 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork, StorableIndex
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.matching.backends.interface import Backend

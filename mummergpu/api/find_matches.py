@@ -32,7 +32,7 @@ from mummergpu.api.requests import (
 )
 from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
-from mummergpu.input.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.matching.merge import join_all
 from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.pipeline.query_volume import estimate_query_bases

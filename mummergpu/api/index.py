@@ -31,8 +31,8 @@ from mummergpu.index.kind_of_file import kind_of_file
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.verification import require_reference, verify
-from mummergpu.input.memory import NamedSequence, reference_in_memory
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.blocks.memory import NamedSequence, reference_in_memory
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.runtime.closing import ClosedAtEnd

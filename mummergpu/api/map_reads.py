@@ -27,10 +27,10 @@ from mummergpu.api.requests import device_options, thread_count, truth
 from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
 from mummergpu.index.kmer_index import KmerIndex
-from mummergpu.input.queries import QueryRules
-from mummergpu.input.read_block import ReadBlock
-from mummergpu.input.read_files import ReadSource
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.blocks.read_files import ReadSource
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.options import MOST_READ_BASES, MappingOptions
 from mummergpu.mapping.placing.insert_sizes import InsertSizes

@@ -20,8 +20,8 @@ from mummergpu.api.requests import (
     truth,
 )
 from mummergpu.errors import OptionError
-from mummergpu.input.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair
-from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.output.open_alignments import ALIGNMENT_FORMATS
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group

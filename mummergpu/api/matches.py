@@ -16,7 +16,7 @@ from mummergpu.api.tables import (
     SearchedReference,
     names_of_queries,
 )
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.output.matches.match_table import MatchTable, match_table
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.open_sink import RunFacts, open_sink

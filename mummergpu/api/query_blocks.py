@@ -8,12 +8,12 @@ from contextlib import ExitStack, contextmanager
 
 from mummergpu.api.log import LOG
 from mummergpu.api.requests import PathLike, paths_asked, truth
-from mummergpu.input.files import PLACE
-from mummergpu.input.memory import NamedSequence, block_in_memory
-from mummergpu.input.paired_queries import pairs_in_memory
-from mummergpu.input.queries import QueryBlock, QueryRules
-from mummergpu.input.query_stream import QueryStream
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.blocks.memory import NamedSequence, block_in_memory
+from mummergpu.input.blocks.paired_queries import pairs_in_memory
+from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.query_stream import QueryStream
+from mummergpu.input.bytes.files import PLACE
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.runtime.stats import Stats
 
 Queries = str | bytes | Iterable[NamedSequence]

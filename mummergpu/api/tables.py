@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import LibraryError
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import RecordLookup, record_lookup
-from mummergpu.input.reference import Reference
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import RecordLookup, Reference, record_lookup
 from mummergpu.output.genomes.operation_text import Texts, cigar_texts
 from mummergpu.output.matches.arrow import readable_name
 

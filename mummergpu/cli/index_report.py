@@ -9,7 +9,7 @@ from typing import Any
 
 from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 
 
 def described(path: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from mummergpu.errors import OptionError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from mummergpu.input.read_files import ReadSource
+    from mummergpu.input.blocks.read_files import ReadSource
     from mummergpu.mapping.placing.insert_sizes import InsertSizes
     from mummergpu.output.records.sam_options import ReadGroup
     from mummergpu.output.sorting.options import SortOptions
@@ -265,7 +265,7 @@ def _read_group(given: Given) -> ReadGroup | None:
 
 def _sources(given: Given) -> tuple[ReadSource, ...]:
     """Return the files of reads: two and two are mates, unless they are single or interleaved."""
-    from mummergpu.input.read_files import MateFiles, ReadFile
+    from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 
     paths, interleaved, single = given["reads"], given["interleaved"], given["single"]
     if interleaved and single:

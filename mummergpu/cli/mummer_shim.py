@@ -106,7 +106,7 @@ def _why_not_ours(command: MummerCommand) -> str:
 
     A match of other letters needs them in the reference and in a query.
     """
-    from mummergpu.input.fasta_letters import other_letters
+    from mummergpu.input.records.fasta_letters import other_letters
 
     of_reference = other_letters(command.reference)
     of_queries = [(path, other_letters(path)) for path in dict.fromkeys(command.queries)]

@@ -17,7 +17,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.format import IndexHeader, is_index, read_header
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def plot(context: click.Context, /, **given: Any) -> None:
 
 def _plot_file(context: click.Context, given: dict[str, Any]) -> None:
     """Draw the matches of the file that stands in the place of the reference."""
-    from mummergpu.input.match_files import format_of_matches
+    from mummergpu.drawing.match_files import format_of_matches
 
     path = given["reference"]
     if format_of_matches(path) is None:

@@ -250,7 +250,7 @@ def study_data(
         One at a time is in memory.
     """
     from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
-    from mummergpu.input.queries import QueryRules
+    from mummergpu.input.blocks.queries import QueryRules
     from mummergpu.studies.data_set import make_data_set, read_data_set
 
     strands, length = study_strands(given), given["min_length"]

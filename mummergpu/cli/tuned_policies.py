@@ -154,7 +154,7 @@ def _first_query_length(paths: Sequence[str]) -> int | None:
     """Return the length of the first query in bases; None if it cannot be read twice."""
     if not paths or _bases_in(paths[0]) is None:
         return None
-    from mummergpu.input.queries import QueryReader
+    from mummergpu.input.blocks.queries import QueryReader
 
     # An invalid file is reported when it is read for the search.
     with suppress(MummergpuError), QueryReader(paths[:1], 1) as reader:

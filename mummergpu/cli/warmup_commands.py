@@ -108,7 +108,7 @@ def _serve_python() -> None:
     """Run what only the Python interface runs: it leaves out the read groups of reads."""
     import numpy as np
 
-    from mummergpu.input.tags import Tags
+    from mummergpu.input.records.tags import Tags
 
     Tags(np.zeros(0, dtype=np.uint8), np.zeros(2, dtype=np.int64)).without_groups()
 
@@ -120,7 +120,7 @@ def _search_minimizers() -> None:
     from mummergpu.index.minimizer_index import MinimizerPage
     from mummergpu.index.minimizer_table import build_minimizer_table
     from mummergpu.index.pages import Page
-    from mummergpu.input.queries import QueryBlock
+    from mummergpu.input.blocks.queries import QueryBlock
     from mummergpu.matching.kmer.unique import UniqueSearch
     from mummergpu.runtime.stats import Stats
     from mummergpu.sequence.codes import Strand, encode, with_margins

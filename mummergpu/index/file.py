@@ -27,7 +27,7 @@ from mummergpu.index.page_groups import groups_within
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
 from mummergpu.index.tree.policy import Policy
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.memory import MemoryBudget, free_memory

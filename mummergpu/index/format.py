@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO, Final
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 
 MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """The first bytes of an index file. As in PNG, no text begins like this, and a transfer that

@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import Input, reading
-from mummergpu.input.formats import Format
-from mummergpu.input.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
-from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.record_arrays import UNLIMITED, Limits, Records
-from mummergpu.input.records import CHUNK_SIZE, RecordReader
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.input.bytes.files import Input, reading
+from mummergpu.input.bytes.formats import Format
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
+from mummergpu.input.records.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records.record_reader import CHUNK_SIZE, RecordReader
+from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
 from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
 
 _COUNT_STEP: Final = 1 << 18
 """The number of codes counted together: intermediate arrays of this size stay in the caches."""
+
+_MOST_BUCKETS: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -159,3 +162,77 @@ def reference_of_records(records: Records | None, path: str) -> Reference:
     if reference.base_count == 0:
         raise no_base
     return reference
+
+
+class RecordLookup(NamedTuple):
+    """A table from which the record of a position is found, mostly without a search.
+
+    Attributes
+    ----------
+    starts : ndarray, dtype=int64, shape=(n_records,)
+        Where each record begins in the joined reference.
+    buckets : ndarray, dtype=int32
+        The last record that starts at or before each bucket of positions, and one bucket more.
+    bucket_shift : int
+        The binary logarithm of the positions in a bucket.
+    """
+
+    starts: Int64Array
+    buckets: Int32Array
+    bucket_shift: int
+
+
+def record_lookup(record_starts: Int64Array, size: int) -> RecordLookup:
+    """Return the table for the records of a reference.
+
+    Parameters
+    ----------
+    record_starts : ndarray, dtype=int64, shape=(n_records,)
+        Where each record begins in the joined reference.
+    size : int
+        The codes of the joined reference.
+
+    Returns
+    -------
+    RecordLookup
+        Few of its buckets contain the start of a record.
+    """
+    starts = writable(record_starts)
+    count = starts.size
+    buckets = max(count, min(16 * count, _MOST_BUCKETS)) if count > 1 else 1
+    shift = (size // buckets).bit_length()
+    edges = np.arange((size >> shift) + 2, dtype=np.int64) << shift
+    last = (np.searchsorted(starts, edges, side="right") - 1).astype(np.int32)
+    return RecordLookup(starts, last, shift)
+
+
+@inline_without_refcounts
+def record_at(starts: Int64Array, buckets: Int32Array, bucket_shift: int, position: int) -> int:
+    """Return the last record that starts at or before a position.
+
+    Parameters
+    ----------
+    starts : ndarray, dtype=int64
+        Where each record begins in the joined reference.
+    buckets : ndarray, dtype=int32
+        The last record that starts at or before each bucket of positions, and one bucket more.
+    bucket_shift : int
+        The binary logarithm of the positions in a bucket.
+    position : int
+        A 0-based position in the joined reference.
+
+    Returns
+    -------
+    int
+        The number of the record.
+    """
+    bucket = position >> bucket_shift
+    first = as_int64(buckets[as_index(bucket)])
+    last = as_int64(buckets[as_index(bucket + 1)])
+    while first < last:
+        middle = (first + last + 1) >> 1
+        if starts[as_index(middle)] <= position:
+            first = middle
+        else:
+            last = middle - 1
+    return first

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.equal_letters import discount_equal_letters

@@ -14,7 +14,7 @@ from mummergpu.runtime.arrays import Int32Array, Int64Array
 
 RecordPlaces = tuple[Int64Array, Int32Array, int]
 """Where the records of a reference begin, the last record at or before each bucket of positions,
-and the binary logarithm of the positions in a bucket: `input.record_lookup.RecordLookup`."""
+and the binary logarithm of the positions in a bucket: `input.reference.RecordLookup`."""
 
 COLUMN_TYPES: Final[dict[str, type[np.generic]]] = {
     "query": np.uint32,

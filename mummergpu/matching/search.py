@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend, TextBackend, UniqueBackend
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.filter import keep_long

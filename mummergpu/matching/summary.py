@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts, writable

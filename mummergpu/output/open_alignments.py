@@ -44,8 +44,7 @@ class AlignmentFacts:
     read_group : ReadGroup or None
         The read group of all reads.
     checksums : sequence of str
-        The MD5 of each record of the reference (`input.record_checksums`); empty if they are not
-        known.
+        The MD5 of each record (`input.records.record_checksums`); empty if they are not known.
     sort : SortOptions or None
         What is done with all alignments before they are written; None to write them as they come.
     input_groups : sequence of bytes

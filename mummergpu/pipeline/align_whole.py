@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from mummergpu.errors import InputError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
-from mummergpu.input.queries import QueryBlock, QueryRules
-from mummergpu.input.query_stream import QueryStream
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.query_stream import QueryStream
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.mapping.genomes.whole import MatrixTooLargeError, WholeAligner
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.genome_outputs import open_genome_sink

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 
 SAFETY: Final = 4.0

@@ -20,7 +20,7 @@ from mummergpu.index.file import LETTER_SECTIONS
 from mummergpu.index.format import is_index
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.options import BuildOptions
 from mummergpu.pipeline.page_progress import PageProgress

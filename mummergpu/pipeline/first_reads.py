@@ -14,7 +14,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.options import KmerOptions
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.placing.insert_sizes import InsertSizes, estimate_insert_sizes
 from mummergpu.mapping.seeding.seeds import seed_length
 from mummergpu.runtime.arrays import Int64Array

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.one_to_one import map_one_to_one
 from mummergpu.output.bytes.compressed_stream import CompressedStream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mummergpu.input.read_files import ReadSource
+from mummergpu.input.blocks.read_files import ReadSource
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.matching.options import DeviceOptions

@@ -14,10 +14,10 @@ from typing import Any, Final
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
 from mummergpu.index.options import IndexOptions, KmerOptions
-from mummergpu.input.queries import QueryRules, bytes_of
-from mummergpu.input.read_block import ReadBlock
-from mummergpu.input.reading_threads import ReadingThreads
-from mummergpu.input.record_checksums import record_checksums
+from mummergpu.input.blocks.queries import QueryRules, bytes_of
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.record_checksums import record_checksums
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.options import MOST_READ_BASES
 from mummergpu.mapping.placing.insert_sizes import InsertSizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.folded_columns import fold
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of

@@ -14,8 +14,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.placing.pair_sizes import PairSizes

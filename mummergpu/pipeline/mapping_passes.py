@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from mummergpu.index.kmer_page import KmerPage
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.seeding.seeds import second_seed_length

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions

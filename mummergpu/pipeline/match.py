@@ -20,9 +20,9 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.queries import QueryRules
-from mummergpu.input.query_stream import QueryStream
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.query_stream import QueryStream
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases

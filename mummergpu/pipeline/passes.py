@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.block_parts import BlockParts
 from mummergpu.pipeline.query_progress import QueryProgress

@@ -12,7 +12,7 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.kmer_plan import KmerCost
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
-from mummergpu.input.queries import bytes_of
+from mummergpu.input.blocks.queries import bytes_of
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mummergpu.drawing.coverage import CoverageCounter
 from mummergpu.drawing.lengths import LengthCounter
+from mummergpu.drawing.match_files import FileMatches, read_matches
 from mummergpu.drawing.picture import (
     PAGE,
     PictureStyle,
@@ -18,7 +19,6 @@ from mummergpu.drawing.picture import (
 from mummergpu.drawing.segments import reference_positions_of, reference_records, segments_of
 from mummergpu.drawing.style import hush
 from mummergpu.errors import OptionError
-from mummergpu.input.match_files import FileMatches, read_matches
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 

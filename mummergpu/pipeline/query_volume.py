@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from typing import Final
 
-from mummergpu.input.files import STANDARD_INPUT
+from mummergpu.input.bytes.files import STANDARD_INPUT
 
 _BASES_PER_BYTE: Final = (
     ((".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam"), 2.0),

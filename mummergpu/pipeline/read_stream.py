@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from mummergpu.input.block_stream import BlockStream
-from mummergpu.input.queries import QueryRules
-from mummergpu.input.read_block import ReadBlock
-from mummergpu.input.read_files import ReadSource
-from mummergpu.input.read_reader import ReadReader
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.blocks.block_stream import BlockStream
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.blocks.read_files import ReadSource
+from mummergpu.input.blocks.read_reader import ReadReader
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.runtime.stats import Stats
 
 

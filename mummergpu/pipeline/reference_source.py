@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 
 from mummergpu.index.file import IndexFile
 from mummergpu.index.verification import verify_for_run
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
 
 

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import OutputError
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.read_block import ReadBlock, WrittenReads
-from mummergpu.input.tags import Tags
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
+from mummergpu.input.records.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.candidates.candidates import Candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads

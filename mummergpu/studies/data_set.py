@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.queries import QueryBlock, QueryReader, QueryRules
+from mummergpu.input.blocks.queries import QueryBlock, QueryReader, QueryRules
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.sequence.codes import Strand
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mummergpu.index.checksums import checksum_of
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 
 KNOWN_DEVICES: Final = Path(__file__).with_name("known_devices.json")
 """The records that come with the package."""

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.tree.policy import Policy
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 from mummergpu.studies.record_types import type_fault
 
 SCHEMA_VERSION: Final = 1

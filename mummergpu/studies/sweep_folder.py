@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from mummergpu.errors import InputError, OutputError
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.studies.combinations import CONTROL, PlannedRun, every_policy
 from mummergpu.studies.records import (

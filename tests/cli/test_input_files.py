@@ -13,7 +13,7 @@ from helpers.compressions import OTHERS, PACKERS
 from helpers.containers import bgzf, write_alignments
 
 from mummergpu.cli.main import main
-from mummergpu.input.formats import Compression
+from mummergpu.input.bytes.formats import Compression
 
 BASES = "".join(random.Random(1).choices("ACGT", k=500))
 PROTEIN = "MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"

@@ -16,9 +16,9 @@ from typing import Any, Final
 from fuzz.memory_file import file_of, pipe_of
 from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
-from mummergpu.input import containers, files, formats, source, stream_decoders
-from mummergpu.input.files import Input
-from mummergpu.input.formats import Format
+from mummergpu.input.bytes import containers, files, formats, source, stream_decoders
+from mummergpu.input.bytes.files import Input
+from mummergpu.input.bytes.formats import Format
 
 MOST_BYTES: Final = 1 << 15
 """What surely fits into a pipe."""

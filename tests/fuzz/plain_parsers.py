@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from helpers.naive import fold
 
-from mummergpu.input import byte_runs, parser_state, records
-from mummergpu.input.byte_runs import FOREIGN_LETTERS, STEP
-from mummergpu.input.fasta import parse_fasta
-from mummergpu.input.fastq import parse_fastq
+from mummergpu.input.records import byte_runs, parser_state
+from mummergpu.input.records import record_reader as records
+from mummergpu.input.records.byte_runs import FOREIGN_LETTERS, STEP
+from mummergpu.input.records.fasta import parse_fasta
+from mummergpu.input.records.fastq import parse_fastq
 from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
 
 _LETTERS: Final = re.compile(rb"[A-Za-z]*")

@@ -18,10 +18,10 @@ from fuzz.fastx_rules import WrongTextError, records_of
 from fuzz.plain_parsers import PlainParsers
 from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
-from mummergpu.input import records
-from mummergpu.input.files import TextStream
-from mummergpu.input.record_arrays import UNLIMITED, Limits
-from mummergpu.input.records import RecordReader
+from mummergpu.input.bytes.files import TextStream
+from mummergpu.input.records import record_reader as records
+from mummergpu.input.records.record_arrays import UNLIMITED, Limits
+from mummergpu.input.records.record_reader import RecordReader
 
 NO_LIMITS: Final = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
 SMALL_LIMITS: Final = Limits(9, 3, 12)

@@ -12,8 +12,8 @@ import pytest
 from fuzz import run
 from fuzz.corpus import CORPUS, TARGETS, kept_inputs, mutations, target_of
 from mummergpu.index import format as index_format
-from mummergpu.input.files import TextStream
-from mummergpu.input.records import RecordReader
+from mummergpu.input.bytes.files import TextStream
+from mummergpu.input.records.record_reader import RecordReader
 
 MUTATIONS = 2000
 MOST_CORPUS_BYTES = 300_000

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pysam
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.sequence.codes import decode, encode, with_margins

@@ -20,7 +20,7 @@ from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend

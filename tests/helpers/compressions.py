@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from mummergpu.input.formats import Compression
+from mummergpu.input.bytes.formats import Compression
 
 REQUIRE_ZSTD = "MUMMERGPU_REQUIRE_ZSTD"
 """Set to 1 where zstd must be at hand: its tests then fail without it, and are not skipped."""

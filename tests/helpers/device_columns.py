@@ -10,7 +10,7 @@ import numpy as np
 
 from helpers.text_cases import TextCase
 from mummergpu.cuda.device import Device
-from mummergpu.input.record_lookup import record_lookup
+from mummergpu.input.reference import record_lookup
 from mummergpu.matching.backends.stream_searcher import DeviceMems, UploadedBlock
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers.alignments import COMPLEMENT, bases_of, small_reference
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.format import AlignedQueries

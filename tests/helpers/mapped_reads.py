@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.candidates import (
     NUMBERS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.read_block import ReadBlock
-from mummergpu.input.record_arrays import Records
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.records.record_arrays import Records
 from mummergpu.sequence.codes import decode
 
 Pairs = list[tuple[bytes, bytes]]

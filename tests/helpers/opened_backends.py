@@ -17,7 +17,7 @@ from helpers.watched_device import WatchedDevice
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.streaming import StreamingBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend

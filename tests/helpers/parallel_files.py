@@ -10,9 +10,9 @@ import numpy as np
 
 from helpers.naive import Pairs, pairs_of
 from mummergpu.errors import InputError
-from mummergpu.input.file_part import FilePart
-from mummergpu.input.queries import QueryReader, QueryRules
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.blocks.queries import QueryReader, QueryRules
+from mummergpu.input.bytes.file_part import FilePart
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 
 PIECE = 60
 BLOCK = 16

@@ -15,7 +15,7 @@ from mummergpu.index.pages import Page, plan_pages
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, encode, with_margins

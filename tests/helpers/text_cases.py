@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mummergpu.cuda.device import Device
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM

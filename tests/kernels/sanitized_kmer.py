@@ -26,7 +26,7 @@ from mummergpu.cuda import workspace
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend
 from mummergpu.output.bytes.text_stores import TextArray

@@ -21,8 +21,8 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import record_lookup
 from mummergpu.matching.backends.interface import ColumnsBackend
 from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend
 from mummergpu.runtime.stats import Stats

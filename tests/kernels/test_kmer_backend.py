@@ -15,7 +15,6 @@ from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenTables, refuse
 from helpers.search_cases import ANY, ONE_PAGE, SearchCase, block_of, find_on, rows_of
 from helpers.watched_device import WatchedCompiler
 
-from mummergpu.cuda.bit_planes import bit_planes_bytes
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -25,6 +24,7 @@ from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KERNELS
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.bit_planes import bit_planes_bytes
 
 
 def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -> None:

@@ -25,7 +25,7 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.kmer import cuda_text, device_text
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.block_mapper import BlockMapper

@@ -41,6 +41,7 @@ ROOMS = (
 """A module imports only from its own room and from the rooms below it."""
 
 INNER_ROOMS = {
+    "input": (("blocks",), ("reference",), ("records",), ("bytes",)),
     "mapping": (("seeding", "alignments"), ("placing",), ("candidates", "genomes")),
     "matching": (("tree", "kmer"), ("backends",)),
     "output": (("sorting",), ("alignments", "genomes", "matches"), ("records",), ("bytes",)),

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array

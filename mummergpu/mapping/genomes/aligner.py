@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
 from mummergpu.mapping.genomes.columns import GenomeAlignments

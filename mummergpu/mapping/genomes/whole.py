@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.finishing import finish_alignments, join_strands

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.read_block import ReadBlock, WrittenReads
+from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
     NUMBERS,

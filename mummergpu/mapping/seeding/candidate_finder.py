@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.candidates.candidates import (
     NUMBERS,
     RESCUE_ROWS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.cuda.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.mapping.candidates import ungapped
 from mummergpu.mapping.candidates.candidates import NOTHING_KNOWN
@@ -12,6 +11,7 @@ from mummergpu.mapping.candidates.found_candidates import CANDIDATE
 from mummergpu.mapping.placing.evidence import FARTHEST, UNIT
 from mummergpu.mapping.placing.split_reads import LEAST_CLIPPED
 from mummergpu.mapping.seeding.pruning import BEST_KEPT
+from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
 
 COUNT_BYTES: Final = 4

@@ -10,7 +10,7 @@ import numpy as np
 from mummergpu.cuda.device import AnyArray, Argument
 from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.program import WARP_LANES
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
 from mummergpu.mapping.matches import ResidentMatches

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from mummergpu.input.queries import OffsetArray, QueryBlock
+from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.merge import merge_pages
 from mummergpu.runtime.stats import Stats

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import ResidentBackend, TextBackend, WorkSizes
 from mummergpu.matching.backends.streaming import STREAMS, StreamingBackend
 from mummergpu.matching.block_text import BlockText, RowFormat

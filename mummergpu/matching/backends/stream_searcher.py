@@ -14,7 +14,7 @@ from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.pinned_staging import Staging
 from mummergpu.cuda.workspace import Workspace
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import PADDING_BYTES, WORD_BYTES
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand

@@ -16,7 +16,7 @@ from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK, divide_memory
 from mummergpu.matching.backends.stream_searcher import ContextType, StreamSearcher

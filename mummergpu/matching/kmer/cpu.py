@@ -24,7 +24,7 @@ from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
-from mummergpu.input.queries import OffsetArray, QueryBlock
+from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.kmer.cpu_samples import (

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.index.kmer_table import PositionArray
-from mummergpu.input.queries import OffsetArray
+from mummergpu.input.blocks.queries import OffsetArray
 from mummergpu.matching.row_order import START_BITS, ColumnArray, sort_rows
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch

@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from mummergpu.cuda.bit_planes import (
-    BIT_PLANES_BYTES,
-    PADDING_BYTES,
-    PADDING_WORDS,
-    WORD_BASES,
-    bit_planes_bytes,
-)
 from mummergpu.cuda.device import Buffer, DeviceMemoryError, Program
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage
@@ -20,6 +13,13 @@ from mummergpu.matching.backends.streaming import StreamingBackend
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, ResidentTable
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, MOST_OCCURRENCES
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
+from mummergpu.sequence.bit_planes import (
+    BIT_PLANES_BYTES,
+    PADDING_BYTES,
+    PADDING_WORDS,
+    WORD_BASES,
+    bit_planes_bytes,
+)
 from mummergpu.sequence.codes import CodeArray
 
 UPLOAD_BASES: Final = 1 << 26

@@ -10,7 +10,7 @@ import numpy as np
 from mummergpu.cuda.device import Argument, DeviceMemoryError
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems, UploadedBlock
 from mummergpu.matching.device_columns import (
     COLUMN_TYPES,

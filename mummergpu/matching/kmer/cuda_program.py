@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.cuda.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
+from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
 
 TILE_SAMPLES: Final = WARP_LANES

@@ -8,7 +8,7 @@ from typing import TypeVar
 from mummergpu.cuda.device import DeviceMemoryError, Program
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.stream_tools import StreamTools
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext
 from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend, KmerColumnsSearcher
 from mummergpu.matching.resident_matches import ResidentMatches

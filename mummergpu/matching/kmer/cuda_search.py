@@ -8,11 +8,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.cuda.bit_planes import PADDING_BYTES, PADDING_WORDS, WORD_BASES, bit_planes_bytes
 from mummergpu.cuda.device import Argument, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
     DeviceMems,
@@ -33,6 +32,7 @@ from mummergpu.matching.kmer.cuda_program import (
     TILE_SAMPLES,
 )
 from mummergpu.matching.merge import merge_pages
+from mummergpu.sequence.bit_planes import PADDING_BYTES, PADDING_WORDS, WORD_BASES, bit_planes_bytes
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mummergpu.cuda.device import AnyArray, Device, DeviceMemoryError
 from mummergpu.index.kmer_page import KmerPage
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
 from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend

@@ -20,7 +20,7 @@ from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.pinned_staging import Staging
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.workspace import Workspace
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, TextArray
 from mummergpu.matching.kmer.cuda_program import TILE_LINES

@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.index.minimizer_index import MinimizerPage
-from mummergpu.input.queries import OffsetArray, QueryBlock
+from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
 from mummergpu.matching.kmer.unique_matches import (
     FORWARD_ROWS,
     REVERSE_ROWS,

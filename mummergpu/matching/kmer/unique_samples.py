@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.index.kmer_table import EntryArray, PositionArray
-from mummergpu.input.queries import OffsetArray
+from mummergpu.input.blocks.queries import OffsetArray
 from mummergpu.matching.kmer.unique_matches import (
     FORWARD_ROWS,
     NUMBER,

@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.index.damage import damage_error
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.queries import OffsetArray
+from mummergpu.input.blocks.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.tree.cpu_frequent import GATHERED_NODES, GATHERED_NUMBERS, MOST_GATHERED

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from mummergpu.input.read_block import WrittenReads
+from mummergpu.input.blocks.read_block import WrittenReads
+from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
-from mummergpu.input.tags import Tags
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.folded_columns import FoldedColumns
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
@@ -84,7 +84,7 @@ Texts = tuple[RecordTexts, TextArray]
 
 
 class ReadsWithQualities(Protocol):
-    """What a block of reads must have to be written, as `input.read_block.ReadBlock` has it.
+    """What a block of reads must have to be written, as `input.blocks.read_block.ReadBlock` has it.
 
     The names are without ``/1`` and ``/2``, and each base of a read without qualities has
     `NO_QUALITY`.

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.tags import Tags, end_of_tag
+from mummergpu.input.records.tags import Tags, end_of_tag
 from mummergpu.output.alignments.tags import put_signed
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text
 from mummergpu.runtime.arrays import ByteArray, Int64Array

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import writable

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from mummergpu.errors import LibraryError
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
-from mummergpu.input.reference import Reference
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.matches.sink import MatchSink, made_or_left
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array

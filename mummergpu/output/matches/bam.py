@@ -10,9 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
-from mummergpu.input.reference import Reference
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Piece
 from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_arrays import QueryColumns, query_columns

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import record_at
+from mummergpu.input.reference import record_at
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_number, put_small
 from mummergpu.output.bytes.number_text import digit_words
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts

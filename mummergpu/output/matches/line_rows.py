@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import BucketArray, record_at
+from mummergpu.input.reference import record_at
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_number, put_small, put_tab
 from mummergpu.output.bytes.number_text import digit_words
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
@@ -25,10 +25,10 @@ from mummergpu.output.matches.match_table import (
     NOT_BEGUN,
     StrandRows,
 )
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 
-Lookup = tuple[Int64Array, BucketArray, int]
+Lookup = tuple[Int64Array, Int32Array, int]
 """The records of the reference (`record_lookup.RecordLookup`)."""
 
 PAF, BED, TSV = 0, 1, 2

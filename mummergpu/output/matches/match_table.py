@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import BucketArray, RecordLookup, record_at
-from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import RecordLookup, record_at
+from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns, match_count
@@ -159,7 +159,7 @@ def fill_table(
     query_offsets: Int64Array,
     rows: tuple[StrandRows, StrandRows],
     record_starts: Int64Array,
-    buckets: BucketArray,
+    buckets: Int32Array,
     bucket_shift: int,
     queries: NumberArray,
     records: NumberArray,

@@ -22,9 +22,8 @@ from typing import Final
 import numpy as np
 
 from mummergpu.errors import OptionError
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
-from mummergpu.input.reference import Reference
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.matching.block_text import RowFormat
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_text import COLUMN

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.record_lookup import BucketArray, record_at
+from mummergpu.input.reference import record_at
 from mummergpu.output.bytes.number_text import write_digits, write_numbers
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
@@ -16,12 +16,12 @@ from mummergpu.output.bytes.text_stores import (
     fill_blanks,
     store,
 )
-from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BASES, CodeArray
 
 QueryColumns = tuple[Int64Array, TextArray, Int64Array]
-RecordColumns = tuple[Int64Array, BucketArray, int, TextArray, Int64Array, CodeArray]
+RecordColumns = tuple[Int64Array, Int32Array, int, TextArray, Int64Array, CodeArray]
 RowColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 
 _GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]

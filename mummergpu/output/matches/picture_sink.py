@@ -24,10 +24,9 @@ from mummergpu.drawing.records import JoinedNames, Records
 from mummergpu.drawing.segments import Segments
 from mummergpu.drawing.style import hush
 from mummergpu.errors import OptionError
-from mummergpu.input.files import STANDARD_INPUT
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
-from mummergpu.input.reference import Reference
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.bytes.files import STANDARD_INPUT
+from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.matches.segment_store import SegmentColumns, SegmentStore
 from mummergpu.output.matches.sink import MatchSink, made_or_left

@@ -17,9 +17,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
-from mummergpu.input.reference import Reference
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.text_arrays import query_columns, texts_of

@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import BucketArray, RecordLookup, record_at
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import RecordLookup, record_at
 from mummergpu.output.matches.match_table import (
     MOST_ROWS,
     NumberArray,
@@ -217,7 +217,7 @@ def fill_alignments(
     query_offsets: Int64Array,
     rows: tuple[StrandRows, StrandRows],
     record_starts: Int64Array,
-    buckets: BucketArray,
+    buckets: Int32Array,
     bucket_shift: int,
     heap: Int64Array,
     numbers: tuple[NumberArray, NumberArray, NumberArray],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.errors import OptionError
-from mummergpu.input.files import STANDARD_INPUT
+from mummergpu.input.bytes.files import STANDARD_INPUT
 
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
 _OPTION: Final = "--read-group"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 from mummergpu.matching.match_counts import FileCounts, LengthCount, StrandCounts
 from mummergpu.runtime.stats import SCHEMA_VERSION
 from mummergpu.studies.record_types import type_fault

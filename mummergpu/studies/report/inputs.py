@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mummergpu.errors import InputError
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 from mummergpu.studies.analysis.run_stats import RunStats, read_run_stats
 from mummergpu.studies.records import SETUP_FILE, Sweep, read_sweep
 

@@ -12,7 +12,7 @@ from mummergpu.cli.main import commands
 from mummergpu.cli.map_options import map_options
 from mummergpu.cli.session import Session
 from mummergpu.errors import MummergpuError
-from mummergpu.input.read_files import MateFiles, ReadFile
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.viterbi.recurrence.model import Costs

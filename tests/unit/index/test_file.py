@@ -33,7 +33,7 @@ from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.kmer.cpu import KmerCpuBackend, kmer_kernel
 from mummergpu.matching.tree.cpu import TreeCpuBackend

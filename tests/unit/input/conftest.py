@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from helpers.parallel_files import FASTA, FASTQ, PIECE, Kind, Parts
 
-from mummergpu.input import parallel_records, record_borders
-from mummergpu.input.reading_threads import ReadingThreads
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records import parallel_records, record_borders
 
 
 @pytest.fixture(scope="module")

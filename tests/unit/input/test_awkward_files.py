@@ -20,9 +20,9 @@ from helpers.naive import (
 )
 
 from mummergpu.errors import InputError
-from mummergpu.input.queries import QueryReader
-from mummergpu.input.read_files import ReadFile
-from mummergpu.input.read_reader import ReadReader
+from mummergpu.input.blocks.queries import QueryReader
+from mummergpu.input.blocks.read_files import ReadFile
+from mummergpu.input.blocks.read_reader import ReadReader
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import decode
 

@@ -11,9 +11,9 @@ import pytest
 from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError
-from mummergpu.input.containers import BGZF_END
-from mummergpu.input.files import EmptyInputError
-from mummergpu.input.queries import QueryReader, QueryRules
+from mummergpu.input.blocks.queries import QueryReader, QueryRules
+from mummergpu.input.bytes.containers import BGZF_END
+from mummergpu.input.bytes.files import EmptyInputError
 from mummergpu.input.reference import read_reference
 
 SAM_HEADER = b"@HD\tVN:1.6\n@SQ\tSN:c1\tLN:2000\n"

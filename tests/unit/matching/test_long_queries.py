@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.long_queries import cut_queries, has_long_query
 from mummergpu.sequence.codes import encode, with_margins
 

@@ -10,7 +10,7 @@ import pytest
 from helpers.search_cases import block_of
 from helpers.text_cases import named_reference
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import TextBackend, WorkSizes
 from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
 from mummergpu.matching.kmer.cpu import KmerCpuBackend

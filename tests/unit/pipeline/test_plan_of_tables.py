@@ -8,7 +8,6 @@ import pytest
 from helpers.host_device import HostDevice
 from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
 
-from mummergpu.cuda.bit_planes import bit_planes_bytes
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index import kmer_index
 from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS
@@ -26,6 +25,7 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.pipeline.plan import describe_plan
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.bit_planes import bit_planes_bytes
 
 pytestmark = pytest.mark.usefixtures("without_bases")
 

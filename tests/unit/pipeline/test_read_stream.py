@@ -11,8 +11,8 @@ import pytest
 from helpers.read_pairs import write_pairs
 
 from mummergpu.errors import OptionError
-from mummergpu.input.read_block import ReadBlock
-from mummergpu.input.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.pipeline.first_reads import (
     choose_seed_length,
     parts_to_measure,

@@ -13,8 +13,8 @@ import pytest
 from helpers.mapped_reads import block_of
 
 from mummergpu.errors import OutputError
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.candidates.candidates import NUMBERS as NUMBERS_OF_CANDIDATE
 from mummergpu.mapping.candidates.candidates import no_candidates

@@ -12,7 +12,7 @@ from helpers.search_cases import CASES
 from helpers.studies import data_of
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.input.queries import QueryRules
+from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.sequence.codes import Strand
 from mummergpu.studies.data_set import DataSet, make_data_set, read_data_set
 

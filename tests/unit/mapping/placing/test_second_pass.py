@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.made_alignments import random_alignments, random_reference
 
-from mummergpu.input.read_block import ReadBlock
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.placing.second_pass import most_unseen, part_of_reads

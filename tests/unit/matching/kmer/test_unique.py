@@ -28,7 +28,7 @@ from mummergpu.index.kmer_table import build_kmer_table
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.index.minimizer_table import build_minimizer_table
 from mummergpu.index.pages import Page
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.kmer import unique
 from mummergpu.matching.kmer.cpu import KmerCpuBackend

@@ -20,7 +20,7 @@ from mummergpu.index.tree.layout import (
     Layout,
 )
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats

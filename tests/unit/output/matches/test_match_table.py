@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.input.queries import QueryBlock
-from mummergpu.input.record_lookup import record_lookup
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_counts, match_table, match_tables
 from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.sequence.mems import MemColumns

@@ -13,7 +13,7 @@ from helpers.compilations import compilation_count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import mummer

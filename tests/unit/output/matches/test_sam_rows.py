@@ -10,7 +10,7 @@ from helpers.match_cases import MatchCase, match_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.input.record_lookup import record_lookup
+from mummergpu.input.reference import record_lookup
 from mummergpu.output.matches.sam_rows import alignment_tables
 from mummergpu.sequence.codes import Strand
 

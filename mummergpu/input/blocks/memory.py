@@ -1,0 +1,297 @@
+"""Sequences in memory as records: parsed as a FASTA file would be, with the same checks."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import InputError, OptionError
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.bytes.files import PLACE
+from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY, NO_QUALITY
+from mummergpu.input.records.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records.record_reader import RecordReader, printable
+from mummergpu.input.reference import Reference, reference_of_records
+
+Text = str | bytes
+Qualities = str | bytes | Sequence[int] | npt.NDArray[Any] | None
+"""The qualities of the bases of a read: characters as in FASTQ, numbers from 0 to 93, or None."""
+
+NamedSequence = tuple[Text, Text] | tuple[Text, Text, Qualities]
+"""The name and the bases of a record, and the qualities of the bases, which only mapping uses."""
+
+NamedPair = tuple[NamedSequence, NamedSequence]
+"""The first and the second read of a template."""
+
+
+class MemoryText:
+    """The text of FASTA in memory, in the form that a `RecordReader` reads.
+
+    Parameters
+    ----------
+    text : bytes
+        The text.
+    """
+
+    path = PLACE
+
+    def __init__(self, text: bytes) -> None:
+        self.text = BytesIO(text)
+        self.bytes_read = len(text)
+
+    @property
+    def source(self) -> MemoryText:
+        """The text itself, whose bytes are counted at once."""
+        return self
+
+
+def reference_in_memory(
+    sequences: Iterable[NamedSequence], *, any_letters: bool = False, option: str = "reference"
+) -> Reference:
+    """Return sequences in memory as a reference.
+
+    Parameters
+    ----------
+    sequences : iterable of tuple
+        The name and the bases of each record, as text or bytes.
+    any_letters : bool, default False
+        Accept records whose letters are mostly not DNA or RNA.
+    option : str
+        The parameter that has the sequences, for errors.
+
+    Returns
+    -------
+    Reference
+        All records, including empty ones.
+
+    Raises
+    ------
+    InputError
+        If a sequence is not DNA or RNA, or there is no base.
+    OptionError
+        If something is not a name and a sequence.
+    """
+    texts = [text for text, _ in _fasta_of_all(sequences, option)]
+    return reference_of_records(_records_of(texts, True, any_letters, True), PLACE)
+
+
+def block_in_memory(
+    sequences: Iterable[NamedSequence], *, any_letters: bool = False, option: str = "queries"
+) -> QueryBlock | None:
+    """Return sequences in memory as one block of queries, None if there are none.
+
+    Parameters
+    ----------
+    sequences : iterable of tuple
+        The name and the bases of each query, as text or bytes.
+    any_letters : bool, default False
+        Accept queries whose letters are mostly not DNA or RNA.
+    option : str
+        The parameter that has the sequences, for errors.
+
+    Returns
+    -------
+    QueryBlock or None
+        All queries, including empty ones.
+
+    Raises
+    ------
+    InputError
+        If a sequence is not DNA or RNA.
+    OptionError
+        If something is not a name and a sequence.
+    """
+    texts = [text for text, _ in _fasta_of_all(sequences, option)]
+    records = _records_of(texts, False, any_letters, False)
+    if records is None:
+        return None
+    return QueryBlock(0, records.padded_codes, records.offsets, records.names, records.name_offsets)
+
+
+@dataclass(frozen=True)
+class ReadsInMemory:
+    """Reads that a program has in memory, as a source of reads beside files.
+
+    Attributes
+    ----------
+    reads : iterable of tuple
+        The name, the bases and, if there are any, the qualities of each read; or pairs of such
+        reads. It is read once, block by block.
+    mates : iterable of tuple or None
+        The second read of each template, if `reads` has the first ones.
+    interleaved : bool
+        Whether mates alternate in `reads`, or `reads` has pairs.
+    """
+
+    reads: Iterable[NamedSequence | NamedPair]
+    mates: Iterable[NamedSequence] | None = None
+    interleaved: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What errors name in place of a file."""
+        return (PLACE,)
+
+    def records(self, limits: Limits, any_letters: bool) -> list[Iterator[Records]]:
+        """Return the records of `reads`, and those of `mates` if there are any.
+
+        Parameters
+        ----------
+        limits : Limits
+            The read that reaches one of them ends a group of records.
+        any_letters : bool
+            Accept reads whose letters are mostly not DNA or RNA.
+        """
+        given = [(self.reads, "reads")]
+        if self.mates is not None:
+            given.append((self.mates, "mates"))
+        return [_grouped(sequences, option, limits, any_letters) for sequences, option in given]
+
+
+def is_pair(record: object) -> bool:
+    """Return whether something among reads is a pair of reads, and no single one."""
+    is_row = isinstance(record, tuple | list) and len(record) == 2
+    return is_row and isinstance(record[0], tuple | list)  # type: ignore[index]
+
+
+def _grouped(
+    sequences: Iterable[Any], option: str, limits: Limits, any_letters: bool
+) -> Iterator[Records]:
+    """Yield groups of records with qualities; both reads of a pair are in the same group."""
+    texts: list[bytes] = []
+    qualities: list[bytes | None] = []
+    size, in_pairs = 0, None
+    for record in sequences:
+        in_pairs = is_pair(record) if in_pairs is None else in_pairs
+        if is_pair(record) != in_pairs:
+            raise OptionError(option, f"pairs and single reads, as {reprlib.repr(record)}")
+        for text, quality in _fasta_of_all(record if in_pairs else (record,), option):
+            texts.append(text)
+            qualities.append(quality)
+            size += len(text)
+        if size >= limits.bases or len(texts) >= limits.records:
+            yield _with_qualities(texts, qualities, any_letters)
+            texts, qualities, size = [], [], 0
+    if texts:
+        yield _with_qualities(texts, qualities, any_letters)
+
+
+def _with_qualities(
+    texts: Sequence[bytes], qualities: Sequence[bytes | None], any_letters: bool
+) -> Records:
+    """Return texts of FASTA as records, with qualities that are characters, or None."""
+    records = _records_of(texts, False, any_letters, True)
+    assert records is not None
+    given = np.array([quality is not None for quality in qualities])
+    lengths = np.array([len(quality or b"") for quality in qualities])
+    bases = np.diff(records.offsets)
+    characters = np.frombuffer(b"".join(filter(None, qualities)), dtype=np.uint8)
+    unequal = given & (lengths != bases)
+    if unequal.any():
+        number = int(unequal.argmax())
+        text = f"quality has {lengths[number]} characters, sequence has {bases[number]}"
+        raise InputError(text, PLACE, record=_name_of(records, number))
+    # What is below the lowest character becomes a large number.
+    found = np.full(records.codes.size, NO_QUALITY, dtype=np.uint8)
+    found[np.repeat(given, bases)] = characters - np.uint8(LOWEST_CHARACTER)
+    wrong = np.repeat(given, bases) & (found > MOST_QUALITY)
+    if wrong.any():
+        number = int(np.searchsorted(records.offsets, wrong.argmax(), "right")) - 1
+        text = f"a quality is not from 0 to {MOST_QUALITY}, nor a character for that"
+        raise InputError(text, PLACE, record=_name_of(records, number))
+    return records._replace(qualities=found)
+
+
+def _name_of(records: Records, number: int) -> str:
+    begin, end = records.name_offsets[number : number + 2]
+    return printable(records.names[begin:end].tobytes())
+
+
+def _records_of(
+    texts: Sequence[bytes], gap: bool, any_letters: bool, keeps_letters: bool
+) -> Records | None:
+    """Return texts of FASTA as records, None if there are none."""
+    text = b"".join(texts)
+    limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
+    reader = RecordReader(
+        *(MemoryText(text), False, limits, gap, len(text), any_letters), keeps_letters=keeps_letters
+    )
+    return reader.next_block()
+
+
+def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield each record as FASTA, and the characters of its qualities, or None.
+
+    Parameters
+    ----------
+    sequences : iterable
+        What a user gives as names and sequences.
+    option : str
+        The parameter that has them, for errors.
+
+    Raises
+    ------
+    OptionError
+        If something is not a name and a sequence.
+    """
+    try:
+        records = iter(sequences)
+    except TypeError:
+        text = f"{reprlib.repr(sequences)} has no names and sequences, such as [('name', 'ACGT')]"
+        raise OptionError(option, text) from None
+    for record in records:
+        name = bases = quality = None
+        if isinstance(record, tuple | list) and 2 <= len(record) <= 3:
+            name, bases = map(_bytes_of, record[:2])
+            quality = record[2] if len(record) == 3 else None
+        if name is None or bases is None:
+            text = f"{reprlib.repr(record)} is not a name and a sequence: ('name', 'ACGT')"
+            raise OptionError(option, text)
+        if quality is not None and (quality := _characters_of(quality)) is None:
+            text = f"{reprlib.repr(record[2])} are no qualities of bases"  # type: ignore[index]
+            raise OptionError(option, text)
+        yield _fasta_of(name, bases), quality
+
+
+def _bytes_of(text: object) -> bytes | None:
+    """Return a name or a sequence as bytes; None for what is no text."""
+    if isinstance(text, str):
+        try:
+            # Names that are not UTF-8 come from this package as such escapes.
+            return text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return None
+    return bytes(text) if isinstance(text, bytes | bytearray) else None
+
+
+def _characters_of(quality: object) -> bytes | None:
+    """Return qualities as the characters of FASTQ; None for what is none."""
+    if isinstance(quality, str | bytes | bytearray):
+        return _bytes_of(quality)
+    try:
+        numbers = np.asarray(quality)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        return None
+    # A character that stands for no quality stands for what is out of range.
+    is_right = (numbers >= 0) & (numbers <= MOST_QUALITY)
+    return bytes(np.where(is_right, numbers + LOWEST_CHARACTER, 0).astype(np.uint8))
+
+
+def _fasta_of(title: bytes, letters: bytes) -> bytes:
+    """Return a record as FASTA; an empty sequence has no line."""
+    wrong = None
+    if b"\n" in title or b"\r" in title:
+        wrong = "the name of a record is one line"
+    elif letters.startswith(b">") or b"\n>" in letters:
+        wrong = "a sequence in memory has bases only"
+    if wrong is not None:
+        raise InputError(wrong, PLACE, record=printable(title))
+    return b">" + title + b"\n" + (letters + b"\n" if letters else b"")

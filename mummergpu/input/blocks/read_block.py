@@ -1,0 +1,217 @@
+"""Reads that are mapped together: queries with base qualities, in pairs or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
+from mummergpu.input.records.qualities import NO_QUALITY
+from mummergpu.input.records.record_arrays import Records
+from mummergpu.input.records.tags import NO_TAGS, Tags
+from mummergpu.runtime.arrays import ByteArray
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
+
+QualityArray = ByteArray
+
+
+@dataclass(frozen=True)
+class WrittenReads:
+    """Reads as they are written, with the letters and the bases that nothing is searched with.
+
+    Attributes
+    ----------
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of all reads (`codes.LETTERS`), with margins.
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where each read begins, and the end of the last.
+    base_qualities : ndarray, dtype=uint8, shape=(n_bases,)
+        The qualities (`ReadBlock`).
+    """
+
+    padded_codes: CodeArray
+    offsets: OffsetArray
+    base_qualities: QualityArray
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether letters that stand for several bases are among the codes."""
+        return bool(self.padded_codes.max(initial=BREAK) > BREAK)
+
+    def part(self, first: int, end: int) -> WrittenReads:
+        """Return some of the reads, as views of the arrays."""
+        offsets = self.offsets[first : end + 1]
+        return WrittenReads(
+            self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
+            offsets - offsets[0],
+            self.base_qualities[offsets[0] : offsets[-1]],
+        )
+
+
+@dataclass(frozen=True)
+class ReadBlock(QueryBlock):
+    """Reads with their qualities; whatever searches a `QueryBlock` searches this too.
+
+    Names have no ``/1`` or ``/2`` at their ends.
+
+    Attributes
+    ----------
+    base_qualities : ndarray, dtype=uint8, shape=(n_bases,)
+        The qualities on Phred's scale, 0 to 93, at the indices of `codes`. All of a read that has
+        none are `qualities.NO_QUALITY`.
+    paired : bool
+        Whether reads 2i and 2i + 1 are mates, the first and the second of a template.
+    written : WrittenReads or None
+        The reads as they are written, if they are not searched as they came (`searchable`).
+    tags : Tags
+        The tags that the records of the reads have besides those of a mapper.
+    has_groups : bool
+        Whether the tags tell the read groups; otherwise, the reads are of the group of the run.
+    """
+
+    base_qualities: QualityArray = field(kw_only=True)
+    paired: bool = field(default=False, kw_only=True)
+    written: WrittenReads | None = field(default=None, kw_only=True)
+    tags: Tags = field(default=NO_TAGS, kw_only=True)
+    has_groups: bool = field(default=False, kw_only=True)
+
+    @classmethod
+    def of_records(cls, records: Records, paired: bool) -> ReadBlock:
+        """Return records as a block with index 0, in the same arrays.
+
+        Parameters
+        ----------
+        records : Records
+            They have qualities.
+        paired : bool
+            Whether two and two of them are mates.
+        """
+        return cls(
+            0,
+            records.padded_codes,
+            records.offsets,
+            records.names,
+            records.name_offsets,
+            base_qualities=records.qualities,
+            paired=paired,
+            tags=records.tags,
+        )
+
+    @property
+    def as_written(self) -> WrittenReads:
+        """The reads as they are written."""
+        return self.written or WrittenReads(self.padded_codes, self.offsets, self.base_qualities)
+
+    def searchable(self, most_bases: int | None) -> ReadBlock:
+        """Return the reads as they are searched, and kept as they are written.
+
+        Parameters
+        ----------
+        most_bases : int or None
+            Longer reads are searched as reads without bases; None to search all.
+
+        Returns
+        -------
+        ReadBlock
+            The same object if all of the reads can be searched as they are. In another one, letters
+            that stand for several bases are breaks.
+        """
+        written, lengths = self.as_written, np.diff(self.offsets)
+        is_short = most_bases is None or self.longest <= most_bases
+        if is_short and not written.has_letters:
+            return self
+        codes, offsets, qualities = self.codes, self.offsets, self.base_qualities
+        if most_bases is not None and not is_short:
+            is_searched = np.repeat(lengths <= most_bases, lengths)
+            codes, qualities = codes[is_searched], qualities[is_searched]
+            ends = np.cumsum(np.where(lengths <= most_bases, lengths, 0), dtype=np.int64)
+            offsets = np.concatenate((np.zeros(1, dtype=np.int64), ends))
+        return replace(
+            self,
+            padded_codes=with_margins(np.minimum(codes, BREAK)),
+            offsets=offsets,
+            base_qualities=qualities,
+            written=written,
+        )
+
+    @property
+    def pair_count(self) -> int:
+        """The number of pairs, 0 if the reads are not paired."""
+        return self.query_count // 2 if self.paired else 0
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether there are two templates or more: mates are mapped together."""
+        return self.query_count > self._reads_of_template
+
+    @property
+    def has_qualities(self) -> bool:
+        """Whether any base has a quality."""
+        return bool(self.base_qualities.min(initial=NO_QUALITY) != NO_QUALITY)
+
+    def numbered(self, index: int, file_number: int, has_groups: bool) -> ReadBlock:
+        """Return the same reads as another block of the input."""
+        return replace(self, index=index, file_number=file_number, has_groups=has_groups)
+
+    def without_groups(self) -> ReadBlock:
+        """Return the same reads without the read groups that their tags tell."""
+        if not self.has_groups:
+            return self
+        return replace(self, tags=self.tags.without_groups(), has_groups=False)
+
+    def halves(self) -> tuple[ReadBlock, ReadBlock]:
+        """Return the first and the second half of the reads, as views of their arrays.
+
+        The mates of several pairs stay together. Those of a single pair, whose matches alone may
+        be too many for a device, become single reads: that is good for a search only.
+        """
+        middle = self.query_count // 2
+        if self.query_count > 2:
+            middle -= middle % self._reads_of_template
+        return self.part(0, middle), self.part(middle, self.query_count)
+
+    def split_at(self, bases: int) -> tuple[ReadBlock, ReadBlock]:
+        """Return the first reads, of about so many bases, and the others; see `QueryBlock`.
+
+        The mates of several pairs stay together, as `halves` has it.
+        """
+        end = int(np.searchsorted(self.offsets, bases))
+        if self.query_count > 2:
+            step = self._reads_of_template
+            end = min(max(end + end % step, step), self.query_count - step)
+        else:
+            end = min(max(end, 1), self.query_count - 1)
+        return self.part(0, end), self.part(end, self.query_count)
+
+    def part(self, first: int, end: int) -> ReadBlock:
+        """Return some of the reads, as views of the arrays.
+
+        Parameters
+        ----------
+        first, end : int
+            The half-open range of the reads.
+
+        Returns
+        -------
+        ReadBlock
+            It has the same index. It is paired if the block is, and the range parts no mates.
+        """
+        block = super().part(first, end)
+        return ReadBlock(
+            block.index,
+            block.padded_codes,
+            block.offsets,
+            block.names,
+            block.name_offsets,
+            block.file_number,
+            base_qualities=self.base_qualities[self.offsets[first] : self.offsets[end]],
+            paired=self.paired and first % 2 == 0 and end % 2 == 0,
+            written=None if self.written is None else self.written.part(first, end),
+            tags=self.tags.part(first, end),
+            has_groups=self.has_groups,
+        )
+
+    @property
+    def _reads_of_template(self) -> int:
+        return 2 if self.paired else 1

@@ -1,0 +1,75 @@
+"""What files of reads a user names: single reads or pairs, in one file or in two."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.memory import ReadsInMemory
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file of reads.
+
+    Attributes
+    ----------
+    path : str
+        The file, "-" being standard input: FASTQ, FASTA, SAM, BAM or CRAM.
+    interleaved : bool
+        Whether mates alternate. The flags of SAM, BAM and CRAM tell it without that.
+    ignores_flags : bool
+        Whether the flags of SAM, BAM and CRAM tell nothing: not that reads are mates, and not which
+        one is the first.
+    """
+
+    path: str
+    interleaved: bool = False
+    ignores_flags: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The path of the file."""
+        return (self.path,)
+
+
+@dataclass(frozen=True)
+class MateFiles:
+    """Two files: the first mates, and the second mates in the same order.
+
+    Attributes
+    ----------
+    first, second : str
+        The files, of the formats of `ReadFile`.
+
+    Raises
+    ------
+    InputError
+        If both are the same file.
+    """
+
+    first: str
+    second: str
+
+    def __post_init__(self) -> None:
+        if self.first == self.second == "-" or _are_same_file(self.first, self.second):
+            message = "the same file for both mates (if they alternate in it, name it once)"
+            raise InputError(message, self.second)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the two files."""
+        return self.first, self.second
+
+
+ReadSource = ReadFile | MateFiles | ReadsInMemory
+
+
+def _are_same_file(one: str, other: str) -> bool:
+    with suppress(OSError, ValueError):
+        both = os.stat(one), os.stat(other)
+        return stat.S_ISREG(both[0].st_mode) and os.path.samestat(*both)
+    return False

@@ -1,0 +1,375 @@
+"""Opens input files and detects compression and format from their first bytes."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import RawIOBase
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
+
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.containers import MissingEndError, TrailingDataError, is_bgzf
+from mummergpu.input.bytes.formats import (
+    BYTE_ORDER_MARK,
+    LONGEST_MAGIC,
+    ZIP_MAGIC,
+    Compression,
+    Format,
+    compression_of,
+    format_of_text,
+    is_binary,
+)
+from mummergpu.input.bytes.inflate import Decompressor, Inflated, InflatedAhead
+from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.bytes.source import Readable, Source
+from mummergpu.runtime.closing import ClosedAtEnd
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+    from mummergpu.input.bytes.stream_decoders import DecodedStreams
+
+STANDARD_INPUT: Final = "-"
+
+PLACE: Final = "<memory>"
+"""What errors name in place of a file if a program has the records in memory."""
+
+_TRAILING_DATA: Final = "the compressed data are followed by something else"
+_HEAD_SIZE: Final = 1 << 16
+_LONGEST_BLANK_HEAD: Final = 1 << 20
+
+_GZIP_HEAD_SIZE: Final = 18
+"""The bytes that tell bgzf from plain gzip."""
+_NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam", ".cram")
+"""The name endings of files that have some bytes even if they hold no reads."""
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Raise errors from reading a file as `InputError`.
+
+    Parameters
+    ----------
+    path : str
+        The file as the user named it.
+    """
+    try:
+        yield
+    except MissingEndError as error:
+        raise InputError(str(error), path) from None
+    except TrailingDataError:
+        raise InputError(_TRAILING_DATA, path) from None
+    except EOFError:
+        raise InputError("the compressed data end too early (truncated?)", path) from None
+    except OSError as error:
+        if error.errno is None:  # Errors of the compressed data have no number.
+            raise InputError(_gzip_fault(str(error)), path) from None
+        reason = os.strerror(error.errno)
+        raise InputError(reason[:1].lower() + reason[1:], path) from None
+
+
+class EmptyInputError(InputError):
+    """A valid file that holds no data.
+
+    Parameters
+    ----------
+    message : str
+        The way in which it is empty, without the path.
+    path : str
+        The file as the user named it.
+    bytes_read : int
+        The size of the file; an empty file that is compressed has some bytes.
+    """
+
+    def __init__(self, message: str, path: str, bytes_read: int) -> None:
+        super().__init__(message, path)
+        self.bytes_read = bytes_read
+
+
+class TextStream(RawIOBase):
+    """A text stream whose beginning can be inspected before it is read.
+
+    Parameters
+    ----------
+    file : Readable
+        The source of the text, decompressed.
+    path : str
+        The file as the user named it, for error messages.
+    """
+
+    def __init__(self, file: Readable, path: str) -> None:
+        super().__init__()
+        self._file = file
+        self._path = path
+        self._head = b""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a part of a buffer of bytes.
+
+        Parameters
+        ----------
+        buffer : bytes-like
+            The buffer, filled from its start.
+
+        Returns
+        -------
+        int
+            The number of bytes filled, 0 at the end.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or its compressed data are truncated or corrupt.
+        """
+        if self._head:
+            view = memoryview(buffer)
+            count = min(len(self._head), len(view))
+            view[:count] = self._head[:count]
+            self._head = self._head[count:]
+            return count
+        with reading(self._path):
+            return self._file.readinto(buffer) or 0
+
+    def peek(self) -> bytes:
+        """Return the text up to the end of its first line that is not blank, or a part of it."""
+        head = b""
+        buffer = bytearray(_HEAD_SIZE)
+        while not _is_enough(head):
+            count = self.readinto(memoryview(buffer))
+            if count == 0:
+                break
+            head += buffer[:count]
+        self._head = head + self._head
+        return head
+
+    def skip(self, count: int) -> None:
+        """Skip the first bytes of the text that `peek` returned."""
+        self._head = self._head[count:]
+
+
+def _is_enough(head: bytes) -> bool:
+    rest = head.lstrip()
+    return b"\n" in rest or len(rest) >= _HEAD_SIZE or len(head) >= _LONGEST_BLANK_HEAD
+
+
+class Input(ClosedAtEnd):
+    """An open input file whose format is known.
+
+    Parameters
+    ----------
+    path : str
+        The file, "-" being standard input.
+    threads : ReadingThreads, optional
+        They decompress a large file ahead.
+
+    Attributes
+    ----------
+    path : str
+        The file as the user named it.
+    format : Format
+        The format of the file.
+    file : file
+        The open file.
+    source : Source
+        The bytes of the file; for CRAM they start at the first byte.
+    text : TextStream
+        The content of the file from its first byte, decompressed, unless it is CRAM.
+    compression : Compression or None
+        How the file is compressed, BAM with gzip; `text` is then decompressed.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its format is unknown.
+    EmptyInputError
+        If the file is valid but holds no data.
+    """
+
+    def __init__(self, path: str, threads: ReadingThreads | None = None) -> None:
+        self.path = path
+        self._decompressor: Decompressor | None = None
+        self.file = open_binary(path)
+        try:
+            self.source = Source(cast(Readable, self.file))
+            magic = self._magic()
+            self.compression = compression_of(magic)
+            if self.compression is not None:
+                self._decompressor = self._open_compressed(magic, self.compression, threads)
+            self.text = TextStream(self._decompressor or self.source, path)
+            self.format = Format.CRAM if magic.startswith(b"CRAM") else self._detect()
+            if self.format is Format.CRAM:
+                self.source.rewind()
+            self.source.commit()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file, unless it is standard input."""
+        if self._decompressor is not None:
+            self._decompressor.stop()
+        if self.path != STANDARD_INPUT:
+            with reading(self.path):
+                self.file.close()
+
+    @property
+    def size(self) -> int | None:
+        """The size of the file in bytes, None if it is not a regular file."""
+        return file_size(self.file)
+
+    def _magic(self) -> bytes:
+        """Return the first bytes of the file, and rewind it."""
+        magic = b""
+        with reading(self.path):
+            for size in (LONGEST_MAGIC, _GZIP_HEAD_SIZE):
+                while len(magic) < size and (more := self.source.read(size)):
+                    magic += more
+                if compression_of(magic) is not Compression.GZIP:
+                    break
+        if not magic:
+            if self.path.endswith(_NEVER_EMPTY):  # Probably a failed download.
+                raise InputError("the file is empty", self.path)
+            raise EmptyInputError("the file is empty", self.path, 0)
+        if magic.startswith(ZIP_MAGIC):
+            known = "gzip, bzip2, xz and zstd are"
+            raise InputError(f"compressed with zip; only {known} understood", self.path)
+        self.source.rewind()
+        return magic
+
+    def _open_compressed(
+        self, magic: bytes, compression: Compression, threads: ReadingThreads | None
+    ) -> Decompressor:
+        if threads is not None and threads.are_many and is_bgzf(magic):
+            return InflatedBlocks(self.source, threads, self._is_ready)
+        inflated: Inflated | DecodedStreams
+        if compression is Compression.GZIP:
+            inflated = Inflated(self.source, self.source.check_end)
+        else:
+            from mummergpu.input.bytes.stream_decoders import DecodedStreams
+
+            inflated = DecodedStreams(self.source, compression, self.path)
+        if threads is None or self.size is None or is_bgzf(magic):
+            return inflated
+        return InflatedAhead(inflated, threads)
+
+    def _is_ready(self) -> bool:
+        """Return whether a read would not have to wait for a pipe."""
+        if self.size is not None:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(self.file.fileno(), select.POLLIN)
+        except OSError:  # In memory.
+            return True
+        return bool(poll.poll(0))
+
+    def _detect(self) -> Format:
+        """Return the format of a text, or BAM, from its first bytes."""
+        head = self.text.peek()
+        if not head:
+            raise self._empty("the compressed file holds nothing")
+        if head.startswith(b"BAM\x01") and self.compression is not None:
+            return Format.BAM
+        at_end = len(head) < _LONGEST_BLANK_HEAD
+        if head.startswith(BYTE_ORDER_MARK):
+            self.text.skip(len(BYTE_ORDER_MARK))
+            head = head[len(BYTE_ORDER_MARK) :]
+        rest = head.lstrip()
+        if not rest:
+            message = "the file holds blank lines only"
+            raise self._empty(message) if at_end else InputError(message, self.path)
+        found = format_of_text(head)
+        if found is None:
+            line = head[: len(head) - len(rest)].count(b"\n") + 1
+            what = "binary data" if is_binary(rest.split(b"\n")[0]) else "text"
+            raise InputError(f"{what}, but not FASTA, FASTQ, SAM, BAM or CRAM", self.path, line)
+        return found
+
+    def _empty(self, message: str) -> EmptyInputError:
+        return EmptyInputError(message, self.path, self.source.bytes_read)
+
+
+def _gzip_fault(message: str) -> str:
+    if message.startswith("Not a gzipped file"):  # The first member was valid gzip.
+        return _TRAILING_DATA
+    return f"the compressed data are corrupt ({message})"
+
+
+def open_binary(path: str) -> BinaryIO:
+    """Open a file for reading, without a buffer.
+
+    Parameters
+    ----------
+    path : str
+        The file, "-" being standard input.
+
+    Returns
+    -------
+    file
+        Unbuffered, unless it is standard input.
+
+    Raises
+    ------
+    InputError
+        If the file does not exist, may not be read, or is a directory.
+    """
+    if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise InputError("standard input is closed", path)
+        return sys.stdin.buffer
+    with reading(path):
+        return open(path, "rb", buffering=0)
+
+
+def check_compression(file: BinaryIO, path: str) -> None:
+    """Refuse a file that cannot be decompressed here.
+
+    Parameters
+    ----------
+    file : file
+        The regular file, open at its beginning; it is left after its first bytes.
+    path : str
+        The file as the user named it.
+
+    Raises
+    ------
+    LibraryError
+        If the library for the compression is missing.
+    InputError
+        If the file cannot be read, or this Python was built without a decoder.
+    """
+    with reading(path):
+        compression = compression_of(file.read(LONGEST_MAGIC))
+    if compression is not None and compression is not Compression.GZIP:
+        from mummergpu.input.bytes.stream_decoders import check_decoder
+
+        check_decoder(compression, path)
+
+
+def file_size(file: BinaryIO) -> int | None:
+    """Return the size of an open file in bytes.
+
+    Parameters
+    ----------
+    file : file
+        Any open file.
+
+    Returns
+    -------
+    int or None
+        None if it is not a regular file.
+    """
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

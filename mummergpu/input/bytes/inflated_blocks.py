@@ -1,0 +1,235 @@
+"""Decompresses bgzf in several threads ahead of the reader: its blocks are independent."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from io import BytesIO, RawIOBase
+from typing import TYPE_CHECKING, Any, Final
+
+from mummergpu.input.bytes.containers import BGZF_END, is_bgzf
+from mummergpu.input.bytes.inflate import AHEAD_FROM, PIECE_SIZE, Inflated, Leftover
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.bytes.source import Source
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+COMPRESSED_PIECE_SIZE: Final = 1 << 18
+"""About the bytes of bgzf blocks that a thread decompresses at once."""
+
+_LONGEST_TEXT_OF_BLOCK: Final = 1 << 16
+_BUFFER_SIZE: Final = PIECE_SIZE + _LONGEST_TEXT_OF_BLOCK + 1
+_BLOCK_HEADER_SIZE: Final = 18
+_LENGTH_BYTES: Final = 4
+
+
+class InflatedBlocks:
+    """Reads bgzf, and decompresses pieces of several blocks in threads, ahead of the reader.
+
+    Whatever is wrong with a piece, `Inflated` goes on from its first byte: it raises the errors,
+    and decompresses what is gzip but no bgzf. It also checks the end of the file.
+
+    Parameters
+    ----------
+    source : Source
+        The compressed data, from the first byte.
+    threads : ReadingThreads
+        They decompress the pieces.
+    is_ready : callable
+        Returns whether a read from `source` would not have to wait. If it would, the pieces at
+        hand are returned first.
+    piece_size : int, default COMPRESSED_PIECE_SIZE
+        About the bytes of compressed data in a piece.
+    ahead_from : int, default AHEAD_FROM
+        The bytes of text after which the threads begin.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        threads: ReadingThreads,
+        is_ready: Callable[[], bool],
+        piece_size: int = COMPRESSED_PIECE_SIZE,
+        ahead_from: int = AHEAD_FROM,
+    ) -> None:
+        self._source = source
+        self._threads = threads
+        self._is_ready = is_ready
+        self._piece_size = piece_size
+        self._before = ahead_from
+        self._compressed = bytearray()
+        self._under_way: deque[tuple[bytes, Future[memoryview]]] = deque()
+        # New memory costs a fifth of the time in page faults, so the buffers are used again.
+        self._buffers: list[bytearray] = []
+        self._last = bytearray()
+        self._is_drained = False
+        self._fault: OSError | None = None
+        self._rest: Inflated | None = None
+        self._leftover = Leftover()
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
+        view = memoryview(buffer)
+        while self._rest is None:
+            if count := self._leftover.readinto(view):
+                return count
+            self._leftover = Leftover(self._next_text())
+        return self._leftover.readinto(view) or self._rest.readinto(view)
+
+    def stop(self) -> None:
+        """Drop the pieces that are under way; they use no file."""
+        for _, future in self._under_way:
+            future.cancel()
+
+    def _next_text(self) -> bytes | memoryview:
+        """Return the text of the next piece; nothing if it is empty or `_rest` has to go on."""
+        if self._last:
+            self._buffers.append(self._last)
+            self._last = bytearray()
+        if self._before > 0:
+            return self._text_without_threads()
+        window = self._threads.window
+        while len(self._under_way) < window and (not self._under_way or self._is_ready()):
+            piece, size = self._cut()
+            if not piece:
+                break
+            future = self._threads.submit(_inflate, piece, size, self._buffer())
+            self._under_way.append((piece, future))
+        if not self._under_way:
+            self._go_on_from(b"")
+            return b""
+        piece, future = self._under_way.popleft()
+        try:
+            return self._keep(future.result())
+        except Exception:
+            self._go_on_from(piece)
+            return b""
+        finally:
+            del future  # It holds its exception, which holds this frame: a circle.
+
+    def _buffer(self) -> bytearray:
+        """Return space for the text of a piece and one byte more."""
+        return self._buffers.pop() if self._buffers else bytearray(_BUFFER_SIZE)
+
+    def _keep(self, text: memoryview) -> memoryview:
+        """Remember the buffer of a text, to use it again."""
+        assert isinstance(text.obj, bytearray)
+        self._last = text.obj
+        return text
+
+    def _text_without_threads(self) -> bytes | memoryview:
+        piece, size = self._cut()
+        self._before -= size
+        try:
+            if piece:
+                return self._keep(_inflate(piece, size, self._buffer()))
+        except Exception:
+            pass
+        self._go_on_from(piece)
+        return b""
+
+    def _go_on_from(self, piece: bytes) -> None:
+        """Leave all that has not been returned to `Inflated`."""
+        self.stop()
+        # The empty block makes what follows a second member: zeros, for example, may follow one.
+        parts = [BGZF_END, piece, *(later for later, _ in self._under_way)]
+        self._under_way.clear()
+        self._buffers.clear()
+        rest = _Rest(b"".join(parts) + self._compressed, self._fault, self._source)
+        self._rest = Inflated(rest, self._source.check_end)
+
+    def _cut(self) -> tuple[bytes, int]:
+        """Return the next whole blocks, and the size of their text; none if no block follows."""
+        data, end, size = self._compressed, 0, 0
+        while end < self._piece_size and size < PIECE_SIZE:
+            header = bytes(data[end : end + _BLOCK_HEADER_SIZE])
+            is_whole = len(header) == _BLOCK_HEADER_SIZE
+            length = int.from_bytes(header[16:], "little") + 1
+            if is_whole and not is_bgzf(header):
+                self._is_drained = True
+                break
+            if not is_whole or end + length > len(data):
+                has_some = end > 0 or self._under_way
+                if (has_some and not self._is_ready()) or not self._read_more():
+                    break
+                continue
+            text = int.from_bytes(data[end + length - _LENGTH_BYTES : end + length], "little")
+            if text > _LONGEST_TEXT_OF_BLOCK:
+                self._is_drained = True
+                break
+            end += length
+            size += text
+        piece = bytes(data[:end])
+        del data[:end]
+        return piece, size
+
+    def _read_more(self) -> bool:
+        """Read compressed data; return False at the end, or if a read has failed."""
+        if self._is_drained:
+            return False
+        buffer = bytearray(self._piece_size)
+        try:
+            count = self._source.readinto(buffer)
+        except OSError as error:
+            # The pieces before it come first.
+            self._fault, count = error, 0
+        self._is_drained = count == 0
+        self._compressed += memoryview(buffer)[:count]
+        return count > 0
+
+
+class _Rest(RawIOBase):
+    """Some data, then an error or what else a file has."""
+
+    def __init__(self, data: bytes, fault: OSError | None, source: Source) -> None:
+        super().__init__()
+        self._leftover = Leftover(data)
+        self._fault = fault
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        if count := self._leftover.readinto(memoryview(buffer)):
+            return count
+        if self._fault is not None:
+            raise self._fault
+        return self._source.readinto(buffer)
+
+
+def _inflate(blocks: bytes, size: int, buffer: bytearray) -> memoryview:
+    """Decompress bgzf blocks into a buffer that is longer than their text of `size` bytes.
+
+    Parameters
+    ----------
+    blocks : bytes
+        Whole blocks.
+    size : int
+        The bytes of their text.
+    buffer : bytearray
+        Receives the text.
+
+    Returns
+    -------
+    memoryview
+        The text, at the beginning of the buffer.
+
+    Raises
+    ------
+    Exception
+        If anything is wrong with the blocks.
+    """
+    from isal import igzip
+
+    open_gzip: Any = igzip.IGzipFile
+    with open_gzip(fileobj=BytesIO(blocks), mode="rb") as file:
+        # The reader compares a block with its checksum when it is asked for what follows it.
+        view, end = memoryview(buffer)[: size + 1], 0
+        while count := file.readinto(view[end:]):
+            end += count
+    if end != size:
+        raise EOFError
+    return view[:size]

@@ -1,0 +1,248 @@
+"""Decompresses bzip2, xz and zstd, of which a file may hold several streams.
+
+Python has decoders of bzip2 and xz, and from version 3.14 on one of zstd. A decoder knows one
+stream only. What may follow a stream, and that something is missing, is decided here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from io import RawIOBase
+from typing import Any, Final, Protocol
+
+from mummergpu.errors import InputError, LibraryError
+from mummergpu.input.bytes.containers import TrailingDataError
+from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
+from mummergpu.input.bytes.inflate import PieceReader
+from mummergpu.runtime.libraries import look_for
+
+COMPRESSED_BYTES: Final = 1 << 16
+"""The most compressed bytes that are read at once."""
+
+_PADDING_UNIT: Final = 4
+"""Streams of xz may be followed by zeros, whose number is a multiple of this."""
+
+_WINDOW_BITS: Final = 31
+"""The largest window of zstd that is accepted: what ``zstd --ultra --long=31`` writes."""
+
+_FEW_BYTES: Final = 1 << 12
+"""The compressed bytes of zstd that are decompressed at once: at most 128 MiB of text."""
+
+
+class Decoder(Protocol):
+    """What decompresses one stream: the interface of Python's own decoders.
+
+    Attributes
+    ----------
+    eof : bool
+        Whether the end of the stream has been reached.
+    needs_input : bool
+        Whether more compressed data are needed for more text.
+    unused_data : bytes
+        The data after the end of the stream.
+    """
+
+    @property
+    def eof(self) -> bool: ...  # noqa: D102
+
+    @property
+    def needs_input(self) -> bool: ...  # noqa: D102
+
+    @property
+    def unused_data(self) -> bytes: ...  # noqa: D102
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """Return at most `max_length` bytes of text; the rest comes with later calls."""
+        ...
+
+
+class DecodedStreams(PieceReader):
+    """Reads one or many streams.
+
+    Parameters
+    ----------
+    file : RawIOBase
+        The compressed data, from the first byte of a stream.
+    compression : Compression
+        How they are compressed; all streams are of this kind.
+    path : str
+        The file as the user named it.
+
+    Raises
+    ------
+    LibraryError
+        If zstd needs a library that is not installed.
+    InputError
+        If this Python was built without the decoder.
+    """
+
+    def __init__(self, file: RawIOBase, compression: Compression, path: str) -> None:
+        self._file = file
+        self._compression = compression
+        self._new_decoder, self._faults = _decoders_of(compression, path)
+        self._decoder: Decoder | None = self._new_decoder()
+        self._compressed = b""
+
+    def read_some(self, size: int) -> bytes:
+        """Return some of the text (`PieceReader.read_some`)."""
+        while self._decoder is not None or self._begin_stream():
+            text = self._decode(size)
+            if text:
+                return text
+        return b""
+
+    def _decode(self, size: int) -> bytes:
+        """Return text of the stream, or nothing if it needs more data or has ended."""
+        assert self._decoder is not None
+        data = b""
+        if self._decoder.needs_input:
+            data = self._compressed or self._read()
+            self._compressed = b""
+            if not data:
+                raise EOFError
+        try:
+            text = self._decoder.decompress(data, size)
+        except self._faults as error:
+            raise OSError(str(error)) from None
+        if self._decoder.eof:
+            self._compressed = self._decoder.unused_data
+            self._decoder = None
+        return text
+
+    def _begin_stream(self) -> bool:
+        """Prepare for the next stream; return False at the end of the file."""
+        padding = 0
+        while True:
+            if len(self._compressed) < LONGEST_MAGIC and (more := self._read()):
+                self._compressed += more
+                continue
+            if self._compression is not Compression.XZ or self._compressed[:1] != b"\0":
+                break
+            rest = self._compressed.lstrip(b"\0")
+            padding += len(self._compressed) - len(rest)
+            self._compressed = rest
+        if padding % _PADDING_UNIT:
+            raise TrailingDataError
+        if not self._compressed:
+            return False
+        if compression_of(self._compressed) is not self._compression:
+            if self._compression.may_begin(self._compressed):
+                raise EOFError
+            raise TrailingDataError
+        self._decoder = self._new_decoder()
+        return True
+
+    def _read(self) -> bytes:
+        return self._file.read(COMPRESSED_BYTES) or b""
+
+
+class _ZstandardDecoder:
+    """A stream of zstd, decompressed by the package zstandard.
+
+    The package returns all text of the data that it gets, and a few bytes can stand for a
+    gigabyte of text. So it gets few bytes at a time.
+
+    Parameters
+    ----------
+    decoder : zstandard.ZstdDecompressionObj
+        The decoder of the package.
+    """
+
+    def __init__(self, decoder: Any) -> None:
+        self._decoder = decoder
+        self._compressed = b""
+        self._text = memoryview(b"")
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decoder.eof) and not self._text
+
+    @property
+    def needs_input(self) -> bool:
+        return not (self._text or self._compressed or self._decoder.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        unused: bytes = self._decoder.unused_data
+        return unused + self._compressed
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        self._compressed += data
+        parts: list[memoryview] = []
+        left = sys.maxsize if max_length < 0 else max_length
+        while left > 0 and (self._text or self._advance()):
+            parts.append(self._text[:left])
+            self._text = self._text[left:]
+            left -= len(parts[-1])
+        return b"".join(parts)
+
+    def _advance(self) -> bool:
+        """Decompress some data; return False if there are none, or the stream has ended."""
+        if not self._compressed or self._decoder.eof:
+            return False
+        piece = self._compressed[:_FEW_BYTES]
+        self._compressed = self._compressed[_FEW_BYTES:]
+        self._text = memoryview(self._decoder.decompress(piece))
+        return True
+
+
+def check_decoder(compression: Compression, path: str) -> None:
+    """Refuse a compression of a file that cannot be decoded here.
+
+    Raises
+    ------
+    LibraryError
+        If zstd needs a library that is not installed.
+    InputError
+        If this Python was built without the decoder.
+    """
+    _decoders_of(compression, path)
+
+
+_Decoders = tuple[Callable[[], Decoder], type[Exception]]
+"""A function that returns a decoder, and the exception that it raises for corrupt data."""
+
+
+def _decoders_of(compression: Compression, path: str) -> _Decoders:
+    """Return how to decompress streams of a kind; the modules are imported when needed."""
+    try:
+        match compression:
+            case Compression.BZIP2:
+                from bz2 import BZ2Decompressor
+
+                return BZ2Decompressor, OSError
+            case Compression.XZ:
+                from lzma import FORMAT_XZ, LZMADecompressor, LZMAError
+
+                return partial(LZMADecompressor, FORMAT_XZ), LZMAError
+            case Compression.ZSTD:
+                return _zstd_decoders(path)
+    except ModuleNotFoundError as error:
+        # Python can be built without them.
+        message = f"compressed with {compression.value}, and this Python has no module {error.name}"
+        raise InputError(message, path) from error
+    raise ValueError(compression)
+
+
+def _zstd_decoders(path: str) -> _Decoders:
+    try:
+        from compression import zstd
+    except ImportError:
+        return _zstandard_decoders(path)
+    options = {zstd.DecompressionParameter.window_log_max: _WINDOW_BITS}
+    return partial(zstd.ZstdDecompressor, options=options), zstd.ZstdError
+
+
+def _zstandard_decoders(path: str) -> _Decoders:
+    library = look_for("zstandard", "zstandard")
+    if library.problem is not None:
+        raise LibraryError(f"{path}: zstd", library.name, "zstd", library.problem)
+    from zstandard import ZstdDecompressor, ZstdError
+
+    def new_decoder() -> Decoder:
+        decompressor: Any = ZstdDecompressor(max_window_size=1 << _WINDOW_BITS)
+        return _ZstandardDecoder(decompressor.decompressobj())
+
+    return new_decoder, ZstdError

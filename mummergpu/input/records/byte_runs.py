@@ -1,0 +1,347 @@
+"""Functions that scan runs of similar bytes, 32 at a time, for the FASTA and FASTQ parsers.
+
+Each function starts at a byte of a text and returns where a run ends. It does not test for the
+end of the text: the caller puts a line feed, which ends every run, after the text and makes
+sure that `STEP` bytes after it can be read.
+
+The loops advance by the constant `STEP`, not by the length of the run. The processor would have
+to wait for that length before it could load the next bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY
+from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.jit import as_index, inline_without_refcounts
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.sequence.codes import BREAK, LETTER_CODE_OF_BYTE
+
+STEP: Final = 32
+"""The number of bytes scanned together: one vector register on most machines."""
+
+FOREIGN_LETTERS: Final = b"efijlopqxz"
+"""The letters, in lower case, that are neither bases nor IUPAC codes of several bases."""
+
+Text = ByteArray
+RunFrom = Callable[[Text, int], int]
+RunFromTo = Callable[[Text, int, Text, int], int]
+
+_RUN_BITS: Final = 6
+"""The bits of a number that hold the length of a run, 0 to `STEP`."""
+
+
+def _bytes() -> Any:
+    """Return the type of a vector register with `STEP` bytes."""
+    return ir.VectorType(ir.IntType(8), STEP)
+
+
+def _all(value: int) -> Any:
+    return ir.Constant(_bytes(), [value] * STEP)
+
+
+def _load(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    return load_from(context, builder, _bytes(), array_type, array, index)
+
+
+def _store(context: Any, builder: Any, lanes: Any, array_type: Any, array: Any, index: Any) -> None:
+    builder.store(lanes, address_of(context, builder, _bytes(), array_type, array, index), align=1)
+
+
+def _first(builder: Any, outside: Any) -> Any:
+    """Return the index of the first lane that is set, `STEP` if there is none."""
+    mask = builder.bitcast(outside, ir.IntType(STEP))
+    index = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
+    return builder.zext(index, ir.IntType(64))
+
+
+def _run_of(outside: Callable[[Any, Any], Any]) -> RunFrom:
+    """Return an intrinsic ``f(text, at)``: the number of bytes, at most `STEP`, in the run."""
+
+    def run(typing_context: Any, text: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            lanes = _load(context, builder, signature.args[0], *arguments)
+            return _first(builder, outside(builder, lanes))
+
+        return types.int64(text, types.int64), generate
+
+    return cast(RunFrom, intrinsic(run))
+
+
+def _not_quality(builder: Any, lanes: Any) -> Any:
+    return builder.icmp_unsigned(
+        ">", builder.sub(lanes, _all(LOWEST_CHARACTER)), _all(MOST_QUALITY)
+    )
+
+
+def _control(builder: Any, lanes: Any) -> Any:
+    return builder.icmp_unsigned("<", lanes, _all(32))
+
+
+_run_of_quality = _run_of(_not_quality)
+_run_of_text = _run_of(_control)
+
+
+def _generate_copy_run(typing_context: Any, text: Any, at: Any, names: Any, to: Any) -> Any:
+    """Copy `STEP` bytes; return how many precede a blank or control byte."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        _store(context, builder, lanes, signature.args[2], *arguments[2:])
+        return _first(builder, builder.icmp_unsigned("<=", lanes, _all(32)))
+
+    return types.int64(text, types.int64, names, types.int64), generate
+
+
+def _generate_copy_step(typing_context: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
+    """Copy `STEP` bytes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        _store(context, builder, lanes, signature.args[2], *arguments[2:])
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64), generate
+
+
+def _generate_copy_quality(typing_context: Any, text: Any, at: Any, qualities: Any, to: Any) -> Any:
+    """Write the qualities of `STEP` bytes; return how many precede one that is no quality."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        numbers = builder.sub(lanes, _all(LOWEST_CHARACTER))
+        _store(context, builder, numbers, signature.args[2], *arguments[2:])
+        return _first(builder, builder.icmp_unsigned(">", numbers, _all(MOST_QUALITY)))
+
+    return types.int64(text, types.int64, qualities, types.int64), generate
+
+
+def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to: Any) -> Any:
+    """Write the codes of `STEP` bytes; return the length of the run and a mask of its non-bases.
+
+    The lowest `_RUN_BITS` bits of the result hold the number of bytes before the first byte
+    that is no letter. The bits above them are a mask: a bit is set for each of these bytes that
+    is not A, C, G, T or U.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        lower = builder.or_(lanes, _all(0x20))
+        encoded: Any = _all(BREAK)
+        for code, letter in enumerate(b"acg"):
+            same = builder.icmp_unsigned("==", lower, _all(letter))
+            encoded = builder.select(same, _all(code), encoded)
+        # T and U differ in the lowest bit only.
+        same = builder.icmp_unsigned("==", builder.or_(lanes, _all(0x21)), _all(ord("u")))
+        encoded = builder.select(same, _all(3), encoded)
+        _store(context, builder, encoded, signature.args[2], *arguments[2:])
+        outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
+        ends = builder.bitcast(outside, ir.IntType(STEP))
+        # Keep the bits below the lowest set bit, or all bits if none is set.
+        in_run = builder.and_(
+            builder.sub(ends, ir.Constant(ir.IntType(STEP), 1)), builder.not_(ends)
+        )
+        no_base = builder.bitcast(
+            builder.icmp_unsigned("==", encoded, _all(BREAK)), ir.IntType(STEP)
+        )
+        others = builder.zext(builder.and_(no_base, in_run), ir.IntType(64))
+        shifted = builder.shl(others, ir.Constant(ir.IntType(64), _RUN_BITS))
+        return builder.or_(shifted, _first(builder, outside))
+
+    return types.int64(text, types.int64, codes, types.int64), generate
+
+
+def _generate_count_foreign(typing_context: Any, text: Any, at: Any, among: Any) -> Any:
+    """Return how many of the `STEP` bytes with a bit set in `among` are `FOREIGN_LETTERS`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature.args[0], *arguments[:2])
+        lower = builder.or_(lanes, _all(0x20))
+        foreign: Any = None
+        for letter in FOREIGN_LETTERS:
+            same = builder.icmp_unsigned("==", lower, _all(letter))
+            foreign = same if foreign is None else builder.or_(foreign, same)
+        mask = builder.zext(builder.bitcast(foreign, ir.IntType(STEP)), ir.IntType(64))
+        return builder.ctpop(builder.and_(mask, arguments[2]))
+
+    return types.int64(text, types.int64, types.int64), generate
+
+
+_copy_run_of_name = cast(RunFromTo, intrinsic(_generate_copy_run))
+_copy_step = cast("Callable[[Text, int, Text, int], None]", intrinsic(_generate_copy_step))
+_copy_run_of_quality = cast(RunFromTo, intrinsic(_generate_copy_quality))
+_encode_run_of_letters = cast(RunFromTo, intrinsic(_generate_encode_run))
+_count_foreign = cast("Callable[[Text, int, int], int]", intrinsic(_generate_count_foreign))
+
+
+@inline_without_refcounts
+def encode_letters(
+    text: Text, at: int, codes: Text, to: int, keeps_letters: bool = False
+) -> tuple[int, int]:
+    """Write the codes of a run of letters.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; a byte that is no letter ends the run, and `STEP` bytes after that one can
+        be read.
+    at : int
+        The index in `text` of the first byte of the run.
+    codes : ndarray, dtype=uint8
+        Receives the codes. Up to `STEP` bytes after those of the run are overwritten.
+    to : int
+        The index in `codes` of the first code.
+    keeps_letters : bool, default False
+        Whether letters that stand for several bases get codes of their own (`codes.LETTERS`).
+
+    Returns
+    -------
+    end : int
+        The index in `text` of the first byte that is no letter.
+    foreign : int
+        How many letters of the run are `FOREIGN_LETTERS`, in upper or lower case.
+    """
+    foreign = 0
+    while True:
+        run = _encode_run_of_letters(text, at, codes, to)
+        if run > STEP:
+            others = run >> _RUN_BITS
+            foreign += _count_foreign(text, at, others)
+            run &= (1 << _RUN_BITS) - 1
+            if keeps_letters:
+                for place in range(run):
+                    if others >> place & 1:
+                        letter = text[as_index(at + place)]
+                        codes[as_index(to + place)] = LETTER_CODE_OF_BYTE[letter]
+        if run < STEP:
+            return at + run, foreign
+        at += STEP
+        to += STEP
+
+
+@inline_without_refcounts
+def copy_name(text: Text, at: int, names: Text, to: int) -> int:
+    """Copy a run without blanks and control bytes.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; a blank or control byte ends the run, and `STEP` bytes after that one can
+        be read.
+    at : int
+        The index in `text` of the first byte of the run.
+    names : ndarray, dtype=uint8
+        Receives the copy. Up to `STEP` bytes after the copy are overwritten.
+    to : int
+        The index in `names` of the first byte of the copy.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
+    """
+    while True:
+        run = _copy_run_of_name(text, at, names, to)
+        if run < STEP:
+            return at + run
+        at += STEP
+        to += STEP
+
+
+@inline_without_refcounts
+def copy_bytes(source: Text, at: int, target: Text, to: int, size: int) -> None:
+    """Copy bytes from one array to another, and touch no others.
+
+    Parameters
+    ----------
+    source, target : ndarray, dtype=uint8
+        The arrays.
+    at, to : int
+        The indices of the first byte in `source` and in `target`.
+    size : int
+        The number of bytes.
+    """
+    if size < STEP:
+        for index in range(size):
+            target[as_index(to + index)] = source[as_index(at + index)]
+        return
+    for step in range(0, size - STEP, STEP):
+        _copy_step(source, at + step, target, to + step)
+    # The last step may overlap the one before it.
+    _copy_step(source, at + size - STEP, target, to + size - STEP)
+
+
+@inline_without_refcounts
+def copy_quality(text: Text, at: int, qualities: Text, to: int) -> int:
+    """Write the numbers of a run of quality characters (bytes 33 to 126).
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; any other byte ends the run, and `STEP` bytes after that one can be read.
+    at : int
+        The index in `text` of the first byte of the run.
+    qualities : ndarray, dtype=uint8
+        Receives the qualities. Up to `STEP` bytes after those of the run are overwritten.
+    to : int
+        The index in `qualities` of the first.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
+    """
+    while True:
+        run = _copy_run_of_quality(text, at, qualities, to)
+        if run < STEP:
+            return at + run
+        at += STEP
+        to += STEP
+
+
+@inline_without_refcounts
+def skip_quality(text: Text, at: int) -> int:
+    """Return where a run of quality characters (bytes 33 to 126) ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; any other byte ends the run, and `STEP` bytes after that one can be read.
+    at : int
+        The index in `text` of the first byte of the run.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
+    """
+    while True:
+        run = _run_of_quality(text, at)
+        if run < STEP:
+            return at + run
+        at += STEP
+
+
+@inline_without_refcounts
+def skip_text(text: Text, at: int) -> int:
+    """Return where a run without control bytes (those below 32) ends.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text; a control byte ends the run, and `STEP` bytes after that one can be read.
+    at : int
+        The index in `text` of the first byte of the run.
+
+    Returns
+    -------
+    int
+        The index in `text` of the first byte that is not in the run.
+    """
+    while True:
+        run = _run_of_text(text, at)
+        if run < STEP:
+            return at + run
+        at += STEP

@@ -1,0 +1,343 @@
+"""The comments of FASTA and FASTQ headers as tags, as ``bwa mem -C`` and ``minimap2 -y`` copy them.
+
+A comment is what follows the name of a record on its line: tags as SAM writes them, such as
+``BC:Z:ACGT``, with a tab between two. They become tags as BAM has them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.records.byte_runs import copy_bytes
+from mummergpu.input.records.record_arrays import Records
+from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, end_of_tag
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+    writable,
+)
+
+_NUMBER: Final = re.compile(rb"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?")
+"""What the specification allows as a number with a fraction."""
+
+_LARGEST_SHOWN: Final = 60
+
+_TAB, _BLANK, _TILDE, _COLON, _COMMA = 9, 32, 126, 58, 44
+_MINUS, _PLUS, _ZERO = 45, 43, 48
+_LEAST_BYTES: Final = len("XX:Z:")
+_MOST_DIGITS: Final = 18
+
+_LEAST: Final = np.zeros(128, dtype=np.int64)
+_MOST: Final = np.zeros(128, dtype=np.int64)
+_SIZES: Final = np.zeros(128, dtype=np.int64)
+for _kind, _least, _most, _size in (
+    ("c", -(1 << 7), (1 << 7) - 1, 1),
+    ("C", 0, (1 << 8) - 1, 1),
+    ("s", -(1 << 15), (1 << 15) - 1, 2),
+    ("S", 0, (1 << 16) - 1, 2),
+    ("i", -(1 << 31), (1 << 31) - 1, 4),
+    ("I", 0, (1 << 32) - 1, 4),
+    ("f", 0, 0, 4),
+):
+    _LEAST[ord(_kind)], _MOST[ord(_kind)], _SIZES[ord(_kind)] = _least, _most, _size
+"""The numbers of each type of an array, and their bytes."""
+
+
+def tags_of_comments(records: Records, path: str) -> Records:
+    """Return records of which the comments, still in their names, are tags.
+
+    Parameters
+    ----------
+    records : Records
+        The names are whole lines of the headers (`records.RecordReader`, with comments kept).
+    path : str
+        The file, for errors.
+
+    Returns
+    -------
+    Records
+        With new arrays of names and tags. A comment that tells a read group has no place for its
+        header, so it is left out with the other tags that a mapper writes.
+
+    Raises
+    ------
+    InputError
+        If a comment is not made of tags.
+    """
+    lines, count = records.names, records.offsets.size - 1
+    names, name_offsets = np.empty_like(lines), np.zeros(count + 1, dtype=np.int64)
+    # An element of an array takes two bytes of text or more, and four of a tag.
+    tags, tag_offsets = np.empty(4 * lines.size + 8, np.uint8), np.zeros(count + 1, np.int64)
+    floats = np.empty((lines.size // 2 + 1, 3), dtype=np.int64)
+    ends = np.zeros(2, dtype=np.int64)
+    wrong = _split_lines(
+        writable(lines),
+        writable(records.name_offsets),
+        dropped_tags(False),
+        names,
+        name_offsets,
+        tags,
+        tag_offsets,
+        floats,
+        ends,
+    )
+    if wrong >= 0:
+        raise _no_tags(records, wrong, path)
+    for place, begin, end in floats[: ends[1]].tolist():
+        text = lines[begin:end].tobytes()
+        if not _NUMBER.fullmatch(text):
+            # An empty number at the end of a line begins where the next line does.
+            read = int(np.searchsorted(records.name_offsets, begin)) - 1
+            raise _no_tags(records, read, path)
+        with np.errstate(over="ignore"):
+            tags[place : place + 4] = np.array([float(text)], dtype="<f4").view(np.uint8)
+    size = int(ends[0])
+    return records._replace(
+        names=names[: name_offsets[-1]],
+        name_offsets=name_offsets,
+        tags=Tags(tags[:size].copy(), tag_offsets) if size else NO_TAGS,
+    )
+
+
+def _no_tags(records: Records, read: int, path: str) -> InputError:
+    begin, end = records.name_offsets[read : read + 2].tolist()
+    line = records.names[begin:end].tobytes().decode(errors="replace")
+    name, *comment = line.split(maxsplit=1)
+    shown = "".join(comment)[:_LARGEST_SHOWN].replace("\t", "\\t")
+    return InputError(
+        f"the comment '{shown}' is not made of tags of SAM, such as BC:Z:ACGT, with tabs between "
+        "them, each tag once: map without comments",
+        path,
+        record=name,
+    )
+
+
+@jit_without_refcounts
+def _split_lines(
+    lines: ByteArray,
+    line_offsets: Int64Array,
+    dropped: ByteArray,
+    names: ByteArray,
+    name_offsets: Int64Array,
+    tags: ByteArray,
+    tag_offsets: Int64Array,
+    floats: Int64Array,
+    ends: Int64Array,
+) -> int:
+    """Part the names from the comments, and make tags of these.
+
+    Parameters
+    ----------
+    lines, line_offsets
+        The lines, and where each begins.
+    dropped : ndarray, dtype=uint8, shape=(65536,)
+        The tags that are left out (`tags.dropped_tags`).
+    names, name_offsets, tags, tag_offsets
+        Output.
+    floats : ndarray, dtype=int64, shape=(n_floats, 3)
+        Output: where in `tags` a number with a fraction has its place, and where its text begins
+        and ends.
+    ends : ndarray, dtype=int64, shape=(2,)
+        Output: the bytes of all tags, and the numbers with a fraction.
+
+    Returns
+    -------
+    int
+        The first record whose comment is not made of tags; -1 if there is none.
+    """
+    name_end, to = 0, 0
+    for read in range(line_offsets.size - 1):
+        at, end = line_offsets[read], line_offsets[read + 1]
+        begin = at
+        while at < end and lines[as_index(at)] > _BLANK:
+            at += 1
+        copy_bytes(lines, begin, names, name_end, at - begin)
+        name_end += at - begin
+        name_offsets[read + 1] = name_end
+        while at < end and (lines[as_index(at)] == _BLANK or lines[as_index(at)] == _TAB):
+            at += 1
+        first = to
+        while at < end:
+            field = at
+            while at < end and lines[as_index(at)] != _TAB:
+                at += 1
+            float_count = ends[1]
+            after = _put_tag(lines, field, at, tags, to, floats, ends)
+            if after < 0 or _has_tag(tags, first, to):
+                return read
+            key = as_int64(lines[as_index(field)]) | as_int64(lines[as_index(field + 1)]) << 8
+            if dropped[as_index(key)]:
+                ends[1] = float_count
+            else:
+                to = after
+            at += 1
+            if at == end:  # A tab, and no tag after it.
+                return read
+        tag_offsets[read + 1] = to
+    ends[0] = to
+    return -1
+
+
+@inline_without_refcounts
+def _has_tag(tags: ByteArray, at: int, last: int) -> bool:
+    """Return whether a tag is among those of its read before it, which begin at `at`."""
+    while at < last:
+        same = tags[as_index(at)] == tags[as_index(last)]
+        if same and tags[as_index(at + 1)] == tags[as_index(last + 1)]:
+            return True
+        at = end_of_tag(tags, at, last)
+    return False
+
+
+@inline_without_refcounts
+def _is_letter(byte: int) -> bool:
+    """Return whether a byte is one of A to Z, or a to z."""
+    return 97 <= byte | 32 <= 122
+
+
+@inline_without_refcounts
+def _is_digit(byte: int) -> bool:
+    """Return whether a byte is one of 0 to 9."""
+    return _ZERO <= byte < _ZERO + 10
+
+
+@inline_without_refcounts
+def _whole_number(lines: ByteArray, at: int, end: int) -> tuple[bool, int]:
+    """Return whether a text is a number without a fraction, and the number."""
+    is_negative = at < end and lines[as_index(at)] == _MINUS
+    if is_negative or (at < end and lines[as_index(at)] == _PLUS):
+        at += 1
+    is_number, number = 0 < end - at < _MOST_DIGITS, 0
+    for place in range(at, end):
+        byte = as_int64(lines[as_index(place)])
+        is_number &= _is_digit(byte)
+        number = 10 * number + byte - _ZERO
+    return is_number, -number if is_negative else number
+
+
+@inline_without_refcounts
+def _put_number(tags: ByteArray, to: int, number: int, size: int) -> None:
+    """Write a number in so many bytes, the lowest first."""
+    for byte in range(size):
+        tags[as_index(to + byte)] = number >> 8 * byte & 0xFF
+
+
+@inline_without_refcounts
+def _kind_of(number: int) -> int:
+    """Return the type of the smallest number that holds another one; 0 if none does."""
+    for kind in (ord("C"), ord("c"), ord("S"), ord("s"), ord("I"), ord("i")):
+        if _LEAST[kind] <= number <= _MOST[kind]:
+            return kind
+    return 0
+
+
+@inline_without_refcounts
+def _put_text(lines: ByteArray, at: int, end: int, tags: ByteArray, to: int, is_hex: bool) -> int:
+    """Write a text or the digits of bytes; return where the value ends, -1 if it is neither."""
+    if is_hex and (end - at) & 1:
+        return -1
+    for place in range(at, end):
+        byte = as_int64(lines[as_index(place)])
+        if byte < _BLANK or byte > _TILDE:
+            return -1
+        if is_hex and not (_is_digit(byte) or 65 <= byte <= 70):
+            return -1
+    copy_bytes(lines, at, tags, to, end - at)
+    tags[as_index(to + end - at)] = 0
+    return to + end - at + 1
+
+
+@inline_without_refcounts
+def _put_array(
+    lines: ByteArray,
+    at: int,
+    end: int,
+    tags: ByteArray,
+    to: int,
+    floats: Int64Array,
+    ends: Int64Array,
+) -> int:
+    """Write an array; return where the value ends, -1 if it is none."""
+    kind = as_int64(lines[as_index(at)]) & 127 if at < end else 0
+    size = _SIZES[as_index(kind)]
+    if size == 0 or lines[as_index(at)] > 127:
+        return -1
+    tags[as_index(to)] = kind
+    count_at, to, count = to + 1, to + 5, 0
+    at += 1
+    while at < end:
+        if lines[as_index(at)] != _COMMA:
+            return -1
+        begin = at + 1
+        at = begin
+        while at < end and lines[as_index(at)] != _COMMA:
+            at += 1
+        if kind == ord("f"):
+            _note_float(floats, ends, to, begin, at)
+        else:
+            is_number, number = _whole_number(lines, begin, at)
+            if not is_number or not _LEAST[as_index(kind)] <= number <= _MOST[as_index(kind)]:
+                return -1
+            _put_number(tags, to, number, size)
+        to += size
+        count += 1
+    _put_number(tags, count_at, count, 4)
+    return to
+
+
+@inline_without_refcounts
+def _note_float(floats: Int64Array, ends: Int64Array, to: int, begin: int, end: int) -> None:
+    """Note where a number with a fraction has its place, and where its text begins and ends."""
+    count = ends[1]
+    floats[count, 0], floats[count, 1], floats[count, 2] = to, begin, end
+    ends[1] = count + 1
+
+
+@inline_without_refcounts
+def _put_tag(
+    lines: ByteArray,
+    at: int,
+    end: int,
+    tags: ByteArray,
+    to: int,
+    floats: Int64Array,
+    ends: Int64Array,
+) -> int:
+    """Write a tag, given as text; return where it ends, -1 if the text is none."""
+    if end - at < _LEAST_BYTES or not _is_letter(as_int64(lines[as_index(at)])):
+        return -1
+    second = as_int64(lines[as_index(at + 1)])
+    if not (_is_letter(second) or _is_digit(second)):
+        return -1
+    if lines[as_index(at + 2)] != _COLON or lines[as_index(at + 4)] != _COLON:
+        return -1
+    kind, value = as_int64(lines[as_index(at + 3)]), at + _LEAST_BYTES
+    tags[as_index(to)], tags[as_index(to + 1)] = lines[as_index(at)], second
+    tags[as_index(to + 2)] = kind
+    to += 3
+    if kind == ord("Z") or kind == ord("H"):
+        return _put_text(lines, value, end, tags, to, kind == ord("H"))
+    if kind == ord("B"):
+        return _put_array(lines, value, end, tags, to, floats, ends)
+    if kind == ord("f"):
+        _note_float(floats, ends, to, value, end)
+        return to + 4
+    if kind == ord("A"):
+        tags[as_index(to)] = lines[as_index(value)]
+        is_one = end - value == 1 and _BLANK < as_int64(lines[as_index(value)]) <= _TILDE
+        return to + 1 if is_one else -1
+    is_number, number = _whole_number(lines, value, end)
+    own = _kind_of(number)
+    if kind != ord("i") or not is_number or own == 0:
+        return -1
+    tags[as_index(to - 1)] = own
+    size = as_int64(_SIZES[as_index(own)])
+    _put_number(tags, to, number, size)
+    return to + size

@@ -1,0 +1,321 @@
+"""The steps that the FASTA and FASTQ parsers share: line ends, names and bases.
+
+A parser receives its text in pieces of any size (see `parser_state`). It encodes the bases
+directly into the arrays of the block.
+
+Each function here is one step: it reads from byte `at` of `text` and returns the index of the
+first byte that it has not read. If it cannot go on, it writes the reason to ``state[STATUS]``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mummergpu.input.records.byte_runs import Text, copy_name, encode_letters, skip_text
+from mummergpu.input.records.parser_state import (
+    ANY_LETTERS,
+    BAD_BASE,
+    BARE_RETURN,
+    BASE_LIMIT,
+    BASES,
+    BLANK,
+    COMMENT_BYTES,
+    DESCRIPTION,
+    FOREIGN,
+    FOREIGN_LINE,
+    FULL,
+    GAP,
+    GAP_SYMBOLS,
+    GOING,
+    KEEPS_COMMENTS,
+    KEEPS_LETTERS,
+    LINE,
+    MODE,
+    NAME,
+    NAME_BYTE_LIMIT,
+    NAME_BYTES,
+    NOT_DNA,
+    RECORD_LIMIT,
+    RECORDS,
+    STARTED,
+    STATUS,
+    WAITING,
+    Offsets,
+    State,
+    is_foreign,
+)
+from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.sequence.codes import BREAK, CodeArray
+
+_LINE_FEED: Final = 10
+_CARRIAGE_RETURN: Final = 13
+_BLANK: Final = 32
+_STAR: Final = ord("*")
+_MINUS: Final = ord("-")
+_DOT: Final = ord(".")
+
+_has_foreign_share = inline_without_refcounts(is_foreign)
+
+
+@inline_without_refcounts
+def is_space(byte: int) -> bool:
+    """Return whether a byte is white space, as ``isspace`` of C does.
+
+    Parameters
+    ----------
+    byte : int
+        Any byte, 0 to 255.
+
+    Returns
+    -------
+    bool
+        True for a blank, tab, line feed, vertical tab, form feed and carriage return.
+    """
+    return byte == _BLANK or 9 <= byte <= 13
+
+
+@inline_without_refcounts
+def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
+    """Skip the end of a line, if there is one, and enter a mode.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The piece of text.
+    at : int
+        The index in `text` where the line may end; less than `end`.
+    end : int
+        Where the piece of text ends.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The state of the parser. If the line ends here, its line and mode change. If the end of the
+        line depends on the next piece, its status becomes `WAITING`. At a carriage return without a
+        line feed, it becomes `BARE_RETURN`.
+    mode : int
+        The mode at the start of the next line.
+
+    Returns
+    -------
+    int
+        The index of the first byte of the next line; `at` if no line ends here.
+    """
+    if text[at] == _CARRIAGE_RETURN:
+        if at + 1 == end:
+            state[STATUS] = WAITING
+            return at
+        if text[at + 1] != _LINE_FEED:
+            state[STATUS] = BARE_RETURN
+            return at
+        at += 1
+    elif text[at] != _LINE_FEED:
+        return at
+    state[LINE] += 1
+    state[MODE] = mode
+    return at + 1
+
+
+@inline_without_refcounts
+def begin_record(
+    at: int, state: State, codes: CodeArray, offsets: Offsets, name_offsets: Offsets
+) -> int:
+    """End the previous record, and begin the next one unless the block is full.
+
+    Parameters
+    ----------
+    at : int
+        The index in the text of the mark that begins the record, '>' or '@'.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The state of the parser. Its status becomes `NOT_DNA` if too many letters of the previous
+        record are foreign, and `FULL` if the block has reached one of its limits.
+    codes : ndarray, dtype=uint8
+        Receives a break between two records, if the state asks for one.
+    offsets : ndarray, dtype=int64
+        Receives the index in `codes` at which the record begins.
+    name_offsets : ndarray, dtype=int64
+        Receives the index in the array of names at which its name begins.
+
+    Returns
+    -------
+    int
+        The index after the mark; `at` if no record begins.
+    """
+    records = state[RECORDS]
+    if records > 0:
+        if state[FOREIGN] > 0 and state[ANY_LETTERS] == 0:
+            letters = state[BASES] - offsets[records - 1] - state[GAP_SYMBOLS]
+            if _has_foreign_share(state[FOREIGN], letters):
+                state[STATUS] = NOT_DNA
+                return at
+        if (
+            records >= state[RECORD_LIMIT]
+            or state[BASES] >= state[BASE_LIMIT]
+            or state[NAME_BYTES] >= state[NAME_BYTE_LIMIT]
+        ):
+            state[STATUS] = FULL
+            return at
+        if state[GAP] == 1:
+            codes[state[BASES]] = BREAK
+            state[BASES] += 1
+    offsets[records] = state[BASES]
+    name_offsets[records] = state[NAME_BYTES]
+    state[RECORDS] = records + 1
+    state[STARTED] = 1
+    state[BLANK] = 0
+    state[FOREIGN] = 0
+    state[GAP_SYMBOLS] = 0
+    state[COMMENT_BYTES] = 0
+    state[MODE] = NAME
+    return at + 1
+
+
+@inline_without_refcounts
+def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
+    """Copy a name, or a part of one.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The piece of text, with `byte_runs.STEP` bytes after its end.
+    at : int
+        The index in `text` of the first byte of the name that has not been read.
+    end : int
+        Where the piece of text ends.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The state of the parser. Its mode becomes `DESCRIPTION` at white space.
+    names : ndarray, dtype=uint8
+        Receives the name at ``state[NAME_BYTES]``, which grows.
+
+    Returns
+    -------
+    int
+        The index of the first byte that has not been copied.
+    """
+    begin = at
+    to = state[NAME_BYTES]
+    at = copy_name(text, at, names, to)
+    if at < end:
+        if is_space(text[at]):
+            state[MODE] = DESCRIPTION
+        else:  # Other control bytes are copied too.
+            at += 1
+    state[NAME_BYTES] = to + at - begin
+    return at
+
+
+@inline_without_refcounts
+def read_description(text: Text, at: int, end: int, state: State, names: Text, mode: int) -> int:
+    """Copy the text that follows a name on its line behind the name, or skip it.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The piece of text, with `byte_runs.STEP` bytes after its end.
+    at : int
+        The index in `text` of the first byte that has not been read.
+    end : int
+        Where the piece of text ends.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The state of the parser; see `end_line`.
+    names : ndarray, dtype=uint8
+        Receives the text at ``state[NAME_BYTES]``, which grows, if the state asks for it.
+    mode : int
+        The mode at the start of the next line.
+
+    Returns
+    -------
+    int
+        The index of the first byte that has not been read, on this line or the next.
+    """
+    if state[KEEPS_COMMENTS] == 0:
+        return skip_description(text, at, end, state, mode)
+    begin, to = at, state[NAME_BYTES]
+    while at < end and text[at] != _LINE_FEED and text[at] != _CARRIAGE_RETURN:
+        names[to + at - begin] = text[at]
+        at += 1
+    state[NAME_BYTES] += at - begin
+    state[COMMENT_BYTES] += at - begin
+    return end_line(text, at, end, state, mode) if at < end else at
+
+
+@inline_without_refcounts
+def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> int:
+    """Skip the text that follows a name on its line.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The piece of text, with `byte_runs.STEP` bytes after its end.
+    at : int
+        The index in `text` of the first byte that has not been read.
+    end : int
+        Where the piece of text ends.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The state of the parser; see `end_line`.
+    mode : int
+        The mode at the start of the next line.
+
+    Returns
+    -------
+    int
+        The index of the first byte that has not been read, on this line or the next.
+    """
+    at = skip_text(text, at)
+    if at == end:
+        return at
+    after = end_line(text, at, end, state, mode)
+    if after == at and state[STATUS] == GOING:
+        return at + 1  # A tab or another control byte.
+    return after
+
+
+@inline_without_refcounts
+def read_bases(
+    text: Text, at: int, end: int, state: State, codes: CodeArray, mode: int, with_spaces: bool
+) -> int:
+    """Encode bases up to the first byte that is no letter, and handle that byte.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The piece of text, with `byte_runs.STEP` bytes after its end.
+    at : int
+        The index in `text` of the first byte that has not been read.
+    end : int
+        Where the piece of text ends.
+    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
+        The state of the parser. Its counts of bases, foreign letters and gap symbols grow. Its
+        status becomes `BAD_BASE` at a byte that is no sequence character.
+    codes : ndarray, dtype=uint8
+        Receives the codes at ``state[BASES]``.
+    mode : int
+        The mode at the start of the next line.
+    with_spaces : bool
+        Whether white space may lie between bases; it is skipped.
+
+    Returns
+    -------
+    int
+        The index of the first byte that has not been read, on this line or the next.
+    """
+    begin = at
+    to = state[BASES]
+    at, foreign = encode_letters(text, at, codes, to, state[KEEPS_LETTERS] == 1)
+    if foreign > 0:
+        if state[FOREIGN] == 0:
+            state[FOREIGN_LINE] = state[LINE]
+        state[FOREIGN] += foreign
+    to += at - begin
+    state[BASES] = to
+    if at == end:
+        return at
+    after = end_line(text, at, end, state, mode)
+    if after > at or state[STATUS] != GOING:
+        return after
+    byte = text[at]
+    if byte == _STAR or byte == _MINUS or byte == _DOT:
+        codes[to] = BREAK
+        state[BASES] = to + 1
+        state[GAP_SYMBOLS] += 1
+    elif not (with_spaces and is_space(byte)):
+        state[STATUS] = BAD_BASE
+        return at
+    return at + 1

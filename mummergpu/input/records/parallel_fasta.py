@@ -1,0 +1,338 @@
+"""Reads a large FASTA file in pieces, which several threads parse at the same time.
+
+A piece may begin in the middle of a record: its parser starts as if a record had begun before. A
+piece that ends inside a header goes on to the end of that line, where the next one begins. Whatever
+is unusual, and every fault, is left to the parser that reads the file from beginning to end, so
+that errors do not depend on how a file is cut.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Final
+
+import numpy as np
+
+from mummergpu.input.bytes.positioned_read import read_into
+from mummergpu.input.records import parser_state
+from mummergpu.input.records.block_arrays import lengthen
+from mummergpu.input.records.byte_runs import STEP, Text
+from mummergpu.input.records.fasta import parse_fasta
+from mummergpu.input.records.parser_state import Offsets
+from mummergpu.input.records.record_arrays import UNLIMITED, Records
+from mummergpu.runtime.ordered_map import ordered_map
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+
+PIECE_BYTES: Final = 1 << 21
+LONGEST_HEADER: Final = 1 << 16
+"""The bytes of a header line after which a file counts as unusual."""
+
+LEAST_BYTES: Final = 8 * PIECE_BYTES
+"""Smaller files are not worth the threads."""
+
+_LINE_FEED: Final = ord("\n")
+_CARRIAGE_RETURN: Final = ord("\r")
+_GREATER: Final = ord(">")
+
+
+class UnusualTextError(Exception):
+    """The file must be parsed from beginning to end."""
+
+
+@dataclass(frozen=True)
+class ParsedPiece:
+    """A parsed piece of a file.
+
+    Attributes
+    ----------
+    begin, end : int
+        The range of bytes of the file that was parsed.
+    begin_mode, end_mode : int
+        The mode of the parser at the beginning, as was assumed, and at the end.
+    codes : ndarray, dtype=uint8
+        The codes of the bases, with a break before each record that begins in the piece, but not
+        before the first record of a file.
+    offsets, name_offsets : ndarray, dtype=int64
+        Where in `codes` and in `names` the records of the piece begin.
+    names : ndarray, dtype=uint8
+        Their names.
+    """
+
+    begin: int
+    end: int
+    begin_mode: int
+    end_mode: int
+    codes: CodeArray
+    offsets: Offsets
+    names: Text
+    name_offsets: Offsets
+
+
+def read_fasta_in_parallel(
+    file_number: int, size: int, any_letters: bool, executor: Executor, window: int
+) -> Records | None:
+    """Read all records of a FASTA file.
+
+    Parameters
+    ----------
+    file_number : int
+        The descriptor of the open file; its position does not matter.
+    size : int
+        The bytes of the file.
+    any_letters : bool
+        Whether to accept records whose letters are mostly not DNA or RNA.
+    executor : concurrent.futures.Executor
+        Parses the pieces.
+    window : int
+        The most pieces that are under way.
+
+    Returns
+    -------
+    Records or None
+        As `records.RecordReader` returns them with a break between two records, and letters kept;
+        None if the file is unusual or has a fault, so that the reader must read it.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
+    joined = _JoinedPieces(size)
+    buffers: SimpleQueue[PieceBuffers] = SimpleQueue()
+    for _ in range(window + 1):
+        buffers.put(PieceBuffers())
+
+    def parse(begin: int) -> tuple[ParsedPiece, PieceBuffers]:
+        own = buffers.get()
+        return parse_piece(file_number, begin, size, any_letters, own), own
+
+    def append(parsed: tuple[ParsedPiece, PieceBuffers]) -> None:
+        joined.append(parsed[0])
+        buffers.put(parsed[1])
+
+    try:
+        ordered_map(executor, window, range(0, size, PIECE_BYTES), parse, append)
+        return joined.finish()
+    except UnusualTextError:
+        return None
+
+
+class PieceBuffers:
+    """The arrays of a piece, used for one piece after the other: new memory is slow to come by."""
+
+    def __init__(self) -> None:
+        room = PIECE_BYTES + 3 * LONGEST_HEADER + 4 * STEP
+        self.text: Text = np.empty(room, dtype=np.uint8)
+        self.codes: CodeArray = np.empty(room, dtype=np.uint8)
+        self.names: Text = np.empty(room, dtype=np.uint8)
+        self.offsets, self.name_offsets = (
+            np.empty(room // 2 + 2, dtype=np.int64) for _ in range(2)
+        )
+
+
+def parse_piece(
+    file_number: int, begin: int, size: int, any_letters: bool, buffers: PieceBuffers
+) -> ParsedPiece:
+    """Parse a piece of a FASTA file.
+
+    Parameters
+    ----------
+    file_number : int
+        The descriptor of the open file.
+    begin : int
+        The first byte of the piece; it has `PIECE_BYTES` bytes, fewer at the end of the file.
+    size : int
+        The bytes of the file.
+    any_letters : bool
+        Whether to accept records whose letters are mostly not DNA or RNA.
+    buffers : PieceBuffers
+        Receives the text and the arrays of the piece.
+
+    Returns
+    -------
+    ParsedPiece
+        The piece, without the end of a header in which it begins, and with the end of a header in
+        which it ends.
+
+    Raises
+    ------
+    UnusualTextError
+        If the piece has a fault or a very long header line.
+    """
+    first = max(0, begin - LONGEST_HEADER)
+    last = min(size, begin + PIECE_BYTES + LONGEST_HEADER)
+    text = buffers.text
+    text[last - first : last - first + 2 + STEP] = _LINE_FEED
+    if read_into(file_number, text[: last - first].data, first) < last - first:
+        raise UnusualTextError
+    at, mode = _begin_of_piece(text, begin - first)
+    end = min(size, begin + PIECE_BYTES) - first
+    if end == size - first and text[end - 1] != _LINE_FEED:
+        end += 1
+    end = max(end, at)
+    state = _state_of_piece(mode, begin > 0, any_letters)
+    end = _parse_to_line_end(buffers, at, end, last - first, end >= size - first, state)
+    codes, offsets, name_offsets = buffers.codes, buffers.offsets, buffers.name_offsets
+    _refuse_foreign_letters(state, offsets, any_letters)
+    own = 0 if begin == 0 else 1
+    records, name_bytes = int(state[parser_state.RECORDS]), int(state[parser_state.NAME_BYTES])
+    return ParsedPiece(
+        at + first,
+        min(size, end + first),
+        mode,
+        int(state[parser_state.MODE]),
+        codes[: int(state[parser_state.BASES])],
+        offsets[own:records],
+        buffers.names[:name_bytes],
+        name_offsets[own:records],
+    )
+
+
+def _state_of_piece(mode: int, goes_on: bool, any_letters: bool) -> Offsets:
+    """Return the state in which the parser begins; `goes_on` if it is inside a record."""
+    state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
+    state[parser_state.MODE] = mode
+    state[parser_state.ANY_LETTERS] = int(any_letters)
+    state[[parser_state.BASE_LIMIT, parser_state.RECORD_LIMIT]] = UNLIMITED
+    state[parser_state.NAME_BYTE_LIMIT] = UNLIMITED
+    state[parser_state.GAP] = state[parser_state.KEEPS_LETTERS] = 1
+    if goes_on:
+        state[parser_state.STARTED] = state[parser_state.RECORDS] = 1
+    return state
+
+
+def _parse_to_line_end(
+    buffers: PieceBuffers, at: int, end: int, text_end: int, is_at_end: bool, state: Offsets
+) -> int:
+    """Parse a piece, and the rest of a header in which it ends; return where the text ends.
+
+    Parameters
+    ----------
+    buffers : PieceBuffers
+        Has the text, and receives the arrays.
+    at, end : int
+        Where in the text the piece begins and ends.
+    text_end : int
+        Where what was read of the file ends.
+    is_at_end : bool
+        Whether the file ends with the piece.
+    state : ndarray, dtype=int64
+        The state of the parser; updated.
+
+    Raises
+    ------
+    UnusualTextError
+        If the piece has a fault or a very long header line.
+    """
+    text, offsets, name_offsets = buffers.text, buffers.offsets, buffers.name_offsets
+    offsets[0] = name_offsets[0] = 0
+    while True:
+        # Behind the text that is parsed lies a line feed, which is put back afterwards.
+        kept, text[end] = text[end], _LINE_FEED
+        if at < end:
+            at = parse_fasta(
+                text, at, end, state, buffers.codes, offsets, buffers.names, name_offsets
+            )
+        text[end] = kept
+        if state[parser_state.STATUS] == parser_state.WAITING and not is_at_end:
+            # A carriage return, whose line feed belongs to this piece, too.
+            state[parser_state.STATUS] = parser_state.GOING
+            end += 1
+            continue
+        if state[parser_state.STATUS] != parser_state.GOING or state[parser_state.BLANK]:
+            raise UnusualTextError
+        modes_of_line_end = (parser_state.LINE_START, parser_state.SEQUENCE)
+        if is_at_end or state[parser_state.MODE] in modes_of_line_end:
+            return end
+        header = np.flatnonzero(text[end:text_end] == _LINE_FEED)
+        if header.size == 0:
+            raise UnusualTextError
+        end += int(header[0]) + 1
+
+
+def _begin_of_piece(text: Text, begin: int) -> tuple[int, int]:
+    """Return where the parser of a piece begins, and in which mode.
+
+    A position in the middle of a line is one of bases, unless the line begins with '>'. If the line
+    is longer than a header may be, it counts as one of bases; the piece before shows whether it is.
+    """
+    if begin == 0 or text[begin - 1] == _LINE_FEED:
+        return begin, parser_state.LINE_START
+    if text[begin - 1] == _CARRIAGE_RETURN and text[begin] == _LINE_FEED:
+        return begin + 1, parser_state.LINE_START
+    feeds = np.flatnonzero(text[:begin] == _LINE_FEED)
+    line = int(feeds[-1]) + 1 if feeds.size else (0 if begin < LONGEST_HEADER else -1)
+    if line < 0 or text[line] != _GREATER:
+        return begin, parser_state.SEQUENCE
+    following = np.flatnonzero(text[begin : begin + LONGEST_HEADER] == _LINE_FEED)
+    if following.size == 0:
+        raise UnusualTextError
+    return begin + int(following[0]) + 1, parser_state.LINE_START
+
+
+def _refuse_foreign_letters(state: Offsets, offsets: Offsets, any_letters: bool) -> None:
+    """Raise an error if the last record, as far as it lies in the piece, may be no DNA.
+
+    If more than a tenth of a record's letters are foreign, so are those of one of its pieces.
+    """
+    foreign = int(state[parser_state.FOREIGN])
+    if foreign == 0 or any_letters:
+        return
+    begin = int(offsets[int(state[parser_state.RECORDS]) - 1])
+    letters = int(state[parser_state.BASES]) - begin - int(state[parser_state.GAP_SYMBOLS])
+    if parser_state.is_foreign(foreign, letters):
+        raise UnusualTextError
+
+
+class _JoinedPieces:
+    """The records of all pieces so far.
+
+    Parameters
+    ----------
+    size : int
+        The bytes of the file, of which each is one base at most.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._padded: CodeArray = np.empty(size + 2 * MARGIN, dtype=np.uint8)
+        self._bases = 0
+        self._name_bytes = 0
+        self._end = 0
+        self._mode = parser_state.LINE_START
+        self._offsets: list[Offsets] = []
+        self._names: list[Text] = []
+        self._name_offsets: list[Offsets] = []
+
+    def append(self, piece: ParsedPiece) -> None:
+        """Append the next piece; raise `UnusualTextError` if it does not begin where it should."""
+        if (piece.begin, piece.begin_mode) != (self._end, self._mode):
+            raise UnusualTextError
+        begin = MARGIN + self._bases
+        lengthen(self._padded, begin + piece.codes.size + MARGIN)
+        self._padded[begin : begin + piece.codes.size] = piece.codes
+        self._offsets.append(piece.offsets + self._bases)
+        self._name_offsets.append(piece.name_offsets + self._name_bytes)
+        self._names.append(piece.names.copy())
+        self._bases += piece.codes.size
+        self._name_bytes += piece.names.size
+        self._end, self._mode = piece.end, piece.end_mode
+
+    def finish(self) -> Records:
+        """Return all records."""
+        bases = self._bases
+        offsets = np.concatenate([*self._offsets, np.array([bases + 1])])
+        if self._end < self._size or offsets.size == 1:
+            raise UnusualTextError
+        padded = self._padded
+        padded.resize(bases + 2 * MARGIN, refcheck=False)
+        padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
+        return Records(
+            padded[MARGIN:-MARGIN],
+            offsets,
+            np.concatenate(self._names),
+            np.concatenate([*self._name_offsets, np.array([self._name_bytes])]),
+            padded,
+        )

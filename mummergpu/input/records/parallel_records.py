@@ -1,0 +1,341 @@
+"""Reads a large FASTA or FASTQ file in pieces, which several threads parse at the same time.
+
+A piece begins and ends where a record seems to begin. Its parser shows whether that is so: a record
+begins at the end of a piece if the piece is valid on its own. From the first piece that is not, the
+file is read from there to its end by one parser, so that errors do not depend on how a file is cut.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.file_part import FilePart
+from mummergpu.input.bytes.files import STANDARD_INPUT, Input, reading
+from mummergpu.input.bytes.formats import BYTE_ORDER_MARK, Format
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records import record_borders
+from mummergpu.input.records.block_arrays import NoRoomError, RecycledMemory
+from mummergpu.input.records.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records.record_reader import RecordReader
+
+PIECE_BYTES: Final = 1 << 22
+"""About how many bytes a piece has, unless a block has more: so many that it does not matter how
+long it takes to pass a piece on."""
+
+LEAST_BYTES: Final = 4 * PIECE_BYTES
+"""Smaller files are not worth the threads."""
+
+MOST_BLOCK_BASES: Final = 1 << 25
+"""With larger blocks, the pieces under way would take too much memory."""
+
+MOST_UNDER_WAY: Final = 5
+"""The most pieces that are parsed, or wait. The search needs the other processors."""
+
+SAMPLE_BYTES: Final = 1 << 16
+"""The bytes that show how many bytes there are for each base."""
+
+_MOST_TIMES_BYTES: Final = 2
+"""The most times the least bytes for each base. Shorter reads get smaller blocks, in case that
+longer ones follow."""
+
+_SLACK: Final = 4
+"""How many times as many records and bytes of names as expected there is room for; more begin
+another block. The numbers in names become longer, and room that stays empty takes no memory."""
+
+
+def is_worth_pieces(file: Input, limits: Limits) -> bool:
+    """Return whether a file should be read by a `ParallelRecordReader`.
+
+    Parameters
+    ----------
+    file : Input
+        Any open file.
+    limits : Limits
+        The limits of a block.
+
+    Returns
+    -------
+    bool
+        True if it is a large, plain FASTA or FASTQ file, and the blocks are not too large.
+    """
+    return (
+        file.format in (Format.FASTA, Format.FASTQ)
+        and file.compression is None
+        # Part of standard input may have been read before.
+        and file.path != STANDARD_INPUT
+        and (file.size or 0) >= LEAST_BYTES
+        and limits.bases <= MOST_BLOCK_BASES
+    )
+
+
+class ParallelRecordReader:
+    """Reads the records of a FASTA or FASTQ file in blocks, as `RecordReader` does.
+
+    The blocks have about as many bases as the limit says. They depend on the file and on the
+    limits, but not on the threads.
+
+    Parameters
+    ----------
+    file : Input
+        A regular file with FASTA or FASTQ that is not compressed, at its beginning; the caller
+        closes it after the reader.
+    limits : Limits
+        The limits at which a block is full.
+    any_letters : bool
+        Accept records whose letters are mostly not DNA or RNA.
+    chunk_size : int
+        The number of bytes of text parsed at once, at least 2.
+    threads : ReadingThreads or None
+        They parse the pieces; without them, the caller does it.
+    keeps_qualities, keeps_comments : bool, default False
+        As for `RecordReader`; the letters that stand for several bases are kept with qualities.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+
+    Notes
+    -----
+    The reader needs memory for `MOST_UNDER_WAY` pieces, of which each has the bases of one or more
+    blocks.
+    """
+
+    def __init__(
+        self,
+        file: Input,
+        limits: Limits,
+        any_letters: bool,
+        chunk_size: int,
+        threads: ReadingThreads | None,
+        keeps_qualities: bool = False,
+        keeps_comments: bool = False,
+    ) -> None:
+        self._file_number = file.file.fileno()
+        self._path = file.path
+        self._is_fastq = file.format is Format.FASTQ
+        self._limits = self._piece_limits = limits
+        self._any_letters = any_letters
+        self._chunk_size = chunk_size
+        self._threads = threads
+        self._keeps_qualities = keeps_qualities
+        self._keeps_comments = keeps_comments
+        self._ready: deque[Records] = deque()
+        self._under_way: deque[Future[_ParsedPiece | None]] = deque()
+        self._spare_readers: deque[RecordReader] = deque()
+        self._memory: RecycledMemory | None = None
+        self._rest: RecordReader | None = None
+        self._line = 1
+        with reading(self._path):
+            mark = os.pread(self._file_number, len(BYTE_ORDER_MARK), 0)
+            self._at = len(mark) if mark == BYTE_ORDER_MARK else 0
+            self._pieces = self._cut(file.size or 0)
+
+    @property
+    def bytes_read(self) -> int:
+        """The number of bytes read from the file, up to the end of the last piece."""
+        return self._at + (self._rest.bytes_read if self._rest is not None else 0)
+
+    def close(self) -> None:
+        """Drop the pieces, and wait until none is read any more."""
+        wait([piece for piece in self._under_way if not piece.cancel()])
+        self._under_way.clear()
+        self._ready.clear()
+        self._spare_readers.clear()
+        if self._rest is not None:
+            self._rest.close()
+
+    def next_block(self) -> Records | None:
+        """Return the records of the next block, None after the last.
+
+        Returns
+        -------
+        Records or None
+            At least one record. There may be other codes than breaks before and after those of the
+            block.
+
+        Raises
+        ------
+        InputError
+            If the text is invalid; the error names the line and the record.
+        """
+        while not self._ready:
+            if self._rest is not None:
+                return self._rest.next_block()
+            self._take_piece()
+        return self._ready.popleft()
+
+    def _cut(self, size: int) -> Iterator[tuple[int, int]]:
+        """Return an iterator over the pieces of a file, which can be empty.
+
+        The first records show how many bases and records there are in so many bytes of text.
+        """
+        begin = self._at
+        end = self._find_record(begin + SAMPLE_BYTES, size)
+        sample = None if end is None else self._parse(begin, end)
+        if end is None or sample is None or not any(block.codes.size for block in sample.blocks):
+            return iter(())
+        text_bytes = end - begin
+        bases = sum(block.codes.size for block in sample.blocks)
+        # There are at least as many quality characters as bases.
+        least = 2 if self._is_fastq else 1
+        share = min(max(text_bytes / bases, least), _MOST_TIMES_BYTES * least)
+        block_bytes = share * self._limits.bases
+        blocks = max(1, round(PIECE_BYTES / block_bytes))
+        piece_bytes = int(blocks * block_bytes)
+        factor = _SLACK * piece_bytes / text_bytes
+        records = sum(block.offsets.size - 1 for block in sample.blocks)
+        name_bytes = sum(block.names.size for block in sample.blocks)
+        self._piece_limits = Limits(
+            UNLIMITED,
+            min(blocks * self._limits.records, int(factor * records) + 1),
+            min(blocks * self._limits.name_bytes, int(factor * name_bytes) + 1),
+        )
+        self._memory = RecycledMemory(
+            (piece_bytes + record_borders.WINDOWS[-1]) // least + 2 * self._chunk_size,
+            self._piece_limits.records,
+            self._piece_limits.name_bytes + 2 * self._chunk_size,
+            self._keeps_qualities,
+        )
+        return self._borders(begin, size, piece_bytes)
+
+    def _borders(self, begin: int, size: int, piece_bytes: int) -> Iterator[tuple[int, int]]:
+        """Yield where a piece begins, and where it ends, as far as that can be guessed."""
+        first, rest = begin, size - begin
+        count = -(-rest // piece_bytes)
+        for number in range(1, count + 1):
+            end = self._find_record(first + rest * number // count, size)
+            if end is None:
+                return
+            if end > begin:
+                yield begin, end
+                begin = end
+
+    def _find_record(self, at: int, size: int) -> int | None:
+        return record_borders.find_record(self._file_number, at, size, self._is_fastq)
+
+    def _take_piece(self) -> None:
+        """Wait for the next piece; after the last one, or if it is unusual, prepare the rest."""
+        self._begin_pieces()
+        # An exception holds this frame, so the frame must not hold the future.
+        parsed = self._under_way[0].result() if self._under_way else None
+        if parsed is not None:
+            self._under_way.popleft()
+            self._at = parsed.end
+            self._line += parsed.lines
+            self._ready.extend(parsed.blocks)
+            return
+        for piece in self._under_way:
+            piece.cancel()
+        # The rest is empty after the last piece, unless the file has grown.
+        part = FilePart(self._file_number, self._path, self._at, None)
+        self._rest = self._new_reader(part, self._limits)
+        self._rest.begin_file(part, self._line)
+
+    def _begin_pieces(self) -> None:
+        """Let the threads parse the next pieces."""
+        most = 1 if self._threads is None else min(MOST_UNDER_WAY, self._threads.window)
+        while len(self._under_way) < most:
+            try:
+                piece = next(self._pieces, None)
+            except OSError:  # Who reads the rest will meet it again.
+                return
+            if piece is None:
+                return
+            self._under_way.append(self._begin(*piece))
+
+    def _begin(self, begin: int, end: int) -> Future[_ParsedPiece | None]:
+        if self._threads is not None:
+            return self._threads.submit(self._parse, begin, end)
+        parsed: Future[_ParsedPiece | None] = Future()
+        parsed.set_result(self._parse(begin, end))
+        return parsed
+
+    def _parse(self, begin: int, end: int) -> _ParsedPiece | None:
+        """Parse a range of the file; return None if it is not valid on its own."""
+        part = FilePart(self._file_number, self._path, begin, end)
+        try:
+            reader = self._spare_readers.pop()
+        except IndexError:
+            reader = self._new_reader(part, self._piece_limits, self._memory)
+        reader.begin_file(part)
+        blocks: list[Records] = []
+        try:
+            while not reader.is_at_end:
+                block = reader.next_block()
+                if block is not None:
+                    blocks += split(block, self._limits.bases)
+        except (InputError, NoRoomError):
+            return None
+        if reader.bytes_read < end - begin:  # The file has become shorter.
+            return None
+        lines = reader.line - 1
+        reader.close()
+        if self._memory is not None:
+            self._spare_readers.append(reader)
+        return _ParsedPiece(end, lines, blocks)
+
+    def _new_reader(
+        self, part: FilePart, limits: Limits, memory: RecycledMemory | None = None
+    ) -> RecordReader:
+        return RecordReader(
+            part,
+            self._is_fastq,
+            limits,
+            any_letters=self._any_letters,
+            chunk_size=self._chunk_size,
+            new_arrays=None if memory is None else memory.new_arrays,
+            keeps_qualities=self._keeps_qualities,
+            keeps_letters=self._keeps_qualities,
+            keeps_comments=self._keeps_comments,
+        )
+
+
+class _ParsedPiece(NamedTuple):
+    """A piece that is valid on its own.
+
+    Attributes
+    ----------
+    end : int
+        The byte of the file that follows it.
+    lines : int
+        The number of its lines.
+    blocks : list of Records
+        Its records.
+    """
+
+    end: int
+    lines: int
+    blocks: list[Records]
+
+
+def split(records: Records, most_bases: int) -> list[Records]:
+    """Split records into blocks of about equally many bases.
+
+    Parameters
+    ----------
+    records : Records
+        The records, without gaps.
+    most_bases : int
+        About how many bases a block should have.
+
+    Returns
+    -------
+    list of Records
+        Views of the arrays of `records`, with offsets of their own; each has at least one record.
+    """
+    bases, count = records.codes.size, records.offsets.size - 1
+    parts = max(1, round(bases / most_bases))
+    if parts == 1:
+        return [records]
+    cuts = np.searchsorted(records.offsets, np.arange(1, parts) * bases // parts)
+    bounds = np.unique([0, *cuts, count])
+    return [records.part(begin, end) for begin, end in pairwise(bounds.tolist())]

@@ -1,0 +1,99 @@
+"""Records of a file as arrays, and the limits of a block of them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.input.records.tags import NO_TAGS, Tags
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
+from mummergpu.sequence.codes import MARGIN, CodeArray
+
+NOTHING: Final[ByteArray] = np.empty(0, dtype=np.uint8)
+NO_FLAGS: Final[UInt16Array] = np.empty(0, dtype=np.uint16)
+UNLIMITED: Final = np.iinfo(np.int64).max
+
+
+class Records(NamedTuple):
+    """Consecutive records of a file.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases,)
+        The base codes, one record after the other, gaps included. If qualities are kept, those of
+        `codes.LETTERS`.
+    offsets : ndarray, dtype=int64, shape=(n_records + 1,)
+        The index in `codes` at which each record begins, and at which one more would begin.
+    names : ndarray, dtype=uint8, shape=(n_name_bytes,)
+        The names, one after the other.
+    name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
+        The index in `names` at which each name begins, and the end of the last.
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The array whose middle part is `codes`; `codes.MARGIN` breaks lie before and after it.
+    qualities : ndarray, dtype=uint8, shape=(n_bases,) or (0,)
+        The base qualities (see `qualities`), if they are kept.
+    flags : ndarray, dtype=uint16, shape=(n_records,) or (0,)
+        The flags of SAM, CRAM or BAM, if qualities are kept.
+    tags : Tags
+        The tags of the records, if there are any and qualities are kept.
+    """
+
+    codes: CodeArray
+    offsets: Int64Array
+    names: ByteArray
+    name_offsets: Int64Array
+    padded_codes: CodeArray
+    qualities: ByteArray = NOTHING
+    flags: UInt16Array = NO_FLAGS
+    tags: Tags = NO_TAGS
+
+    def part(self, first: int, end: int) -> Records:
+        """Return some of the records, which have no gaps, as views of the arrays.
+
+        Parameters
+        ----------
+        first, end : int
+            The half-open range of the records.
+
+        Returns
+        -------
+        Records
+            They have offsets of their own. Neighbouring codes serve as margins.
+        """
+        offsets = self.offsets[first : end + 1]
+        name_offsets = self.name_offsets[first : end + 1]
+        padded = self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN]
+        return Records(
+            padded[MARGIN:-MARGIN],
+            offsets - offsets[0],
+            self.names[name_offsets[0] : name_offsets[-1]],
+            name_offsets - name_offsets[0],
+            padded,
+            self.qualities[offsets[0] : offsets[-1]],
+            self.flags[first:end],
+            self.tags.part(first, end),
+        )
+
+
+class Limits(NamedTuple):
+    """The limits of a block: the record that reaches one of them ends the block.
+
+    Attributes
+    ----------
+    bases, records, name_bytes : int
+        At least 1 each.
+    """
+
+    bases: int
+    records: int
+    name_bytes: int
+
+    @classmethod
+    def of_block(cls, block_size: int) -> Limits:
+        """Return the limits of a block of about `block_size` bases.
+
+        Reads of ordinary lengths reach only the first limit. The others keep millions of empty
+        reads, or very long names, from filling one endless block.
+        """
+        return cls(block_size, block_size // 8 + 1, 4 * block_size)

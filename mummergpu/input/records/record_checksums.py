@@ -1,0 +1,132 @@
+"""The MD5 of each record of a FASTA file, which SAM uses to tell references apart (tag M5).
+
+It is of all letters in upper case, also of those that are no bases, so it cannot come from the
+codes: the file is read for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.files import Input
+from mummergpu.input.bytes.formats import Format
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
+
+_CHUNK_BYTES: Final = 1 << 20
+
+_LINE_FEED: Final = 10
+_CARRIAGE_RETURN: Final = 13
+_START: Final = 62
+"""What begins the header of a record, at the beginning of a line: ``>``."""
+
+_FIRST_LETTER: Final = 33
+_LAST_LETTER: Final = 126
+"""The bytes that count: those that are printable (SAM format specification, 1.3.2)."""
+
+_LOWER_A: Final = 97
+_LOWER_Z: Final = 122
+_TO_UPPER: Final = 32
+
+_LETTERS, _IN_HEADER, _LAST_BYTE = range(3)
+"""What `split_letters` keeps: the letters it copied, and where the next text goes on."""
+
+
+def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[str]:
+    """Return the MD5 of each record of a FASTA file.
+
+    Parameters
+    ----------
+    path : str
+        The file, plain or compressed; it cannot be standard input, which was read before.
+    threads : ReadingThreads, optional
+        They decompress a large file.
+
+    Returns
+    -------
+    list of str
+        32 hexadecimal digits for each record, also for those without bases.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is no FASTA.
+    """
+    with Input(path, threads) as file:
+        if file.format is not Format.FASTA:
+            raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
+        text, letters = (np.empty(_CHUNK_BYTES, dtype=np.uint8) for _ in range(2))
+        starts = np.empty(_CHUNK_BYTES // 2 + 1, dtype=np.int64)
+        state = np.array([0, 0, _LINE_FEED], dtype=np.int64)
+        found: list[str] = []
+        # What comes before the first record counts for none.
+        current = hashlib.md5(usedforsecurity=False)
+        view = letters.data
+        while size := file.text.readinto(text.data) or 0:
+            begun = split_letters(text, size, letters, starts, state)
+            begin = 0
+            for start in starts[:begun].tolist():
+                current.update(view[begin:start])
+                found.append(current.hexdigest())
+                current = hashlib.md5(usedforsecurity=False)
+                begin = start
+            current.update(view[begin : int(state[_LETTERS])])
+        return [*found[1:], current.hexdigest()]
+
+
+@jit_without_refcounts
+def split_letters(
+    text: ByteArray, size: int, letters: ByteArray, starts: Int64Array, state: Int64Array
+) -> int:
+    """Copy the letters of records in upper case; return how many records begin in a text.
+
+    Other threads run Python code meanwhile, which they cannot while methods of `bytes` do this.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8
+        The text of a FASTA file.
+    size : int
+        Its bytes.
+    letters : ndarray, dtype=uint8
+        Output, as long as the text or longer: the bytes that count.
+    starts : ndarray, dtype=int64
+        Output, half as long as the text, and one more: where the letters of each record begin.
+    state : ndarray, dtype=int64, shape=(3,)
+        `_LETTERS`, `_IN_HEADER` and `_LAST_BYTE`: those of the text before become those of this
+        one.
+
+    Returns
+    -------
+    int
+        The number of records.
+    """
+    count, records, place = 0, 0, 0
+    in_header, before = state[_IN_HEADER] != 0, state[_LAST_BYTE]
+    while place < size:
+        if in_header:
+            while place < size and text[place] != _LINE_FEED and text[place] != _CARRIAGE_RETURN:
+                place += 1
+            in_header = place == size
+            continue
+        letter = text[place]
+        if letter == _START:
+            last = np.int64(text[place - 1]) if place else before
+            if last == _LINE_FEED or last == _CARRIAGE_RETURN:
+                starts[records] = count
+                records += 1
+                in_header = True
+                continue
+        is_lower = _LOWER_A <= letter <= _LOWER_Z
+        letters[count] = letter - _TO_UPPER if is_lower else letter
+        count += _FIRST_LETTER <= letter <= _LAST_LETTER
+        place += 1
+    state[_LETTERS] = count
+    state[_IN_HEADER] = in_header
+    state[_LAST_BYTE] = text[size - 1]
+    return records

@@ -1,0 +1,63 @@
+"""The line of a record, found by reading its file again, for error messages."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.files import STANDARD_INPUT, Input
+from mummergpu.input.bytes.formats import Format
+
+
+def line_of_record(path: str, number: int) -> int | None:
+    """Return the line on which a record begins.
+
+    Parameters
+    ----------
+    path : str
+        A file that was valid, at least up to this record, when it was read.
+    number : int
+        The number of the record in the file, counted from 0.
+
+    Returns
+    -------
+    int or None
+        Counted from 1; None if the file has no lines, as BAM, or cannot be read twice, as a pipe.
+    """
+    with suppress(OSError, ValueError, InputError):
+        if path == STANDARD_INPUT or not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with Input(path) as file:
+            if file.format.is_alignment:
+                return None
+            lines = enumerate(io.BufferedReader(file.text), start=1)
+            of_fastq = file.format is Format.FASTQ
+            headers = _headers_of_fastq(lines) if of_fastq else _headers_of_fasta(lines)
+            for before, line in enumerate(headers):
+                if before == number:
+                    return line
+    return None
+
+
+def _headers_of_fasta(lines: Iterator[tuple[int, bytes]]) -> Iterator[int]:
+    for number, line in lines:
+        if line.startswith(b">"):
+            yield number
+
+
+def _headers_of_fastq(lines: Iterator[tuple[int, bytes]]) -> Iterator[int]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        yield number
+        waiting = 0
+        for _, text in lines:
+            if text.startswith(b"+"):
+                break
+            waiting += len(text.strip())
+        while waiting > 0 and (quality := next(lines, None)) is not None:
+            waiting -= len(quality[1].strip())

@@ -1,0 +1,340 @@
+"""Reads the records of FASTA or FASTQ into arrays, block by block, and reports faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.records import parser_state
+from mummergpu.input.records.block_arrays import BlockArrays
+from mummergpu.input.records.byte_runs import STEP, Text
+from mummergpu.input.records.fasta import parse_fasta
+from mummergpu.input.records.fastq import parse_fastq
+from mummergpu.input.records.parsed_file import ParsedFile
+from mummergpu.input.records.qualities import NO_QUALITY
+from mummergpu.input.records.record_arrays import Limits, Records
+from mummergpu.sequence.codes import BREAK, MARGIN
+
+CHUNK_SIZE: Final = 1 << 20
+"""The bytes of text parsed at once: they stay in the cache, and Ctrl-C waits milliseconds."""
+
+
+class RecordReader:
+    """Reads FASTA or FASTQ, block by block.
+
+    Parameters
+    ----------
+    file : ParsedFile
+        The open file, such as an `Input` or a `FilePart`; the caller closes it.
+    is_fastq : bool
+        Whether the file is FASTQ rather than FASTA.
+    limits : Limits
+        The limits at which a block is full.
+    gap : bool, default False
+        Put one break between two records of a block.
+    expected_bases : int, default 0
+        The number of bases to allocate for the first block; the array grows when needed.
+    any_letters : bool, default False
+        Accept records whose letters are mostly not DNA or RNA.
+    chunk_size : int, default CHUNK_SIZE
+        The number of bytes of text parsed at once, at least 2.
+    new_arrays : callable, optional
+        Returns the arrays of a block; otherwise they are allocated.
+    keeps_qualities : bool, default False
+        Keep the base qualities; those of FASTA are `NO_QUALITY`.
+    keeps_letters : bool, default False
+        Give letters that stand for several bases codes of their own (`codes.LETTERS`).
+    keeps_comments : bool, default False
+        Keep the comments: what follows a name on its line is a part of the name.
+    """
+
+    def __init__(
+        self,
+        file: ParsedFile,
+        is_fastq: bool,
+        limits: Limits,
+        gap: bool = False,
+        expected_bases: int = 0,
+        any_letters: bool = False,
+        chunk_size: int = CHUNK_SIZE,
+        new_arrays: Callable[[], BlockArrays] | None = None,
+        keeps_qualities: bool = False,
+        keeps_letters: bool = False,
+        keeps_comments: bool = False,
+    ) -> None:
+        self._is_fastq = is_fastq
+        self._limits = limits
+        self._gap = int(gap)
+        self._expected_bases = expected_bases
+        self._chunk_size = chunk_size
+        self._text: Text = np.empty(chunk_size + 1 + STEP, dtype=np.uint8)
+        self._text[:] = ord("\n")
+        self._new_arrays = new_arrays
+        self._keeps_qualities = keeps_qualities
+        self._arrays = BlockArrays(0, 0, 0)
+        self._state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
+        self.begin_file(file)
+        self._state[parser_state.GAP] = self._gap
+        self._state[parser_state.ANY_LETTERS] = int(any_letters)
+        self._state[parser_state.KEEPS_LETTERS] = int(keeps_letters)
+        self._state[parser_state.KEEPS_COMMENTS] = int(keeps_comments)
+        self._state[parser_state.QUALITY_MODE] = (
+            parser_state.KEPT_QUALITY_LINE if keeps_qualities else parser_state.QUALITY_LINE
+        )
+        self._state[parser_state.BASE_LIMIT] = limits.bases
+        self._state[parser_state.RECORD_LIMIT] = limits.records
+        self._state[parser_state.NAME_BYTE_LIMIT] = limits.name_bytes
+
+    @property
+    def bytes_read(self) -> int:
+        """The number of bytes read from the file, counted before decompression."""
+        return self._file.source.bytes_read
+
+    @property
+    def line(self) -> int:
+        """The line on which the text goes on, counted from 1."""
+        return int(self._state[parser_state.LINE])
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all text has been read and parsed; it is not known before a block is read."""
+        return self._at_end_of_file and self._at == self._end
+
+    def begin_file(self, file: ParsedFile, line: int = 1) -> None:
+        """Read another file next, from its beginning.
+
+        Parameters
+        ----------
+        file : Input or FilePart
+            The open file, or a part of it that begins with a record; the caller closes it.
+        line : int, default 1
+            The number of its first line, for errors.
+        """
+        self._file = file
+        self._path = file.path
+        self._at = self._end = 0
+        self._at_end_of_file = False
+        self._state[parser_state.MODE] = parser_state.LINE_START
+        self._state[parser_state.LINE] = line
+        self._state[parser_state.STARTED] = self._state[parser_state.FOREIGN] = 0
+
+    def close(self) -> None:
+        """Release the arrays of the last block."""
+        self._arrays = BlockArrays(0, 0, 0)
+
+    def next_block(self) -> Records | None:
+        """Return the records of the next block, None after the last.
+
+        Returns
+        -------
+        Records or None
+            At least one record, in arrays that belong to the caller.
+
+        Raises
+        ------
+        InputError
+            If the text is invalid; the error names the line and the record.
+        """
+        state = self._state
+        state[parser_state.RECORDS] = state[parser_state.BASES] = state[parser_state.NAME_BYTES] = 0
+        self._arrays = self._allocate() if self._new_arrays is None else self._new_arrays()
+        while self._parse() != parser_state.FULL and not self._at_end_of_file:
+            self._refill()
+        if state[parser_state.RECORDS] == 0:
+            return None
+        return self._finish()
+
+    def _allocate(self) -> BlockArrays:
+        room = min(self._limits.bases, 16 * self._chunk_size) + self._chunk_size + 2 * STEP
+        records = min(self._limits.records, self._chunk_size)
+        bases = max(room, self._expected_bases)
+        return BlockArrays(bases, records, room, self._keeps_qualities)
+
+    def _make_room(self, text_bytes: int) -> None:
+        """Make the arrays long enough for any content of `text_bytes` bytes of text."""
+        state = self._state
+        records = int(state[parser_state.RECORDS]) + text_bytes // 2 + 1
+        self._arrays.make_room(
+            int(state[parser_state.BASES]) + text_bytes,
+            min(records, self._limits.records),
+            int(state[parser_state.NAME_BYTES]) + text_bytes,
+        )
+
+    def _parse(self) -> int:
+        """Parse the text in the buffer; return the status of the parser."""
+        state = self._state
+        state[parser_state.STATUS] = parser_state.GOING
+        if self._at < self._end:
+            self._make_room(self._end - self._at)
+            arrays = self._arrays
+            text = (self._text, self._at, self._end, state)
+            columns = (arrays.codes, arrays.offsets, arrays.names, arrays.name_offsets)
+            if self._is_fastq:
+                self._at = parse_fastq(*text, *columns, arrays.qualities)
+            else:
+                self._at = parse_fasta(*text, *columns)
+        status = int(state[parser_state.STATUS])
+        if status > parser_state.FULL:
+            raise self._fault(status)
+        if self._at_end_of_file and status != parser_state.FULL:
+            self._check_end()
+        return status
+
+    def _refill(self) -> None:
+        """Read more text; the unparsed rest, at most a carriage return, comes first."""
+        text = self._text
+        left = self._end - self._at
+        text[:left] = text[self._at : self._end]
+        count = self._file.text.readinto(text[left : left + self._chunk_size].data) or 0
+        self._at = 0
+        self._end = left + count
+        text[self._end] = ord("\n")
+        if count == 0:
+            self._at_end_of_file = True
+            if left > 0 or self._state[parser_state.MODE] not in parser_state.LINE_STARTS:
+                # The last line had no line end in the file; the parser gets one.
+                self._end += 1
+                text[self._end] = ord("\n")
+
+    def _finish(self) -> Records:
+        state, arrays = self._state, self._arrays
+        records, bases = int(state[parser_state.RECORDS]), int(state[parser_state.BASES])
+        name_bytes = int(state[parser_state.NAME_BYTES])
+        arrays.offsets[records] = bases + self._gap
+        arrays.name_offsets[records] = name_bytes
+        if bases > 16 * self._chunk_size:  # The array may be far too long.
+            arrays.give_back(bases)
+        padded = arrays.padded[: bases + 2 * MARGIN]
+        padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
+        qualities = arrays.qualities[:bases]
+        if not self._is_fastq:
+            qualities[:] = NO_QUALITY
+        return Records(
+            padded[MARGIN:-MARGIN],
+            arrays.offsets[: records + 1],
+            arrays.names[:name_bytes],
+            arrays.name_offsets[: records + 1],
+            padded,
+            qualities,
+        )
+
+    def _check_end(self) -> None:
+        """Raise an error if the text ends inside a FASTQ record, or its last record is no DNA."""
+        if self._is_fastq:
+            self._check_end_of_fastq()
+        state = self._state
+        if state[parser_state.FOREIGN] > 0 and not state[parser_state.ANY_LETTERS]:
+            foreign = int(state[parser_state.FOREIGN])
+            if parser_state.is_foreign(foreign, self._letters_of_record()):
+                raise self._fault(parser_state.NOT_DNA)
+        state[parser_state.FOREIGN] = 0  # A second call then finds no fault.
+
+    def _check_end_of_fastq(self) -> None:
+        state = self._state
+        mode = int(state[parser_state.MODE])
+        if mode == parser_state.LINE_START:
+            return
+        if mode == parser_state.QUALITY_START and self._bases_of_record() == 0:
+            state[parser_state.MODE] = parser_state.LINE_START
+            return
+        state[parser_state.LINE] -= 1
+        if mode == parser_state.QUALITY_START and state[parser_state.QUALITY] > 0:
+            raise self._fault(parser_state.QUALITY_LENGTH)
+        raise self._error("the file ends inside this record")
+
+    def _bases_of_record(self) -> int:
+        """Return how many bases the last record has so far, gap symbols included."""
+        state = self._state
+        records = int(state[parser_state.RECORDS])
+        begin = int(self._arrays.offsets[records - 1]) if records > 0 else 0
+        return int(state[parser_state.BASES]) - begin
+
+    def _letters_of_record(self) -> int:
+        """Return how many letters the last record has so far."""
+        return self._bases_of_record() - int(self._state[parser_state.GAP_SYMBOLS])
+
+    def _fault(self, status: int) -> InputError:
+        """Return the error that explains why the parser stopped."""
+        state = self._state
+        character = _describe(int(self._text[self._at]))
+        in_quality = status in (parser_state.BAD_QUALITY, parser_state.QUALITY_LENGTH)
+        if in_quality and state[parser_state.SUSPECT_LINE] > 0:
+            # An earlier quality line that is too short is more likely than one that starts with
+            # '@'.
+            state[parser_state.LINE] = state[parser_state.SUSPECT_LINE] - 1
+            state[parser_state.QUALITY] = state[parser_state.SUSPECT_QUALITY]
+            status = parser_state.QUALITY_LENGTH
+        if status == parser_state.BAD_START:
+            return InputError(self._bad_start(character), self._path, int(state[parser_state.LINE]))
+        if status == parser_state.QUALITY_LENGTH:
+            quality, bases = int(state[parser_state.QUALITY]), self._bases_of_record()
+            return self._error(f"quality has {quality} characters, sequence has {bases}")
+        if status == parser_state.NOT_DNA:
+            state[parser_state.LINE] = state[parser_state.FOREIGN_LINE]
+            foreign, letters = int(state[parser_state.FOREIGN]), self._letters_of_record()
+            return self._error(_NOT_DNA.format(foreign=foreign, letters=letters))
+        return self._error(_FAULTS[status].format(character=character))
+
+    def _bad_start(self, character: str) -> str:
+        if self._is_fastq:
+            mixed = " (FASTA and FASTQ mixed?)" if character == "'>'" else ""
+            return f"a record begins with {character}, not with '@'{mixed}"
+        if self._state[parser_state.STARTED] == 0:
+            return "text before the first line with '>'"
+        return f"a line of bases begins with {character} (FASTA and FASTQ mixed?)"
+
+    def _error(self, message: str) -> InputError:
+        """Return an error at the current line and record."""
+        records = int(self._state[parser_state.RECORDS])
+        name = None
+        if records > 0:
+            begin = int(self._arrays.name_offsets[records - 1])
+            end = int(
+                self._state[parser_state.NAME_BYTES] - self._state[parser_state.COMMENT_BYTES]
+            )
+            name = printable(self._arrays.names[begin:end].tobytes())
+        return InputError(message, self._path, int(self._state[parser_state.LINE]), name)
+
+
+_NOT_DNA: Final = (
+    "{foreign:,} of {letters:,} letters are neither bases nor IUPAC codes "
+    "(protein? see --any-letters)"
+)
+
+_FAULTS: Final = {
+    parser_state.BARE_RETURN: "carriage return without line feed (old Mac text?)",
+    parser_state.BAD_BASE: "{character} is not a sequence character",
+    parser_state.BLANK_LINE: "blank line inside a record",
+    parser_state.OTHER_NAME: "the line with '+' repeats another name",
+    parser_state.BAD_QUALITY: "{character} is not a quality character",
+}
+
+
+def _describe(byte: int) -> str:
+    """Return a byte as it should appear in a message."""
+    if 32 < byte < 127:
+        return f"'{chr(byte)}'"
+    return {9: "a tab", 13: "a carriage return", 32: "a blank"}.get(byte, f"byte 0x{byte:02X}")
+
+
+def printable(name: bytes, longest: int = 80) -> str:
+    """Return a name of any bytes and length as it should appear in a message.
+
+    Parameters
+    ----------
+    name : bytes
+        The name.
+    longest : int, default 80
+        The most characters that are kept.
+
+    Returns
+    -------
+    str
+        One line of printable characters.
+    """
+    text = name[: longest + 1].decode("utf-8", "replace")
+    text = "".join(character if character.isprintable() else "?" for character in text)
+    return text if len(name) <= longest else text[:longest] + "..."

@@ -1,0 +1,502 @@
+"""Reads with their qualities, single and in pairs, against plain Python."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pysam
+import pytest
+from helpers.compressions import PACKERS
+from helpers.loops import each
+from helpers.naive import Reads, parse_fastq_qualities, reads_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.read_reader import ReadReader
+from mummergpu.input.bytes.formats import Compression
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records import parallel_records, record_borders
+from mummergpu.input.records.qualities import NO_QUALITY
+from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN
+
+
+@pytest.fixture(scope="module")
+def threads() -> Iterator[ReadingThreads]:
+    with ReadingThreads(4) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def two_threads() -> Iterator[ReadingThreads]:
+    with ReadingThreads(2) as pool:
+        yield pool
+
+
+def fastq(reads: Reads, suffix: bytes = b"") -> bytes:
+    text = b""
+    for name, bases, qualities in reads:
+        characters = bytes(number + 33 for number in qualities)
+        text += b"@%s%s 1:N:0:ACGT\n%s\n+\n%s\n" % (name, suffix, bases, characters)
+    return text
+
+
+def written(folder: Path, name: str, text: bytes) -> str:
+    path = folder / name
+    path.write_bytes(gzip.compress(text, 1) if name.endswith(".gz") else text)
+    return str(path)
+
+
+def read_blocks(
+    sources: list[ReadSource],
+    block_size: int = 1000,
+    threads: ReadingThreads | None = None,
+    chunk_size: int = 1 << 20,
+) -> list[ReadBlock]:
+    """Return all blocks, after a look at the form of each."""
+    with ReadReader(sources, block_size, chunk_size, threads=threads) as reader:
+        blocks = list(reader)
+        assert reader.bytes_read == reader.bytes_total
+    for index, block in enumerate(blocks):
+        assert block.index == index
+        assert block.query_count > 0
+        assert block.padded_codes.size == block.offsets[-1] + 2 * MARGIN
+        assert block.pair_count * 2 == (block.query_count if block.paired else 0)
+        arrays = (block.padded_codes, block.offsets, block.names, block.name_offsets)
+        assert all(array.flags.c_contiguous for array in (*arrays, block.base_qualities))
+    return blocks
+
+
+def random_reads(chance: random.Random, count: int, longest: int = 90) -> Reads:
+    reads: Reads = []
+    for number in range(count):
+        length = chance.choice([0, 1, longest // 3, longest])
+        bases = "".join(chance.choices("ACGTN", k=length)).encode()
+        name = b"read%d" % number * chance.choice([1, 3])
+        reads.append((name, bases, bytes(chance.choices(range(94), k=length))))
+    return reads
+
+
+def mates_of(reads: Reads, chance: random.Random) -> Reads:
+    others = random_reads(chance, len(reads))
+    return [(read[0], *other[1:]) for read, other in zip(reads, others, strict=True)]
+
+
+def in_turn(first: Reads, second: Reads) -> Reads:
+    return [mate for pair in zip(first, second, strict=True) for mate in pair]
+
+
+def shapes(blocks: list[ReadBlock]) -> list[tuple[int, int, int]]:
+    return [(block.file_number, block.query_count, block.base_count) for block in blocks]
+
+
+@pytest.mark.parametrize("name", ["reads.fq", "reads.fq.gz"])
+@pytest.mark.parametrize("block_size", [1, 50, 1 << 20])
+def test_single_reads(name: str, block_size: int, tmp_path: Path, threads: ReadingThreads) -> None:
+    reads = random_reads(random.Random(block_size), 60)
+    path = written(tmp_path, name, fastq(reads))
+    blocks = read_blocks([ReadFile(path)], block_size)
+    assert reads_of(blocks) == reads
+    assert not any(block.paired for block in blocks)
+    assert all(block.base_count - len(reads[-1][1]) <= block_size + 90 for block in blocks)
+    assert shapes(read_blocks([ReadFile(path)], block_size, threads)) == shapes(blocks)
+
+
+@pytest.mark.parametrize("kind", ["fq", "fq.gz"])
+@pytest.mark.parametrize("count", [1, 2, 57])
+@pytest.mark.parametrize("block_size", [1, 50, 1000, 1 << 20])
+def test_two_files_and_one_give_the_same_pairs(
+    kind: str, count: int, block_size: int, tmp_path: Path, two_threads: ReadingThreads
+) -> None:
+    chance = random.Random(count)
+    first = random_reads(chance, count)
+    second = mates_of(first, chance)
+    expected = in_turn(first, second)
+    one = written(tmp_path, f"R1.{kind}", fastq(first, b"/1"))
+    other = written(tmp_path, f"R2.{kind}", fastq(second, b"/2"))
+    both = written(tmp_path, f"both.{kind}", fastq(expected))
+    alternating = [ReadFile(both, interleaved=True)]
+    blocks = read_blocks([MateFiles(one, other)], block_size)
+    assert all(block.paired for block in blocks)
+    assert reads_of(blocks) == expected
+    assert reads_of(read_blocks(alternating, block_size)) == expected
+    for pool in (None, two_threads):
+        several = read_blocks([MateFiles(one, other), *alternating], block_size, pool)
+        assert reads_of(several) == expected * 2
+        assert {block.file_number for block in several} == {0, 1}
+
+
+@pytest.mark.parametrize("block_size", [1, 50, 400])
+def test_a_block_ends_with_the_pair_that_fills_it(block_size: int, tmp_path: Path) -> None:
+    chance = random.Random(9)
+    first = random_reads(chance, 80)
+    second = mates_of(first, chance)
+    one, other = (written(tmp_path, f"{n}.fq", fastq(r)) for n, r in enumerate((first, second)))
+    blocks = read_blocks([MateFiles(one, other)], block_size)
+    for block in blocks[:-1]:
+        before = int(block.offsets[-3])
+        names = int(block.name_offsets[-1])
+        most = max(block_size // 8 + 1, 2)
+        assert before < block_size and block.query_count <= most + 1
+        is_full = block.base_count >= block_size or names >= 4 * block_size
+        assert is_full or block.query_count >= most
+
+
+READ = st.tuples(
+    st.from_regex(rb"[!-.0-~]{1,12}", fullmatch=True),
+    st.from_regex(rb"[ACGTNacgtn]{0,40}", fullmatch=True),
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(READ, min_size=1, max_size=12),
+    st.sampled_from([2, 3, 13, 31, 33, 1 << 20]),
+    st.integers(1, 60),
+    st.integers(1, 41),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_any_fastq_is_read_as_plain_python_reads_it(
+    tmp_path: Path,
+    records: list[tuple[bytes, bytes]],
+    chunk_size: int,
+    block_size: int,
+    width: int,
+    with_returns: bool,
+    chance: random.Random,
+) -> None:
+    text = b""
+    for name, bases in records:
+        quality = bytes(chance.choices(range(33, 127), k=len(bases)))
+        lines = [bases[at : at + width] for at in range(0, len(bases), width)]
+        others = [quality[at : at + width] for at in range(0, len(bases), width)]
+        text += b"\n".join([b"@" + name + b" x", *lines, b"+", *others, b""])
+    text = text.replace(b"\n", b"\r\n") if with_returns else text
+    path = written(tmp_path, "reads.fq", text)
+    found = read_blocks([ReadFile(path)], block_size, chunk_size=chunk_size)
+    assert reads_of(found) == parse_fastq_qualities(text)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_records, "LEAST_BYTES", 1)
+    monkeypatch.setattr(parallel_records, "SAMPLE_BYTES", 300)
+    monkeypatch.setattr(parallel_records, "PIECE_BYTES", 1200)
+    monkeypatch.setattr(record_borders, "WINDOWS", (400, 5000))
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("block_size", [100, 1000])
+def test_blocks_are_the_same_for_every_number_of_threads(
+    block_size: int, tmp_path: Path, threads: ReadingThreads, two_threads: ReadingThreads
+) -> None:
+    chance = random.Random(4)
+    first = random_reads(chance, 300)
+    second = mates_of(first, chance)
+    both = in_turn(first, second)
+    one = written(tmp_path, "1.fq", fastq(first, b"/1"))
+    other = written(tmp_path, "2.fq", fastq(second, b"/2"))
+    together = written(tmp_path, "both.fq", fastq(both))
+    # The pieces at the end of the last file are not valid on their own.
+    last = written(tmp_path, "wrapped.fq", fastq(both) + b"@w\nACG\nACG\n+\n@++\n@++\n" * 200)
+    sources: list[ReadSource] = [
+        ReadFile(one),
+        ReadFile(together, True),
+        MateFiles(one, other),
+        ReadFile(last),
+    ]
+    alone = read_blocks(sources, block_size)
+    tail = [(b"w", b"ACGACG", bytes([31, 10, 10] * 2))] * 200
+    assert reads_of(alone) == [*first, *both, *both, *both, *tail]
+    assert len(alone) > 20
+    for pool in (threads, two_threads):
+        assert shapes(read_blocks(sources, block_size, pool)) == shapes(alone)
+        assert reads_of(read_blocks(sources, block_size, pool)) == reads_of(alone)
+
+
+def test_blocks_can_be_held_back(tmp_path: Path, small_pieces: None) -> None:
+    reads = random_reads(random.Random(8), 400)
+    path = written(tmp_path, "reads.fq", fastq(reads))
+    with ReadReader([ReadFile(path)], 200) as reader:
+        first = [next(reader) for _ in range(3)]
+        rest = list(reader)
+    assert reads_of([*first, *rest]) == reads
+
+
+@pytest.fixture
+def some_pairs() -> tuple[Reads, Reads]:
+    chance = random.Random(12)
+    first = random_reads(chance, 40)
+    return first, mates_of(first, chance)
+
+
+@pytest.mark.parametrize("kind", [*PACKERS, "bgzf"])
+def test_files_are_compressed_in_every_way(
+    kind: Compression | str,
+    some_pairs: tuple[Reads, Reads],
+    tmp_path: Path,
+    threads: ReadingThreads,
+) -> None:
+    paths = [tmp_path / f"R{number}" for number in (1, 2)]
+    for path, reads in zip(paths, some_pairs, strict=True):
+        if isinstance(kind, Compression):
+            path.write_bytes(PACKERS[kind](fastq(reads)))
+        else:
+            with pysam.BGZFile(str(path), "w") as file:
+                file.write(fastq(reads))
+    plain = written(tmp_path, "plain.fq", fastq(some_pairs[0]))
+    for pool in (None, threads):
+        both = read_blocks([MateFiles(str(paths[0]), str(paths[1]))], 500, pool)
+        assert reads_of(both) == in_turn(*some_pairs)
+        mixed = read_blocks([MateFiles(plain, str(paths[1]))], 500, pool)
+        assert reads_of(mixed) == in_turn(*some_pairs)
+        assert shapes(mixed) == shapes(both)
+        assert reads_of(read_blocks([ReadFile(str(paths[1]))], 500, pool)) == some_pairs[1]
+
+
+def test_standard_input(
+    some_pairs: tuple[Reads, Reads], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = in_turn(*some_pairs)
+    second = written(tmp_path, "R2.fq.gz", fastq(some_pairs[1]))
+    for source, text in (
+        (ReadFile("-"), expected),
+        (ReadFile("-", interleaved=True), expected),
+        (MateFiles("-", second), some_pairs[0]),
+    ):
+        path = Path(written(tmp_path, "input", gzip.compress(fastq(text))))
+        with path.open("rb") as file:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
+            with ReadReader([source], 500) as reader:
+                assert reader.bytes_total is None
+                assert reads_of(reader) == expected
+
+
+def test_mates_from_two_pipes(
+    some_pairs: tuple[Reads, Reads], tmp_path: Path, two_threads: ReadingThreads
+) -> None:
+    paths = [tmp_path / f"pipe{number}" for number in (1, 2)]
+    writers = []
+    for path, reads in zip(paths, some_pairs, strict=True):
+        os.mkfifo(path)
+        writers.append(threading.Thread(target=path.write_bytes, args=(fastq(reads),)))
+        writers[-1].start()
+    with ReadReader([MateFiles(str(paths[0]), str(paths[1]))], 100, threads=two_threads) as reader:
+        found = reads_of(reader)
+    for writer in writers:
+        writer.join()
+    assert found == in_turn(*some_pairs)
+
+
+@each(
+    "first, second, name",
+    [
+        (b"a", b"a", b"a"),
+        (b"a/1", b"a/2", b"a"),
+        (b"a/1", b"a", b"a"),
+        (b"a", b"a/2", b"a"),
+        (b"a.1", b"a.1", b"a.1"),
+        (b"a/3", b"a/3", b"a/3"),
+        (b"a 1:N:0:AC", b"a 2:N:0:AC", b"a"),
+        (b"a/1 x", b"a/2\ty", b"a"),
+    ],
+)
+def test_names_of_mates(first: bytes, second: bytes, name: bytes, tmp_path: Path) -> None:
+    mates = [(first, b"AC", b"!!"), (second, b"GT", b"!!")]
+    paths = [written(tmp_path, f"{n}.fq", fastq([mate])) for n, mate in enumerate(mates)]
+    both = written(tmp_path, "both.fq", fastq(mates))
+    for source in (MateFiles(*paths), ReadFile(both, interleaved=True)):
+        assert [read[0] for read in reads_of(read_blocks([source]))] == [name, name]
+
+
+def test_names_of_single_reads(tmp_path: Path) -> None:
+    names = [b"a/1", b"bc", b"d/2", b"e/3", b"/f", b"g/12", b"a/1"]
+    path = written(tmp_path, "r.fq", fastq([(name, b"A", b"!") for name in names]))
+    expected = [b"a", b"bc", b"d", b"e/3", b"/f", b"g/12", b"a"]
+    for block_size in (1, 3, 100):
+        assert [read[0] for read in reads_of(read_blocks([ReadFile(path)], block_size))] == expected
+
+
+@each("first, second", [(b"a", b"b"), (b"a", b"ab"), (b"a/1", b"a/1"), (b"a/2", b"a/1")])
+@pytest.mark.parametrize("block_size", [1, 20, 1000])
+def test_names_that_differ(first: bytes, second: bytes, block_size: int, tmp_path: Path) -> None:
+    good = [(b"x%d" % number, b"ACGT", b"!!!!") for number in range(11)]
+    one, other = [*good, (first, b"AC", b"!!")], [*good, (second, b"AC", b"!!")]
+    paths = [written(tmp_path, f"{n}.fq.gz", fastq(reads)) for n, reads in enumerate((one, other))]
+    with pytest.raises(InputError, match="not the mate of") as error:
+        read_blocks([MateFiles(*paths)], block_size)
+    assert (error.value.path, error.value.line) == (paths[1], 45)
+    assert error.value.record == second.decode()
+    path = written(tmp_path, "both.fq", fastq(in_turn(one, other)))
+    with pytest.raises(InputError, match="not the mate of") as error:
+        read_blocks([ReadFile(path, interleaved=True)], block_size)
+    assert (error.value.line, error.value.record) == (93, second.decode())
+
+
+@pytest.mark.parametrize("shorter", [0, 1])
+@pytest.mark.parametrize("block_size", [1, 30, 1000])
+def test_numbers_that_differ(
+    shorter: int, block_size: int, tmp_path: Path, two_threads: ReadingThreads
+) -> None:
+    reads = [(b"r%d" % number, b"ACGT", b"!!!!") for number in range(9)]
+    sides = [reads, reads]
+    sides[shorter] = reads[:7]
+    paths = [written(tmp_path, f"{side}.fq", fastq(sides[side])) for side in (0, 1)]
+    for pool in (None, two_threads):
+        with pytest.raises(InputError, match="no mate") as error:
+            read_blocks([MateFiles(*paths)], block_size, pool)
+        assert (error.value.path, error.value.line) == (paths[1 - shorter], 29)
+        assert error.value.record == "r7"
+        assert f"'{paths[shorter]}' has 7 reads" in str(error.value)
+    odd = written(tmp_path, "odd.fq", fastq(in_turn(reads, reads)[:-1]))
+    with pytest.raises(InputError, match="the last read has no mate") as error:
+        read_blocks([ReadFile(odd, interleaved=True)], block_size)
+    assert (error.value.line, error.value.record) == (65, "r8")
+
+
+def test_a_fault_in_one_of_two_files(tmp_path: Path, two_threads: ReadingThreads) -> None:
+    reads = [(b"r%d" % number, b"ACGT", b"!!!!") for number in range(9)]
+    paths = [written(tmp_path, f"{side}.fq", fastq(reads)) for side in (0, 1)]
+    Path(paths[1]).write_bytes(fastq(reads).replace(b"@r5", b"r5"))
+    for pool in (None, two_threads):
+        with pytest.raises(InputError, match="not with '@'") as error:
+            read_blocks([MateFiles(*paths)], 4, pool)
+        assert (error.value.path, error.value.line) == (paths[1], 21)
+
+
+def test_the_same_file_for_both_mates(tmp_path: Path) -> None:
+    path = written(tmp_path, "1.fq", fastq([(b"a", b"A", b"!")]))
+    (tmp_path / "link.fq").symlink_to(path)
+    for other in (path, str(tmp_path / "link.fq")):
+        with pytest.raises(InputError, match="the same file for both mates"):
+            MateFiles(path, other)
+    with pytest.raises(InputError, match="the same file for both mates"):
+        MateFiles("-", "-")
+
+
+def test_fasta_has_no_qualities(tmp_path: Path) -> None:
+    path = written(tmp_path, "reads.fa", b">a/1 x\nACGT\nAC\n>b\nG\n")
+    (block,) = read_blocks([ReadFile(path)])
+    assert reads_of([block]) == [(b"a", b"ACGTAC", bytes([NO_QUALITY] * 6)), (b"b", b"G", b"\xff")]
+
+
+def test_margins_are_breaks(tmp_path: Path) -> None:
+    paths = [written(tmp_path, f"{n}.fq", fastq([(b"a", b"ACGT", b"!!!!")])) for n in (1, 2)]
+    (block,) = read_blocks([MateFiles(*paths)])
+    assert set(block.padded_codes[:MARGIN]) == set(block.padded_codes[-MARGIN:]) == {BREAK}
+
+
+def test_no_reads(tmp_path: Path) -> None:
+    empty, too = (written(tmp_path, name, b"") for name in ("empty.fq", "too.fq"))
+    some = written(tmp_path, "some.fq", fastq([(b"a", b"ACGT", b"!!!!")]))
+    warned: list[str] = []
+    sources: list[ReadSource] = [MateFiles(empty, too), ReadFile(empty), ReadFile(some)]
+    with ReadReader(sources, 100, rules=QueryRules(warn=warned.append)) as reader:
+        (block,) = reader
+    assert block.file_number == 2
+    assert warned == [f"{path}: no reads" for path in (empty, too, empty)]
+    with pytest.raises(InputError, match="no mate"):
+        read_blocks([MateFiles(some, empty)])
+    rules = QueryRules(no_empty=True)
+    with pytest.raises(InputError), ReadReader([ReadFile(empty)], 1, rules=rules) as reader:
+        next(reader)
+
+
+def test_files_that_are_not_there_are_told_first(tmp_path: Path) -> None:
+    some = written(tmp_path, "some.fq", fastq([(b"a", b"ACGT", b"!!!!")]))
+    with pytest.raises(InputError, match="no such file"):
+        ReadReader([ReadFile(some), MateFiles(some, str(tmp_path / "none.fq"))], 100)
+
+
+def test_broken_off(tmp_path: Path, two_threads: ReadingThreads) -> None:
+    reads = random_reads(random.Random(3), 100)
+    paths = [written(tmp_path, f"{n}.fq", fastq(reads)) for n in (1, 2)]
+    with ReadReader([MateFiles(*paths)], 1, threads=two_threads) as reader:
+        next(reader)
+    assert list(reader) == []
+
+
+@each(
+    "least, most, is_told",
+    [(31, 71, True), (26, 46, True), (2, 71, False), (26, 40, False), (30, 93, False)],
+)
+def test_old_qualities_are_told(least: int, most: int, is_told: bool, tmp_path: Path) -> None:
+    reads = [(b"a", b"ACGT", bytes([least, most, most, least]))]
+    paths = [written(tmp_path, f"{n}.fq", fastq(reads)) for n in (1, 2)]
+    for source in (ReadFile(paths[0]), MateFiles(*paths)):
+        told: list[str] = []
+        with ReadReader([source], 100, rules=QueryRules(warn=told.append)) as reader:
+            (block,) = reader
+        assert block.base_qualities[:4].tolist() == [least, most, most, least]
+        assert len(told) == int(is_told)
+        assert not told or (paths[0] in told[0] and "Phred+64" in told[0])
+
+
+def test_parts_of_a_block(tmp_path: Path) -> None:
+    reads = [(b"r%d" % (n // 2), b"ACGT" * (n % 3), bytes([n] * 4 * (n % 3))) for n in range(10)]
+    path = written(tmp_path, "r.fq", fastq(reads))
+    (block,) = read_blocks([ReadFile(path, interleaved=True)])
+    for first, end in ((0, 10), (2, 6), (3, 5), (0, 1), (4, 4)):
+        part = block.part(first, end)
+        assert reads_of([part]) == reads[first:end]
+        assert part.paired == (first % 2 == 0 and end % 2 == 0)
+    one, other = block.halves()
+    assert (one.query_count, other.query_count) == (4, 6) and one.paired and other.paired
+    assert reads_of([one, other]) == reads
+    for bases in (0, 1, 9, 30, 35, 36, 100):
+        one, other = block.split_at(bases)
+        assert one.paired and other.paired and one.pair_count and other.pair_count
+        assert reads_of([one, other]) == reads
+    single, mate = block.part(0, 2).halves()
+    assert (single.query_count, mate.query_count, single.paired, mate.paired) == (
+        1,
+        1,
+        False,
+        False,
+    )
+    first, second = block.part(0, 2).split_at(1)
+    assert (first.query_count, second.query_count) == (1, 1)
+
+
+def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None:
+    """The memory of a search grows with the longest read of a block."""
+    texts = [b"ACGT", b"ACRYN" * 40, b"T" * 11, b"A" * 10, b""]
+    reads = [(b"r%d" % n, text, bytes([n]) * len(text)) for n, text in enumerate(texts)]
+    path = written(tmp_path, "long.fq", fastq(reads))
+    warnings: list[str] = []
+    rules = QueryRules(warn=warnings.append, most_bases=10)
+    for size in (1, 1000):
+        warnings.clear()
+        with ReadReader([ReadFile(path)], size, rules=rules) as reader:
+            blocks = list(reader)
+        assert max(block.longest for block in blocks) == 10
+        assert sum(block.base_count for block in blocks) == 14
+        assert all(block.codes.max(initial=0) <= BREAK for block in blocks)
+        parts = [block.part(n, n + 1) for block in blocks for n in range(block.query_count)]
+        for part, (_, text, qualities) in zip(parts, reads, strict=True):
+            own = part.as_written
+            codes = own.padded_codes[MARGIN:-MARGIN]
+            assert bytes(LETTERS[code] for code in codes) == text
+            assert own.base_qualities.tobytes() == qualities
+            assert own.offsets.tolist() == [0, len(text)]
+        (warning,) = warnings
+        assert warning.startswith(
+            "2 reads of more than 10 bases stayed unmapped, the longest of 200"
+        )
+    refused = QueryRules(most_bases=10, refuses_long=True)
+    with (
+        pytest.raises(InputError, match=r"a read of 200 bases, .* \(record 'r1'\)"),
+        ReadReader([ReadFile(path)], 1000, rules=refused) as reader,
+    ):
+        list(reader)

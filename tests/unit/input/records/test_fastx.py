@@ -1,0 +1,338 @@
+"""FASTA and FASTQ, cut into pieces of every size."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.loops import each
+from helpers.naive import Pairs, fold, pairs_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.files import TextStream
+from mummergpu.input.records import byte_runs as spans
+from mummergpu.input.records import parser_state
+from mummergpu.input.records.record_arrays import UNLIMITED, Limits
+from mummergpu.input.records.record_reader import CHUNK_SIZE, RecordReader, printable
+from mummergpu.input.records.tags import NO_TAGS
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.sequence.codes import BREAK, MARGIN
+
+CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
+NO_LIMITS = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
+
+
+class FileInMemory:
+    """As much of an `Input` as a `RecordReader` uses."""
+
+    path = "reads"
+
+    def __init__(self, text: bytes) -> None:
+        self.text = TextStream(BytesIO(text), self.path)
+
+
+def parse(
+    text: bytes, is_fastq: bool, chunk_size: int = CHUNK_SIZE, limits: Limits = NO_LIMITS
+) -> list[Pairs]:
+    """Return the records of each block."""
+    reader = RecordReader(FileInMemory(text), is_fastq, limits, chunk_size=chunk_size)  # type: ignore[arg-type]
+    blocks = []
+    while (block := reader.next_block()) is not None:
+        blocks.append(pairs_of([block]))
+    assert reader.next_block() is None
+    return blocks
+
+
+@jit_without_refcounts
+def run_ends(text, codes, names, qualities):  # type: ignore[no-untyped-def]
+    return (
+        spans.encode_letters(text, 0, codes, 0)[0],
+        spans.copy_name(text, 0, names, 0),
+        spans.skip_quality(text, 0),
+        spans.copy_quality(text, 0, qualities, 0),
+        spans.skip_text(text, 0),
+    )
+
+
+def ends_of_runs(text: bytes) -> tuple[int, ...]:
+    padded = np.frombuffer(text + b"\n" * (spans.STEP + 1), dtype=np.uint8).copy()
+    codes, names, qualities = (np.empty_like(padded) for _ in range(3))
+    ends: tuple[int, ...] = run_ends(padded, codes, names, qualities)
+    assert bytes(np.frombuffer(b"ACGTN", np.uint8)[codes[: ends[0]]]) == fold(text[: ends[0]])
+    assert names[: ends[1]].tobytes() == text[: ends[1]]
+    assert (qualities[: ends[3]] + 33).tobytes() == text[: ends[3]]
+    return ends
+
+
+@each("byte", range(256))
+def test_every_byte_ends_the_runs_that_it_should(byte: int) -> None:
+    letter = chr(byte).isascii() and chr(byte).isalpha()
+    ends_run = (not letter, byte <= 32, *[not 33 <= byte <= 126] * 2, byte < 32)
+    for before in (0, 1, 31, 32, 40):
+        text = b"A" * before + bytes([byte]) + b"CGT"
+        stops = tuple(before if ends else len(text) for ends in ends_run)
+        assert ends_of_runs(text) == stops
+
+
+FASTA: dict[bytes, Pairs] = {
+    b">a\nACGT\n": [(b"a", b"ACGT")],
+    b">a\nACGT": [(b"a", b"ACGT")],
+    b">a\r\nAC\r\nGT\r\n": [(b"a", b"ACGT")],
+    b">a\r\nAC\r\nGT\r": [(b"a", b"ACGT")],
+    b"\n\r\n \t\n>a b c\nAC\n\n\nGT\n\n": [(b"a", b"ACGT")],
+    b">a\tb\n>b\x0bc\n>c\x0cd\n": [(b"a", b""), (b"b", b""), (b"c", b"")],
+    b"> a\nA\n>\nC\n>": [(b"", b"A"), (b"", b"C"), (b"", b"")],
+    b">a\n>a\nA": [(b"a", b""), (b"a", b"A")],
+    b">a\nacgtnNuURYKMSWBDHVx\n": [(b"a", b"ACGTNNTTNNNNNNNNNNN")],
+    b">a\n A C\tG\x0bT\x0cA \nC": [(b"a", b"ACGTAC")],
+    b">a\nA*-.C\n": [(b"a", b"ANNNC")],
+    b">a>b @c\nA": [(b"a>b", b"A")],
+    b">\xc3\xa4\x01\x7f\x80 \xff\nA": [(b"\xc3\xa4\x01\x7f\x80", b"A")],
+    b">" + b"n" * 5000 + b" " + b"d" * 5000 + b"\n" + b"ACGT" * 999 + b"\n>b": [
+        (b"n" * 5000, b"ACGT" * 999),
+        (b"b", b""),
+    ],
+}
+
+FASTQ: dict[bytes, Pairs] = {
+    b"@a\nACGT\n+\nIIII\n": [(b"a", b"ACGT")],
+    b"@a\nACGT\n+\nIIII": [(b"a", b"ACGT")],
+    b"@a\r\nACGT\r\n+\r\nIIII\r\n": [(b"a", b"ACGT")],
+    b"@a\r\nACGT\r\n+\r\nIIII\r": [(b"a", b"ACGT")],
+    b"\n\n@a b\nAC\n+a\nII\n\n\r\n@b\nG\n+b c\n!\n\n": [(b"a", b"AC"), (b"b", b"G")],
+    b"@a\nAC\nGT\n+\nII\nII\n@b\nA\n+\n~": [(b"a", b"ACGT"), (b"b", b"A")],
+    b"@a\nAC\nG\n+\n@\n+\n@\n@b\nA\n+\n@\n": [(b"a", b"ACG"), (b"b", b"A")],
+    b"@a\nACG\n+\n@+>\n@b\nAC\n+\n++\n": [(b"a", b"ACG"), (b"b", b"AC")],
+    b"@a\n\n+\n\n@b\n+\n@c\n\n+c\n": [(b"a", b""), (b"b", b""), (b"c", b"")],
+    b"@a\n\n+\n\n@b\nA\n+\nI": [(b"a", b""), (b"b", b"A")],
+    b"@a\n+": [(b"a", b"")],
+    b"@ a\nA\n+\nI\n@\nC\n+ a\nI": [(b"", b"A"), (b"", b"C")],
+    b"@a\nacgtnU*-.\n+\nIIIIIIIII": [(b"a", b"ACGTNTNNN")],
+    b"@" + b"n" * 4000 + b"\n" + b"A" * 3000 + b"\n+\n" + b"I" * 3000: [(b"n" * 4000, b"A" * 3000)],
+}
+
+
+@each("chunk_size", CHUNK_SIZES)
+@pytest.mark.parametrize("text", [*FASTA, *FASTQ], ids=lambda text: repr(text[:30]))
+def test_text_is_read_whatever_its_pieces(text: bytes, chunk_size: int) -> None:
+    is_fastq = text in FASTQ
+    expected = FASTQ[text] if is_fastq else FASTA[text]
+    assert parse(text, is_fastq, chunk_size) == [expected]
+
+
+SHORT = "quality has 3 characters, sequence has 4"
+MIXED = "a record begins with '>', not with '@' (FASTA and FASTQ mixed?)"
+
+FAULTS = [
+    # FASTA
+    (b">a\nAC1", 2, "'1' is not a sequence character", "a"),
+    (b">a\nAC\nAC>b\nA", 3, "'>' is not a sequence character", "a"),
+    (b">a\nAC@b\nA", 2, "'@' is not a sequence character", "a"),
+    (b">a\nA\n+\nI", 3, "'+' is not a sequence character", "a"),
+    (b">a\nAC\0", 2, "byte 0x00 is not a sequence character", "a"),
+    (b">a\n\xc3\xa4", 2, "byte 0xC3 is not a sequence character", "a"),
+    (b">a\nA\x7f", 2, "byte 0x7F is not a sequence character", "a"),
+    (b">a b\n\n>b c\rACGT\r>c\r", 3, "carriage return without line feed (old Mac text?)", "b"),
+    (b">a\nAC\rGT\r", 2, "carriage return without line feed (old Mac text?)", "a"),
+    (b">a\nAC\r\r\nGT", 2, "carriage return without line feed (old Mac text?)", "a"),
+    (b">a\nAC\n@b\nAC\n+\nII", 3, "a line of bases begins with '@' (FASTA and FASTQ mixed?)", None),
+    (b"\n\nx\n>a", 3, "text before the first line with '>'", None),
+    # FASTQ
+    (b"@a\nACGT\n+\nIII\n@b c\nACGT\n+\nIIII\n", 4, SHORT, "a"),
+    (b"@a\nACGT\n+\nIII\n@b\nACGT\n+\nIIII\n", 4, SHORT, "a"),
+    (b"@a\nACGT\n+\nIIIII\n", 4, "quality has 5 characters, sequence has 4", "a"),
+    (b"@a\nAC\nGT\n+\nII\nIII\n", 6, "quality has 5 characters, sequence has 4", "a"),
+    (b"@a\nACGT\n+\nIII", 4, SHORT, "a"),
+    (b"@a\nACGT\n+\nII\nI\n", 5, SHORT, "a"),
+    (b"@a\nACGT\n+\n\n@b\nA\n+\nI\n", 4, "quality has 0 characters, sequence has 4", "a"),
+    (b"@a\nACGT\n+\nII\n\nII\n", 5, "quality has 2 characters, sequence has 4", "a"),
+    (b"@a\nACGT\n+\n", 3, "the file ends inside this record", "a"),
+    (b"@a\nACGT\n+", 3, "the file ends inside this record", "a"),
+    (b"@a\nACGT\n", 2, "the file ends inside this record", "a"),
+    (b"@a\nAC", 2, "the file ends inside this record", "a"),
+    (b"@a\n", 1, "the file ends inside this record", "a"),
+    (b"@a", 1, "the file ends inside this record", "a"),
+    (b"@a\nA\n+\nI\n@", 5, "the file ends inside this record", ""),
+    (b"@a\nAC\n+b\nII\n", 3, "the line with '+' repeats another name", "a"),
+    (b"@a\nAC\n+ab\nII\n", 3, "the line with '+' repeats another name", "a"),
+    (b"@ab\nAC\n+a\nII\n", 3, "the line with '+' repeats another name", "ab"),
+    (b"@ x\nAC\n+x\nII\n", 3, "the line with '+' repeats another name", ""),
+    (b"@a\nA C\n+\nI I\n", 2, "a blank is not a sequence character", "a"),
+    (b"@a\nA\tC\n+\nIII\n", 2, "a tab is not a sequence character", "a"),
+    (b"@a\n@b\nA\n+\nI\n", 2, "'@' is not a sequence character", "a"),
+    (b"@a\n>b\nA\n", 2, "'>' is not a sequence character", "a"),
+    (b"@a\nACGT\n+\nII\x7fI", 4, "byte 0x7F is not a quality character", "a"),
+    (b"@a\nACGT\n+\nII\xe4I", 4, "byte 0xE4 is not a quality character", "a"),
+    (b"@a\nACGT\n+\nI II\n", 4, "a blank is not a quality character", "a"),
+    (b"@a\nACGT\n+\nI\tII\n", 4, "a tab is not a quality character", "a"),
+    (b"@a\nAC\n\nGT\n+\nIIII\n", 3, "blank line inside a record", "a"),
+    (b"@a\n\nAC\n+\nII\n", 3, "blank line inside a record", "a"),
+    (b"@a\rAC\r+\rII\r", 1, "carriage return without line feed (old Mac text?)", "a"),
+    (b"@a\nAC\r+\rII\r", 2, "carriage return without line feed (old Mac text?)", "a"),
+    (b"@a\nAC\n+\rII\r", 3, "carriage return without line feed (old Mac text?)", "a"),
+    (b"@a\nAC\n+\nII\r@b", 4, "carriage return without line feed (old Mac text?)", "a"),
+    (b"@a\nA\n+\nI\n>b\nA\n", 5, MIXED, None),
+    (b"@a\nA\n+\nI\nI\n", 5, "a record begins with 'I', not with '@'", None),
+    (b"@a\n\n+\nI\n", 4, "a record begins with 'I', not with '@'", None),
+    (b"@a\nA\n+\nI\n \n", 5, "a record begins with a blank, not with '@'", None),
+]  # fmt: skip
+
+
+@each("chunk_size", CHUNK_SIZES)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: repr(fault[0]))
+def test_faults_are_placed(fault: tuple[bytes, int, str, str | None], chunk_size: int) -> None:
+    text, line, message, record = fault
+    with pytest.raises(InputError) as caught:
+        parse(text, text.lstrip().startswith(b"@"), chunk_size)
+    error = caught.value
+    assert (error.line, error.message, error.record) == (line, message, record)
+    assert error.path == "reads"
+
+
+@each("chunk_size", CHUNK_SIZES)
+@pytest.mark.parametrize("good", [0, 1, 1000])
+def test_faults_are_found_behind_good_records(good: int, chunk_size: int) -> None:
+    text = b"@r/1 x\nACGTACGT\n+\nIIIIIIII\n" * good + b"@bad\nACGT\n+\nIII\n"
+    with pytest.raises(InputError) as caught:
+        parse(text, True, chunk_size, Limits(100, 100, 1000))
+    assert (caught.value.line, caught.value.record) == (4 * good + 4, "bad")
+
+
+@each("chunk_size", CHUNK_SIZES)
+@pytest.mark.parametrize("is_fastq", [False, True])
+def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq: bool, chunk_size: int) -> None:
+    lengths = [3, 2, 0, 5, 9, 0, 0, 0, 1]
+    records = [(b"r%d" % i, b"ACGTACGTA"[:length]) for i, length in enumerate(lengths)]
+    text = render(records, is_fastq)
+
+    def sizes(limits: Limits) -> list[int]:
+        blocks = parse(text, is_fastq, chunk_size, limits)
+        assert list(chain.from_iterable(blocks)) == records
+        return [len(block) for block in blocks]
+
+    assert sizes(NO_LIMITS) == [9]
+    assert sizes(Limits(1, UNLIMITED, UNLIMITED)) == [1, 1, 2, 1, 4]
+    assert sizes(Limits(5, UNLIMITED, UNLIMITED)) == [2, 2, 1, 4]
+    assert sizes(Limits(UNLIMITED, 4, UNLIMITED)) == [4, 4, 1]
+    assert sizes(Limits(UNLIMITED, UNLIMITED, 5)) == [3, 3, 3]
+    assert sizes(Limits(20, 1, 1)) == [1] * 9
+
+
+def render(records: Pairs, is_fastq: bool) -> bytes:
+    if is_fastq:
+        return b"".join(b"@%s\n%s\n+\n%s\n" % (n, s, b"I" * len(s)) for n, s in records)
+    return b"".join(b">%s\n%s\n" % record for record in records)
+
+
+def test_blocks_own_their_arrays() -> None:
+    records = [(b"r%d" % i, b"ACGT" * i) for i in range(50)]
+    file = FileInMemory(render(records, True))
+    reader = RecordReader(file, True, Limits(20, 20, 100), chunk_size=16)  # type: ignore[arg-type]
+    blocks = []
+    while (block := reader.next_block()) is not None:
+        blocks.append(block)
+    assert pairs_of(blocks) == records
+    first, second = blocks[0].codes, blocks[1].codes
+    assert not np.shares_memory(first, second)
+    *arrays, tags = blocks[0]
+    assert tags is NO_TAGS
+    assert all(array.flags.c_contiguous for block in blocks for array in block[:-1])
+    assert [array.dtype for array in arrays] == [
+        *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint8, np.uint16)
+    ]
+    for block in blocks:
+        padded = block.padded_codes
+        assert (padded[:MARGIN] == BREAK).all() and (padded[-MARGIN:] == BREAK).all()
+        assert np.shares_memory(padded[MARGIN:-MARGIN], block.codes) or block.codes.size == 0
+
+
+def test_a_gap_lies_between_records() -> None:
+    file = FileInMemory(b">a\nAC\n>b\n>c\nG\n")
+    reader = RecordReader(file, False, NO_LIMITS, gap=True, chunk_size=3)  # type: ignore[arg-type]
+    block = reader.next_block()
+    assert block is not None
+    assert block.codes.tolist() == [0, 1, 4, 4, 2]
+    assert block.offsets.tolist() == [0, 3, 4, 6]
+
+
+NAME = st.binary(max_size=40).filter(lambda name: not set(name) & set(b"\n\r"))
+SEQUENCE = st.text("ACGTacgtNnRYU*-.", max_size=80).map(str.encode)
+
+
+@st.composite
+def rendered(draw: st.DrawFn) -> tuple[bytes, bool, Pairs]:
+    """Draw records, and a text that holds them, in any style."""
+    is_fastq = draw(st.booleans())
+    end = draw(st.sampled_from([b"\n", b"\r\n"]))
+    parts: list[bytes] = []
+    pairs: Pairs = []
+    for _ in range(draw(st.integers(1, 6))):
+        header, sequence = draw(NAME), draw(SEQUENCE)
+        width = draw(st.integers(1, 90))
+        name = header
+        for blank in (b" ", b"\t", b"\v", b"\f"):
+            name = name.split(blank)[0]
+        pairs.append((name, fold(sequence)))
+        blank_lines = end * draw(st.integers(0, 2))
+        parts += [blank_lines, b"@" if is_fastq else b">", header, end]
+        parts += wrap(sequence, width, end)
+        if is_fastq:
+            quality = bytes(
+                draw(st.lists(st.integers(33, 126), min_size=len(sequence), max_size=len(sequence)))
+            )
+            plus = draw(st.sampled_from([b"", name, header]))
+            parts += [b"+", plus, end, *wrap(quality, draw(st.integers(1, 90)), end)]
+    text = b"".join(parts)
+    if draw(st.booleans()):
+        text = text.removesuffix(end)
+    return text, is_fastq, pairs  # fmt: skip
+
+
+def wrap(text: bytes, width: int, end: bytes) -> list[bytes]:
+    return [text[i : i + width] + end for i in range(0, len(text), width)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(rendered(), st.integers(2, 100), st.integers(1, 200), st.integers(1, 5))
+def test_records_come_back_from_any_style(
+    drawn: tuple[bytes, bool, Pairs], chunk_size: int, bases: int, records: int
+) -> None:
+    text, is_fastq, pairs = drawn
+    blocks = parse(text, is_fastq, chunk_size, Limits(bases, records, 50))
+    assert list(chain.from_iterable(blocks)) == pairs
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("@>+\n\r ACGTI", max_size=60).map(str.encode), st.booleans(), st.integers(2, 40))
+def test_pieces_never_change_what_is_said(tail: bytes, is_fastq: bool, chunk_size: int) -> None:
+    """Valid or not, a text means the same whatever its pieces."""
+    text = (b"@a" if is_fastq else b">a") + tail
+
+    def outcome(chunk_size: int) -> list[Pairs] | str:
+        try:
+            return parse(text, is_fastq, chunk_size)
+        except InputError as error:
+            return str(error)
+
+    assert outcome(chunk_size) == outcome(CHUNK_SIZE)
+
+
+def test_names_are_made_printable() -> None:
+    assert printable(b"read/1") == "read/1"
+    assert printable(b"a\x1b[31m\xff") == "a?[31m\ufffd"
+    assert printable(b"n" * 100) == "n" * 80 + "..."
+
+
+def test_state_has_room_for_all_that_is_in_it() -> None:
+    """Each index of a state, from `MODE` on, is given away once."""
+    source = Path(parser_state.__file__).read_text()
+    block = source[source.index("MODE: Final") : source.index("STATE_SIZE: Final")]
+    fields = re.findall(r"^([A-Z_]+): Final", block, re.MULTILINE)
+    numbers = [getattr(parser_state, field) for field in fields]
+    assert sorted(numbers) == list(range(parser_state.STATE_SIZE))

@@ -1,0 +1,202 @@
+"""Records that threads parse in pieces: the pieces, the faults in them, the blocks of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.naive import pairs_of
+from helpers.parallel_files import (
+    FASTA,
+    FASTQ,
+    PIECE,
+    Kind,
+    Parts,
+    fasta_record,
+    read,
+    usual_fasta,
+    usual_fastq,
+)
+
+from mummergpu.input.blocks.queries import QueryReader
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records import parallel_records
+from mummergpu.input.records.parallel_records import split
+from mummergpu.input.records.record_arrays import Records
+from mummergpu.sequence.codes import BREAK, MARGIN
+
+
+@pytest.mark.parametrize("piece", [40, 100, 1000, 1 << 20])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_usual_text_needs_the_pieces_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    threads: ReadingThreads,
+    parts: Parts,
+    kind: Kind,
+    piece: int,
+    end: str,
+    is_closed: bool,
+) -> None:
+    text = kind.usual_text(200, seed=piece)
+    path = tmp_path / "r"
+    path.write_text(text if is_closed else text.removesuffix("\n"), newline=end)
+    monkeypatch.setattr(parallel_records, "PIECE_BYTES", piece)
+    assert read(path, threads) == read(path, None)
+    assert parts.rest == path.stat().st_size
+    pieces = len(parts.ranges) - 2
+    assert pieces == 1 if piece == 1 << 20 else pieces > path.stat().st_size // (3 * piece)
+
+
+def test_a_byte_order_mark_is_skipped(
+    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
+) -> None:
+    path = tmp_path / "r"
+    path.write_text("\ufeff\n\n" + kind.usual_text(30), encoding="utf-8")
+    assert read(path, threads) == read(path, None)
+    assert parts.rest == path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("kind", "odd", "line", "message"),
+    [
+        (FASTQ, "@x\nACGT\n+\nIII\n", 4, "quality has 3 characters, sequence has 4 (record 'x')"),
+        (FASTQ, "@x\nAC\x00T\n+\nIIII\n", 2, "byte 0x00 is not a sequence character (record 'x')"),
+        (FASTQ, "x\n", 1, "a record begins with 'x', not with '@'"),
+        (FASTQ, "@x\nEFILP\n+\nIIIII\n", 2, "5 of 5 letters are neither bases nor IUPAC codes"),
+        (FASTQ, "\r@x\nACGT\n+\nIIII\n", 1, "carriage return without line feed"),
+        (FASTA, ">x\nACGT\nAC1T\n", 3, "'1' is not a sequence character (record 'x')"),
+        (FASTA, ">x\nAC>T\n", 2, "'>' is not a sequence character (record 'x')"),
+        (FASTA, " >x\nACGT\n", 1, "'>' is not a sequence character (record 'r99>@')"),
+        (FASTA, ">x\n;AC\nACGT\n", 2, "';' is not a sequence character (record 'x')"),
+        (FASTA, ">x\n\n@x\nAC\n+\n", 3, "a line of bases begins with '@' (FASTA and FASTQ mixed?)"),
+        (FASTA, ">x\nACGTEF\nILP\n", 2, "5 of 9 letters are neither bases nor IUPAC codes"),
+        (FASTA, ">x\nACGT\r>y\nAC\n", 2, "carriage return without line feed"),
+        (FASTA, ">x\rACGT\n", 1, "carriage return without line feed"),
+    ],
+)
+@pytest.mark.parametrize("count", [100, 0])
+def test_faults_in_later_pieces_are_told_as_ever(
+    tmp_path: Path,
+    threads: ReadingThreads,
+    parts: Parts,
+    kind: Kind,
+    odd: str,
+    line: int,
+    message: str,
+    count: int,
+) -> None:
+    before = kind.usual_text(100)
+    path = tmp_path / "r"
+    path.write_text(before + odd + kind.usual_text(count, seed=2), newline="")
+    found = read(path, threads)
+    assert found == read(path, None)
+    assert isinstance(found, str)
+    assert found.startswith(f"{path}:{before.count(chr(10)) + line}: {message}")
+    assert len(before) - 3 * PIECE < parts.rest <= len(before)
+
+
+def test_fastq_whose_lines_are_wrapped_is_read_from_there_on(
+    tmp_path: Path, threads: ReadingThreads, parts: Parts
+) -> None:
+    before = usual_fastq(50)
+    wrapped = "@w\nACGT\nACGT\nAC\n+\n@III\n@III\n@I\n" * 60
+    path = tmp_path / "r"
+    path.write_text(before + wrapped + usual_fastq(50, seed=2))
+    assert read(path, threads) == read(path, None)
+    assert len(before) - 3 * PIECE < parts.rest <= len(before) + len(wrapped)
+
+
+def test_a_long_genome_among_reads_is_read_by_one_parser(
+    tmp_path: Path, threads: ReadingThreads, parts: Parts
+) -> None:
+    before, genome = usual_fasta(50), fasta_record("genome", "ACGTTGCAAC" * 500, 70)
+    path = tmp_path / "r.fa"
+    path.write_text(before + genome + usual_fasta(50, seed=2))
+    assert read(path, threads) == read(path, None)
+    assert len(before) - 3 * PIECE < parts.rest <= len(before)
+    parts.ranges.clear()
+    path.write_text(genome + before)
+    assert read(path, threads) == read(path, None)
+    assert parts.ranges == [(0, None)]
+
+
+@pytest.mark.parametrize("length", [100, 150, 2000])
+def test_reads_may_be_longer_than_a_piece(
+    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind, length: int
+) -> None:
+    path = tmp_path / "r"
+    long = kind.record("long", "ACGTTGCAAC" * (length // 10))
+    path.write_text(
+        kind.usual_text(20) + long + kind.usual_text(20) + 2 * long + kind.usual_text(20)
+    )
+    assert read(path, threads) == read(path, None)
+    # In a window there is no beginning of a record that is much longer.
+    assert (parts.rest == path.stat().st_size) == (length < 200)
+
+
+def test_short_reads_and_long_names_do_not_make_large_blocks(
+    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
+) -> None:
+    path = tmp_path / "r"
+    text = (
+        kind.record("r", "ACGT" * 10) * 3
+        + kind.record("r", "A") * 600
+        + kind.record("n" * 200, "AC") * 50
+    )
+    path.write_text(text)
+    with QueryReader([str(path)], 80, 4096, threads=threads) as reader:
+        blocks = list(reader)
+    assert pairs_of(blocks) == read(path, None)
+    assert parts.rest == len(text)
+    assert max(block.base_count for block in blocks) < 160
+    assert max(block.query_count for block in blocks) <= 11
+    assert max(block.names.size for block in blocks) < 4 * 80 + 200
+
+
+def test_a_name_that_outgrows_the_memory_is_read_all_the_same(
+    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
+) -> None:
+    path = tmp_path / "r"
+    long = kind.record("n" * 400, "ACGT")
+    path.write_text(kind.usual_text(50) + long + kind.usual_text(50))
+    assert read(path, threads) == read(path, None)
+    assert parts.rest < path.stat().st_size
+
+
+def test_blocks_are_about_equally_large_and_do_not_depend_on_threads(
+    tmp_path: Path, parts: Parts, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r"
+    # The names become longer, of which the first ones show nothing.
+    path.write_text("".join(kind.record(f"r{number}", "ACGTTGCAAC") for number in range(3000)))
+    monkeypatch.setattr(parallel_records, "PIECE_BYTES", 4000)
+    found = []
+    for count in (3, 8):
+        with (
+            ReadingThreads(count) as threads,
+            QueryReader([str(path)], 500, 100, threads=threads) as reader,
+        ):
+            found.append([block.offsets.tolist() for block in reader])
+    assert found[0] == found[1]
+    sizes = [offsets[-1] for offsets in found[0]]
+    assert 400 < min(sizes) <= max(sizes) < 600
+
+
+def test_records_are_split_into_equal_parts() -> None:
+    lengths = [3, 0, 4, 100, 1, 2, 0, 9]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    padded = np.full(offsets[-1] + 2 * MARGIN, BREAK, dtype=np.uint8)
+    codes = padded[MARGIN:-MARGIN]
+    codes[:] = np.arange(codes.size) % 4
+    names = np.frombuffer(b"abcdefgh", dtype=np.uint8).copy()
+    whole = Records(codes, offsets, names, np.arange(9), padded)
+    assert split(whole, 500) == [whole]
+    for most in (1, 3, 10, 40, 60):
+        found = split(whole, most)
+        assert pairs_of(found) == pairs_of([whole])
+        assert all(part.offsets.size > 1 for part in found)
+        assert all(np.shares_memory(part.padded_codes, padded) for part in found)
+        assert len(found) > 1
