@@ -6,7 +6,7 @@ from typing import Any
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.alignments.folded_columns import fold
+from mummergpu.mapping.alignments.folded_columns import FoldedColumns, fold
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.output.alignments.sink import AlignmentSink
 from mummergpu.runtime.stats import Stats
@@ -35,11 +35,10 @@ class MappedReads:
 
     def prepare(self, block: ReadBlock, columns: AlignmentColumns) -> tuple[Any, MappingSummary]:
         """Prepare the alignments of a block for `write`; any thread may call this."""
-        if self._tells_alternatives:
-            columns = fold(columns)
+        told = fold(columns) if self._tells_alternatives else columns
         with self._stats.stage("summary"):
-            summary = summary_of(columns)
-        return self._sink.prepare(block, columns), summary
+            summary = summary_of(told.rows if isinstance(told, FoldedColumns) else told)
+        return self._sink.prepare(block, told), summary
 
     def write(self, prepared: tuple[Any, MappingSummary]) -> None:
         """Write prepared alignments; one thread calls this, block after block."""

@@ -123,7 +123,7 @@ class SpilledQueries(ArrayFile):
             self.write(block.base_qualities)
             paired = block.paired
             if (written := block.written) is not None:
-                self.write(*_arrays_of(written))
+                self.write(*(getattr(written, field.name) for field in fields(WrittenReads)))
                 has_written = True
             self.write(*block.tags)
             has_groups = block.has_groups
@@ -152,10 +152,6 @@ class SpilledQueries(ArrayFile):
             tags=Tags(self.read(), self.read()),
             has_groups=kind.has_groups,
         )
-
-
-def _arrays_of(columns: WrittenReads | AlignmentColumns) -> list[npt.NDArray[Any]]:
-    return [getattr(columns, field.name) for field in fields(columns)]
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,7 @@ class SpilledAlignments(SpilledQueries):
     ) -> None:
         """Append a block with its alignments, and the reads to be mapped again."""
         self.write_block(block)
-        self.write(*_arrays_of(columns), doubtful.numbers)
+        self.write(*columns, doubtful.numbers)
         self.write(*doubtful.candidates.arrays)
 
     def read_alignments(self) -> Iterator[tuple[ReadBlock, AlignmentColumns, DoubtfulReads]]:
@@ -197,7 +193,7 @@ class SpilledAlignments(SpilledQueries):
         for index in range(self.block_count):
             block = self._read_block(index)
             assert isinstance(block, ReadBlock)
-            columns = AlignmentColumns(*(self.read() for _ in fields(AlignmentColumns)))
+            columns = AlignmentColumns(*(self.read() for _ in AlignmentColumns._fields))
             numbers = self.read()
             candidates = Candidates(self.read(), self.read(), self.read(), self.read())
             yield block, columns, DoubtfulReads(numbers, candidates)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -51,25 +50,7 @@ class SamFlag(IntFlag):
     SUPPLEMENTARY = 2048
 
 
-ColumnArrays = tuple[
-    Int64Array,
-    UInt16Array,
-    Int32Array,
-    Int64Array,
-    ByteArray,
-    Int64Array,
-    UInt32Array,
-    Int32Array,
-    Int64Array,
-    Int32Array,
-    Int32Array,
-    Int32Array,
-]
-"""The fields of `AlignmentColumns` in their order."""
-
-
-@dataclass(frozen=True)
-class AlignmentColumns:
+class AlignmentColumns(NamedTuple):
     """The alignments of a block of reads, in the order in which they are written.
 
     Every read has one primary row; its supplementary and its secondary ones follow. Reads are in
@@ -123,15 +104,6 @@ class AlignmentColumns:
     def row_count(self) -> int:
         """The number of alignments, those of unmapped reads included."""
         return self.reads.size
-
-    @property
-    def arrays(self) -> ColumnArrays:
-        """The columns as compiled functions take them."""
-        return (
-            *(self.reads, self.flags, self.records, self.positions, self.qualities),
-            *(self.cigar_offsets, self.cigars, self.template_lengths, self.mate_rows),
-            *(self.scores, self.second_scores, self.edit_distances),
-        )
 
     def taken(self, is_wanted: BoolArray) -> AlignmentColumns:
         """Return copies of some rows; a mate that is not among them becomes `NO_ROW`.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,20 +12,26 @@ from mummergpu.runtime.arrays import Int64Array
 _SECONDARY: Final = int(SamFlag.SECONDARY)
 
 
-@dataclass(frozen=True)
-class FoldedColumns(AlignmentColumns):
+class FoldedColumns(NamedTuple):
     """Alignments without their secondary rows, which are told of by the rows before them.
 
     Attributes
     ----------
+    rows : AlignmentColumns
+        The rows that are not secondary.
     alternative_offsets : ndarray, dtype=int64, shape=(n_rows + 1,)
         Where the alternatives of each row begin, and where those of the last one end.
     alternatives : AlignmentColumns
         The secondary rows, in their order; those have no mates.
     """
 
+    rows: AlignmentColumns
     alternative_offsets: Int64Array
     alternatives: AlignmentColumns
+
+
+ToldColumns = AlignmentColumns | FoldedColumns
+"""Alignments as they are written: with or without alternatives that others tell of."""
 
 
 def fold(columns: AlignmentColumns) -> FoldedColumns:
@@ -49,4 +54,4 @@ def fold(columns: AlignmentColumns) -> FoldedColumns:
     owners = (np.cumsum(is_kept, dtype=np.int64) - 1)[~is_kept]
     offsets = np.zeros(kept.row_count + 1, dtype=np.int64)
     np.cumsum(np.bincount(owners, minlength=kept.row_count), out=offsets[1:])
-    return FoldedColumns(*kept.arrays, alternative_offsets=offsets, alternatives=others)
+    return FoldedColumns(kept, offsets, others)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, ColumnArrays
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
@@ -49,93 +49,93 @@ def replace_reads(
     )
     state = np.zeros(3, dtype=np.int64)
     replace_rows(
-        columns.arrays,
+        columns,
         reads,
-        other.arrays,
+        other,
         np.empty(columns.row_count, dtype=np.int64),
         np.empty(other.row_count, dtype=np.int64),
         state,
-        joined.arrays,
+        joined,
     )
     return joined.first_rows(int(state[_ROWS]))
 
 
 @jit_without_refcounts
 def replace_rows(
-    columns: ColumnArrays,
+    columns: AlignmentColumns,
     reads: Int64Array,
-    other: ColumnArrays,
+    other: AlignmentColumns,
     places: Int64Array,
     other_places: Int64Array,
     state: Int64Array,
-    joined: ColumnArrays,
+    joined: AlignmentColumns,
 ) -> None:
     """Join the rows of two sets of alignments, in the order of their reads.
 
     Parameters
     ----------
-    columns : tuple of ndarray
+    columns : AlignmentColumns
         All alignments of a block.
     reads : ndarray, dtype=int64
         The reads whose rows are replaced, ascending.
-    other : tuple of ndarray
+    other : AlignmentColumns
         The rows that replace them; read i is ``reads[i]``.
     places, other_places : ndarray, dtype=int64
         Memory for the row that each row of `columns` and of `other` becomes.
     state : ndarray, dtype=int64, shape=(3,)
         Zeros at first. Output: the joined rows, and their operations.
-    joined : tuple of ndarray
+    joined : AlignmentColumns
         Output; the first offset of its CIGARs is 0.
     """
     row = 0
     for replaced in range(reads.size):
-        while row < columns[0].size and columns[0][row] < reads[replaced]:
-            _copy_row(columns, row, columns[0][row], places, state, joined)
+        while row < columns.reads.size and columns.reads[row] < reads[replaced]:
+            _copy_row(columns, row, columns.reads[row], places, state, joined)
             row += 1
-        while row < columns[0].size and columns[0][row] == reads[replaced]:
+        while row < columns.reads.size and columns.reads[row] == reads[replaced]:
             row += 1
-        while state[_NEXT_ROW] < other[0].size and other[0][state[_NEXT_ROW]] == replaced:
+        while state[_NEXT_ROW] < other.reads.size and other.reads[state[_NEXT_ROW]] == replaced:
             number = state[_NEXT_ROW]
             _copy_row(other, number, reads[replaced], other_places, state, joined)
             state[_NEXT_ROW] += 1
-    while row < columns[0].size:
-        _copy_row(columns, row, columns[0][row], places, state, joined)
+    while row < columns.reads.size:
+        _copy_row(columns, row, columns.reads[row], places, state, joined)
         row += 1
     # The mates of replaced reads are replaced too, so mates are always of one set.
     replaced = 0
-    mates = joined[8]
+    mates = joined.mate_rows
     for row in range(state[_ROWS]):
-        while replaced < reads.size and reads[replaced] < joined[0][row]:
+        while replaced < reads.size and reads[replaced] < joined.reads[row]:
             replaced += 1
         if mates[row] != NO_ROW:
-            is_replaced = replaced < reads.size and reads[replaced] == joined[0][row]
+            is_replaced = replaced < reads.size and reads[replaced] == joined.reads[row]
             mates[row] = other_places[mates[row]] if is_replaced else places[mates[row]]
 
 
 @inline_without_refcounts
 def _copy_row(
-    columns: ColumnArrays,
+    columns: AlignmentColumns,
     row: int,
     read: int,
     places: Int64Array,
     state: Int64Array,
-    joined: ColumnArrays,
+    joined: AlignmentColumns,
 ) -> None:
     """Copy a row as the next one that is joined; its mate is still that of the old row."""
     end, operations_end = state[_ROWS], state[_OPERATIONS]
     places[row] = end
-    joined[0][end] = read
-    joined[1][end] = columns[1][row]
-    joined[2][end] = columns[2][row]
-    joined[3][end] = columns[3][row]
-    joined[4][end] = columns[4][row]
-    for operation in range(columns[5][row], columns[5][row + 1]):
-        joined[6][operations_end] = columns[6][operation]
+    joined.reads[end] = read
+    joined.flags[end] = columns.flags[row]
+    joined.records[end] = columns.records[row]
+    joined.positions[end] = columns.positions[row]
+    joined.qualities[end] = columns.qualities[row]
+    for operation in range(columns.cigar_offsets[row], columns.cigar_offsets[row + 1]):
+        joined.cigars[operations_end] = columns.cigars[operation]
         operations_end += 1
-    joined[5][end + 1] = operations_end
-    joined[7][end] = columns[7][row]
-    joined[8][end] = columns[8][row]
-    joined[9][end] = columns[9][row]
-    joined[10][end] = columns[10][row]
-    joined[11][end] = columns[11][row]
+    joined.cigar_offsets[end + 1] = operations_end
+    joined.template_lengths[end] = columns.template_lengths[row]
+    joined.mate_rows[end] = columns.mate_rows[row]
+    joined.scores[end] = columns.scores[row]
+    joined.second_scores[end] = columns.second_scores[row]
+    joined.edit_distances[end] = columns.edit_distances[row]
     state[_ROWS], state[_OPERATIONS] = end + 1, operations_end

@@ -12,7 +12,7 @@ from mummergpu.input.blocks.read_block import WrittenReads
 from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
-from mummergpu.mapping.alignments.folded_columns import FoldedColumns
+from mummergpu.mapping.alignments.folded_columns import FoldedColumns, ToldColumns
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
@@ -45,22 +45,6 @@ ReadArrays = tuple[
 each name begins and the last one ends, the codes with margins, the qualities, whether letters that
 stand for several bases are among the codes (`codes.LETTERS`), the tags as the format has them, and
 where those of each read begin and the last ones end, an empty array if there are none at all."""
-
-RowArrays = tuple[
-    Int64Array,
-    UInt16Array,
-    Int32Array,
-    Int64Array,
-    ByteArray,
-    Int64Array,
-    UInt32Array,
-    Int32Array,
-    Int64Array,
-    Int32Array,
-    Int32Array,
-    Int32Array,
-]
-"""The attributes of `mapping.columns.AlignmentColumns`, in their order."""
 
 OtherArrays = tuple[
     Int64Array,
@@ -127,8 +111,8 @@ class BlockArrays:
     ----------
     reads : tuple of ndarray
         The reads (`ReadArrays`).
-    rows : tuple of ndarray
-        The alignments (`RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     others : tuple of ndarray
         Their alternatives (`OtherArrays`).
     oriented : ndarray, dtype=uint8
@@ -136,19 +120,19 @@ class BlockArrays:
     """
 
     reads: ReadArrays
-    rows: RowArrays
+    rows: AlignmentColumns
     others: OtherArrays
     oriented: CodeArray
 
 
-def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns, tags: Tags) -> BlockArrays:
+def block_arrays(reads: ReadsWithQualities, columns: ToldColumns, tags: Tags) -> BlockArrays:
     """Return a block of reads and its alignments for a compiled loop.
 
     Parameters
     ----------
     reads : ReadsWithQualities
         The reads.
-    columns : AlignmentColumns
+    columns : ToldColumns
         Their alignments.
     tags : Tags
         Their tags, as the format has them.
@@ -177,25 +161,13 @@ def block_arrays(reads: ReadsWithQualities, columns: AlignmentColumns, tags: Tag
     )
 
 
-def row_arrays(columns: AlignmentColumns) -> RowArrays:
+def row_arrays(columns: ToldColumns) -> AlignmentColumns:
     """Return alignments for a compiled loop."""
-    return (
-        writable(columns.reads),
-        writable(columns.flags),
-        writable(columns.records),
-        writable(columns.positions),
-        writable(columns.qualities),
-        writable(columns.cigar_offsets),
-        writable(columns.cigars),
-        writable(columns.template_lengths),
-        writable(columns.mate_rows),
-        writable(columns.scores),
-        writable(columns.second_scores),
-        writable(columns.edit_distances),
-    )
+    rows = columns.rows if isinstance(columns, FoldedColumns) else columns
+    return AlignmentColumns._make(writable(column) for column in rows)
 
 
-def _other_arrays(columns: AlignmentColumns) -> OtherArrays:
+def _other_arrays(columns: ToldColumns) -> OtherArrays:
     """Return the alternatives of alignments for a compiled loop."""
     if isinstance(columns, FoldedColumns):
         offsets, others = columns.alternative_offsets, columns.alternatives

@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.alignments.bam_rows import MOST_OPERATIONS, fill_alignments
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
@@ -83,9 +83,7 @@ class AlignmentBamFormat(PiecewiseFormat):
         """Return the header, in text and in binary form."""
         return self._head
 
-    def format_block(
-        self, reads: ReadsWithQualities, columns: AlignmentColumns
-    ) -> Iterator[TextArray]:
+    def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
         """Yield the records of a block in pieces (`AlignmentFormat.format_block`).
 
         Raises
@@ -96,16 +94,14 @@ class AlignmentBamFormat(PiecewiseFormat):
         for piece in self.records(reads, columns):
             yield piece.text
 
-    def records(
-        self, reads: ReadsWithQualities, columns: AlignmentColumns
-    ) -> Iterator[RecordPiece]:
+    def records(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[RecordPiece]:
         """Yield the records of a block in pieces, with the end of each record.
 
         Parameters
         ----------
         reads : ReadsWithQualities
             The reads.
-        columns : AlignmentColumns
+        columns : ToldColumns
             Their alignments.
 
         Yields
@@ -119,11 +115,11 @@ class AlignmentBamFormat(PiecewiseFormat):
             If BAM allows no read of such a name or length, or no alignment of so many parts.
         """
         check_queries(reads, self._read_path, reads.as_written.offsets)
-        if longest_of(columns.cigar_offsets) > MOST_OPERATIONS:
+        arrays = block_arrays(reads, columns, reads.tags)
+        if longest_of(arrays.rows.cigar_offsets) > MOST_OPERATIONS:
             message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
             raise InputError(message, self._read_path)
-        arrays = block_arrays(reads, columns, reads.tags)
-        row_ends = np.empty(columns.row_count, dtype=np.int64)
+        row_ends = np.empty(arrays.rows.row_count, dtype=np.int64)
 
         def fill(text: TextArray, state: Int64Array) -> int:
             return fill_alignments(
@@ -140,5 +136,5 @@ class AlignmentBamFormat(PiecewiseFormat):
                 self._record_ids,
             )
 
-        for first, end, text in self._pieces(columns.row_count, fill):
+        for first, end, text in self._pieces(arrays.rows.row_count, fill):
             yield RecordPiece(first, row_ends[first:end], text)

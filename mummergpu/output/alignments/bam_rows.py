@@ -6,14 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,
     OtherArrays,
     ReadArrays,
     ReferenceArrays,
-    RowArrays,
     Texts,
 )
 from mummergpu.output.alignments.row_tags import put_tags
@@ -37,13 +36,13 @@ MOST_OPERATIONS: Final = 0xFFFF
 
 
 @inline_without_refcounts
-def _place_of(rows: RowArrays, record_ids: Int32Array, row: int) -> Place:
+def _place_of(rows: AlignmentColumns, record_ids: Int32Array, row: int) -> Place:
     """Return where a row begins, by the number of its record in the header.
 
     Parameters
     ----------
-    rows : tuple of ndarray
-        The alignments (`arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     record_ids : ndarray, dtype=int32, shape=(n_records,)
         The number of each record among those of the header.
     row : int
@@ -56,7 +55,7 @@ def _place_of(rows: RowArrays, record_ids: Int32Array, row: int) -> Place:
     """
     record, position = -1, -1
     if row != NO_ROW:
-        record, position = as_int64(rows[2][as_index(row)]), rows[3][as_index(row)]
+        record, position = as_int64(rows.records[as_index(row)]), rows.positions[as_index(row)]
         if record >= 0:
             record = as_int64(record_ids[as_index(record)])
     return record, position
@@ -68,7 +67,7 @@ def fill_alignments(
     state: Int64Array,
     row_ends: Int64Array,
     reads: ReadArrays,
-    rows: RowArrays,
+    rows: AlignmentColumns,
     others: OtherArrays,
     oriented: CodeArray,
     reference: ReferenceArrays,
@@ -90,8 +89,8 @@ def fill_alignments(
         Receives where in the text each record ends that is written.
     reads : tuple of ndarray
         The reads (`arrays.ReadArrays`).
-    rows : tuple of ndarray
-        The alignments (`arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     others : tuple of ndarray
         Their alternatives (`arrays.OtherArrays`).
     oriented : ndarray, dtype=uint8
@@ -111,7 +110,9 @@ def fill_alignments(
         The number of bytes written.
     """
     offsets, names, name_offsets, codes, base_qualities, has_letters = reads[:6]
-    row_reads, flags, _, _, qualities, cigar_offsets, cigars, template_lengths, mate_rows = rows[:9]
+    row_reads, flags, qualities = rows.reads, rows.flags, rows.qualities
+    cigar_offsets, cigars = rows.cigar_offsets, rows.cigars
+    template_lengths, mate_rows = rows.template_lengths, rows.mate_rows
     room = text.size - OVERSHOOT - texts[1].size
     at = 0
     row = state[NEXT_ROW]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO, TypeVar, cast
 
-from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.sink import AlignmentSink, Emit
 from mummergpu.output.bytes.compression import Piece
@@ -52,7 +52,7 @@ class AlignmentCramSink(AlignmentSink[Prepared]):
         self._bam = self._new_file()
         self._sink = sink_of(self._keep)
 
-    def prepare(self, reads: ReadsWithQualities, columns: AlignmentColumns) -> Prepared:
+    def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> Prepared:
         """Prepare the alignments of a block (`AlignmentSink.prepare`)."""
         return self._sink.prepare(reads, columns)
 

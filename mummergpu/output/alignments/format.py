@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import (
     ReadsWithQualities,
     padded_text,
@@ -58,16 +58,14 @@ class AlignmentFormat(ABC):
         """Return what comes before the alignments of the first block."""
 
     @abstractmethod
-    def format_block(
-        self, reads: ReadsWithQualities, columns: AlignmentColumns
-    ) -> Iterator[TextArray]:
+    def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
         """Yield the alignments of a block as bytes, in pieces of bounded size.
 
         Parameters
         ----------
         reads : ReadsWithQualities
             The reads.
-        columns : AlignmentColumns
+        columns : ToldColumns
             Their alignments.
 
         Yields

@@ -9,13 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.output.alignments.alternatives import has_alternatives, put_alternatives
 from mummergpu.output.alignments.arrays import (
     UNMAPPED,
     OtherArrays,
     ReferenceArrays,
-    RowArrays,
     Texts,
 )
 from mummergpu.output.alignments.tags import has_other_parts, put_other_parts, put_signed
@@ -160,7 +159,7 @@ def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
 def put_tags(
     text: TextArray,
     at: int,
-    rows: RowArrays,
+    rows: AlignmentColumns,
     others: OtherArrays,
     oriented: CodeArray,
     reference: ReferenceArrays,
@@ -177,8 +176,8 @@ def put_tags(
         Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
-    rows : tuple of ndarray
-        The alignments (`arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     others : tuple of ndarray
         Their alternatives (`arrays.OtherArrays`).
     oriented : ndarray, dtype=uint8
@@ -200,12 +199,12 @@ def put_tags(
     int
         Where the tags end.
     """
-    (_, flags, records, positions, qualities, offsets, cigars, _, mate_rows, scores, seconds) = (
-        rows[:11]
-    )
+    flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
+    offsets, cigars, mate_rows = rows.cigar_offsets, rows.cigars, rows.mate_rows
+    scores, seconds = rows.scores, rows.second_scores
     is_mapped = flags[as_index(row)] & UNMAPPED == 0
     if is_mapped:
-        at = _put_number_tag(text, at, _NM, as_int64(rows[11][as_index(row)]), is_binary)
+        at = _put_number_tag(text, at, _NM, as_int64(rows.edit_distances[as_index(row)]), is_binary)
         start = MARGIN + reference[1][as_index(records[as_index(row)])] + positions[as_index(row)]
         begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
         at = _begin_text_tag(text, at, _MD, is_binary)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.alignments.sam_rows import fill_lines
@@ -55,9 +55,7 @@ class AlignmentSamFormat(PiecewiseFormat):
         """Return the header."""
         return self._header.text
 
-    def format_block(
-        self, reads: ReadsWithQualities, columns: AlignmentColumns
-    ) -> Iterator[TextArray]:
+    def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
         """Yield the lines of a block in pieces (`AlignmentFormat.format_block`).
 
         Raises
@@ -81,5 +79,5 @@ class AlignmentSamFormat(PiecewiseFormat):
                 self._name_bytes,
             )
 
-        for _, _, text in self._pieces(columns.row_count, fill):
+        for _, _, text in self._pieces(arrays.rows.row_count, fill):
             yield text

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.output.alignments.arrays import (
     NO_QUALITY,
     REVERSE,
@@ -14,7 +14,6 @@ from mummergpu.output.alignments.arrays import (
     OtherArrays,
     ReadArrays,
     ReferenceArrays,
-    RowArrays,
     Texts,
 )
 from mummergpu.output.alignments.row_tags import put_tags
@@ -78,7 +77,9 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
 
 
 @inline_without_refcounts
-def _put_mate(text: TextArray, at: int, rows: RowArrays, records: RecordTexts, row: int) -> int:
+def _put_mate(
+    text: TextArray, at: int, rows: AlignmentColumns, records: RecordTexts, row: int
+) -> int:
     """Write the place of the mate and the length of the template; return where they end.
 
     Parameters
@@ -87,8 +88,8 @@ def _put_mate(text: TextArray, at: int, rows: RowArrays, records: RecordTexts, r
         Output; up to `OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
-    rows : tuple of ndarray
-        The alignments (`arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     records : tuple of ndarray
         The name of each record and a tab (`text_arrays.RecordTexts`).
     row : int
@@ -99,7 +100,8 @@ def _put_mate(text: TextArray, at: int, rows: RowArrays, records: RecordTexts, r
     int
         Where the text ends, after a tab.
     """
-    _, _, row_records, positions, _, _, _, template_lengths, mate_rows, _, _, _ = rows
+    row_records, positions = rows.records, rows.positions
+    template_lengths, mate_rows = rows.template_lengths, rows.mate_rows
     mate = mate_rows[as_index(row)]
     record, position = -1, -1
     if mate != NO_ROW:
@@ -169,7 +171,7 @@ def fill_lines(
     text: TextArray,
     state: Int64Array,
     reads: ReadArrays,
-    rows: RowArrays,
+    rows: AlignmentColumns,
     others: OtherArrays,
     oriented: CodeArray,
     reference: ReferenceArrays,
@@ -188,8 +190,8 @@ def fill_lines(
         The row to go on with, and the bytes that a text must have for it; updated.
     reads : tuple of ndarray
         The reads (`arrays.ReadArrays`).
-    rows : tuple of ndarray
-        The alignments (`arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     others : tuple of ndarray
         Their alternatives (`arrays.OtherArrays`).
     oriented : ndarray, dtype=uint8
@@ -207,7 +209,8 @@ def fill_lines(
         The number of bytes written.
     """
     offsets, names, name_offsets, codes = reads[:4]
-    row_reads, flags, records, positions, qualities, cigar_offsets, cigars = rows[:7]
+    row_reads, flags, records, positions = rows.reads, rows.flags, rows.records, rows.positions
+    qualities, cigar_offsets, cigars = rows.qualities, rows.cigar_offsets, rows.cigars
     room = text.size - OVERSHOOT - texts[1].size
     at = 0
     row = state[NEXT_ROW]

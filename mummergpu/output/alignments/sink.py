@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.alignments.format import AlignmentFormat
 from mummergpu.output.bytes.compressed_stream import CompressedStream
@@ -25,14 +25,14 @@ class AlignmentSink(ABC, Generic[Prepared]):
     """Receives the alignments of all blocks of reads, in the order of the blocks."""
 
     @abstractmethod
-    def prepare(self, reads: ReadsWithQualities, columns: AlignmentColumns) -> Prepared:
+    def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> Prepared:
         """Prepare the alignments of a block for `write`; any thread may call this.
 
         Parameters
         ----------
         reads : ReadsWithQualities
             The reads.
-        columns : AlignmentColumns
+        columns : ToldColumns
             Their alignments.
 
         Returns
@@ -98,7 +98,7 @@ class AlignmentByteSink(AlignmentSink[list[TextArray]]):
             self._stream = CompressedStream(compressor, threads, emit, self._format.take_back)
         self._write([made.head()])
 
-    def prepare(self, reads: ReadsWithQualities, columns: AlignmentColumns) -> list[TextArray]:
+    def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> list[TextArray]:
         """Return the bytes of a block (`AlignmentSink.prepare`)."""
         with self._stats.stage("format"):
             return list(self._format.format_block(reads, columns))

@@ -6,14 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.output.alignments.alternatives import alternative_bytes, put_record
 from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,
     OtherArrays,
     ReadArrays,
-    RowArrays,
     rows_of_read,
     spans_of,
 )
@@ -115,7 +114,7 @@ def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
 def put_other_parts(
     text: TextArray,
     at: int,
-    rows: RowArrays,
+    rows: AlignmentColumns,
     names: RecordTexts,
     row: int,
     first: int,
@@ -131,8 +130,8 @@ def put_other_parts(
         Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
     at : int
         Where in the text to write.
-    rows : tuple of ndarray
-        The alignments (`arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     names : tuple of ndarray
         The name of each record and a tab (`text_arrays.RecordTexts`).
     row : int
@@ -145,7 +144,8 @@ def put_other_parts(
     int
         Where the value ends.
     """
-    _, flags, records, positions, qualities, offsets, cigars, _, _, _, _, distances = rows
+    flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
+    offsets, cigars, distances = rows.cigar_offsets, rows.cigars, rows.edit_distances
     for other in range(first, end):
         flag = as_int64(flags[as_index(other)])
         if other == row or flag & SECONDARY:
@@ -194,7 +194,7 @@ def put_own_tags(text: TextArray, at: int, reads: ReadArrays, read: int) -> int:
 
 @inline_without_refcounts
 def measure_row(
-    reads: ReadArrays, rows: RowArrays, others: OtherArrays, row: int, name_bytes: int
+    reads: ReadArrays, rows: AlignmentColumns, others: OtherArrays, row: int, name_bytes: int
 ) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
     """Return what a row takes of texts, reference and read, and the rows of the same read.
 
@@ -202,8 +202,8 @@ def measure_row(
     ----------
     reads : tuple of ndarray
         The reads (`arrays.ReadArrays`).
-    rows : tuple of ndarray
-        The alignments (`arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     others : tuple of ndarray
         Their alternatives (`arrays.OtherArrays`).
     row : int
@@ -223,10 +223,11 @@ def measure_row(
         The rows of its read (`arrays.rows_of_read`).
     """
     offsets, name_offsets = reads[0], reads[2]
-    read, cigar_offsets, mate = rows[0][as_index(row)], rows[5], rows[8][as_index(row)]
+    read, mate = rows.reads[as_index(row)], rows.mate_rows[as_index(row)]
+    cigar_offsets = rows.cigar_offsets
     begin, end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
-    span, before, after = spans_of(rows[6], begin, end)
-    parts = rows_of_read(rows[0], rows[1], row)
+    span, before, after = spans_of(rows.cigars, begin, end)
+    parts = rows_of_read(rows.reads, rows.flags, row)
     operations = cigar_offsets[as_index(parts[1])] - cigar_offsets[as_index(parts[0])]
     operations += end - begin
     if mate != NO_ROW:

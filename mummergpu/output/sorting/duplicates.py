@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.arrays import ReadsWithQualities, row_arrays
+from mummergpu.output.alignments.arrays import ReadsWithQualities
 from mummergpu.output.sorting.duplicate_buckets import (
     BUCKETS,
     Buckets,
@@ -76,9 +76,8 @@ class DuplicateFinder:
         tuple of ndarray
             In the order of the reads.
         """
-        rows = row_arrays(columns)
         room = empty_templates(reads.offsets.size - 1)
-        count = list_templates(rows, _scores_of(reads), self._bits, room)
+        count = list_templates(columns, _scores_of(reads), self._bits, room)
         # Of pairs there are half as many as reads; only what is copied is kept.
         first_ends, second_ends, first_rows, second_rows, scores = room
         return (

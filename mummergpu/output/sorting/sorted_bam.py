@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.arrays import ReadsWithQualities
+from mummergpu.mapping.alignments.folded_columns import ToldColumns
+from mummergpu.output.alignments.arrays import ReadsWithQualities, row_arrays
 from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.sink import AlignmentSink, Emit
 from mummergpu.output.bytes.compression import BgzfCompressor, Compressor
@@ -92,11 +92,12 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         self._store = RecordStore(options.by_coordinate, options.memory_bytes, options.folder)
         self._duplicates = DuplicateFinder(self._axis) if options.mark_duplicates else None
 
-    def prepare(self, reads: ReadsWithQualities, columns: AlignmentColumns) -> PreparedRows:
+    def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> PreparedRows:
         """Return the records of a block (`AlignmentSink.prepare`)."""
         with self._stats.stage("format"):
-            places = np.empty(columns.row_count, dtype=np.int64)
-            sizes = np.empty(columns.row_count, dtype=np.int64)
+            rows = row_arrays(columns)
+            places = np.empty(rows.row_count, dtype=np.int64)
+            sizes = np.empty(rows.row_count, dtype=np.int64)
             texts = []
             for piece in self._format.records(reads, columns):
                 text = self._shrunk(piece.text)
@@ -106,12 +107,12 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
                 texts.append(text)
             # Without an order by places, the rows keep that of the reads.
             bits = self._axis.bits if self._options.by_coordinate else 0
-            keys, spans = keys_of(columns, self._axis), spans_of_rows(columns)
+            keys, spans = keys_of(rows, self._axis), spans_of_rows(rows)
             duplicates = self._duplicates
             return PreparedRows(
                 texts,
                 row_table(keys, bits, places, sizes, spans),
-                None if duplicates is None else duplicates.templates_of(reads, columns),
+                None if duplicates is None else duplicates.templates_of(reads, rows),
             )
 
     def write(self, prepared: PreparedRows) -> None:

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW, SamFlag
-from mummergpu.output.alignments.arrays import REVERSE, UNMAPPED, RowArrays
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
+from mummergpu.output.alignments.arrays import REVERSE, UNMAPPED
 from mummergpu.output.records.cigars import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
@@ -75,13 +75,13 @@ def clipped_bases(cigars: UInt32Array, begin: int, end: int, is_end: bool) -> in
 
 
 @inline_without_refcounts
-def end_of_row(rows: RowArrays, row: int, bits: int) -> int:
+def end_of_row(rows: AlignmentColumns, row: int, bits: int) -> int:
     """Return where the read of a row begins in sequencing, and on which strand.
 
     Parameters
     ----------
-    rows : tuple of ndarray
-        The alignments (`alignments.arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     row : int
         A row with a place.
     bits : int
@@ -92,7 +92,8 @@ def end_of_row(rows: RowArrays, row: int, bits: int) -> int:
     int
         A number that reads share which begin at the same place on the same strand.
     """
-    _, flags, records, positions, _, offsets, cigars = rows[:7]
+    flags, records, positions = rows.flags, rows.records, rows.positions
+    offsets, cigars = rows.cigar_offsets, rows.cigars
     begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
     is_reverse = 1 if as_int64(flags[as_index(row)]) & REVERSE else 0
     place = positions[as_index(row)] + MOST_CLIPPED
@@ -109,14 +110,14 @@ def end_of_row(rows: RowArrays, row: int, bits: int) -> int:
 
 @jit_without_refcounts
 def list_templates(
-    rows: RowArrays, read_scores: ScoreArray, bits: int, templates: TemplateArrays
+    rows: AlignmentColumns, read_scores: ScoreArray, bits: int, templates: TemplateArrays
 ) -> int:
     """List the templates that have a mapped read, in the order of their first rows.
 
     Parameters
     ----------
-    rows : tuple of ndarray
-        The alignments (`alignments.arrays.RowArrays`).
+    rows : AlignmentColumns
+        The alignments.
     read_scores : ndarray, dtype=uint32, shape=(n_reads,)
         The score of each read.
     bits : int
@@ -129,7 +130,7 @@ def list_templates(
     int
         The number of templates.
     """
-    reads, flags, mates = rows[0], rows[1], rows[8]
+    reads, flags, mates = rows.reads, rows.flags, rows.mate_rows
     first_ends, second_ends, first_rows, second_rows, scores = templates
     count = 0
     for row in range(flags.size):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,7 +125,7 @@ def test_alignments_come_back_with_the_reads_to_map_again() -> None:
     with SpilledAlignments() as file:
         for count in (2, 1):
             block = block_of([b"ACGT"] * count)
-            arrays = [np.full(count, place) for place, _ in enumerate(fields(AlignmentColumns))]
+            arrays = [np.full(count, place) for place, _ in enumerate(AlignmentColumns._fields)]
             columns, reads = AlignmentColumns(*arrays), np.arange(count - 1)
             candidates = no_candidates(count - 1)
             candidates = replace(
@@ -141,5 +141,5 @@ def test_alignments_come_back_with_the_reads_to_map_again() -> None:
         np.testing.assert_array_equal(doubtful.numbers, again.numbers)
         pairs = zip(doubtful.candidates.arrays, again.candidates.arrays, strict=True)
         assert all(one.shape == two.shape and (one == two).all() for one, two in pairs)
-        for field in fields(AlignmentColumns):
-            np.testing.assert_array_equal(getattr(columns, field.name), getattr(same, field.name))
+        for field in AlignmentColumns._fields:
+            np.testing.assert_array_equal(getattr(columns, field), getattr(same, field))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,9 @@ def rows_of_reads(columns: AlignmentColumns) -> list[list[dict[str, Any]]]:
     found: list[list[dict[str, Any]]] = [[] for _ in range(int(columns.reads[-1]) + 1)]
     for row in range(columns.row_count):
         told: dict[str, Any] = {
-            field.name: getattr(columns, field.name)[row]
-            for field in fields(AlignmentColumns)
-            if field.name not in ("reads", "mate_rows", "cigars", "cigar_offsets")
+            field: getattr(columns, field)[row]
+            for field in AlignmentColumns._fields
+            if field not in ("reads", "mate_rows", "cigars", "cigar_offsets")
         }
         first, end = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
         told["operations"] = columns.cigars[first:end].tolist()
@@ -50,10 +49,7 @@ def test_rows_of_some_reads_are_replaced(seed: int) -> None:
     chosen = [read for template in templates if template < len(starts) for read in starts[template]]
     other = columns_of_reads(columns, chosen)
     changed = AlignmentColumns(
-        **{
-            field.name: getattr(other, field.name) + (field.name == "scores")
-            for field in fields(AlignmentColumns)
-        }
+        **{field: getattr(other, field) + (field == "scores") for field in AlignmentColumns._fields}
     )
     reads = np.array(chosen, dtype=np.int64)
     found = replace_reads(columns, reads, changed)
@@ -82,9 +78,9 @@ def columns_of_reads(columns: AlignmentColumns, reads: list[int]) -> AlignmentCo
         columns.cigars[columns.cigar_offsets[row] : columns.cigar_offsets[row + 1]] for row in rows
     ]
     chosen: dict[str, Any] = {
-        field.name: getattr(columns, field.name)[rows]
-        for field in fields(AlignmentColumns)
-        if field.name not in ("cigars", "cigar_offsets")
+        field: getattr(columns, field)[rows]
+        for field in AlignmentColumns._fields
+        if field not in ("cigars", "cigar_offsets")
     }
     chosen["reads"] = np.array([reads.index(columns.reads[row]) for row in rows], dtype=np.int64)
     mates = [place.get(int(mate), NO_ROW) for mate in chosen["mate_rows"]]

@@ -73,7 +73,6 @@ def test_the_ends_of_records_are_told() -> None:
 
 
 def test_too_many_operations_are_refused() -> None:
-    from dataclasses import replace
 
     made = random.Random(8)
     reference = random_reference(made)
@@ -83,6 +82,6 @@ def test_too_many_operations_are_refused() -> None:
     with pytest.raises(InputError, match="65,535 operations"):
         list(
             AlignmentBamFormat(reference, AlignmentHead(), "r.fq").records(
-                case.reads, replace(case.columns, cigar_offsets=offsets)
+                case.reads, case.columns._replace(cigar_offsets=offsets)
             )
         )

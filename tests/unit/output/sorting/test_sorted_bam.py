@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -146,7 +145,7 @@ def test_the_index_tells_of_records_without_rows(tmp_path: Path) -> None:
     reference = small_reference((b"r%d" % size, b"A" * size) for size in sizes)
     records = np.where(case.columns.records < 0, -1, case.columns.records * 3 + 1)
     records = records.astype(case.columns.records.dtype)
-    case = AlignedReads(case.reads, replace(case.columns, records=records))
+    case = AlignedReads(case.reads, case.columns._replace(records=records))
     path = tmp_path / "x.bam"
     write_sorted(path, reference, [case], SortOptions())
     assert_index_is_right(path, reference, made, 60)
@@ -163,7 +162,7 @@ def test_a_record_that_is_too_long_for_bai_has_a_csi(tmp_path: Path) -> None:
     reference = Reference("r.fa", padded[MARGIN:-MARGIN], starts, lengths, names, padded)
     far = [made.choice([0, 1 << 14, 1 << 29, 599_999_700]) for _ in case.columns.positions]
     positions = case.columns.positions + np.where(case.columns.records == 1, far, 0)
-    case = AlignedReads(case.reads, replace(case.columns, positions=positions))
+    case = AlignedReads(case.reads, case.columns._replace(positions=positions))
     path = tmp_path / "x.bam"
     write_sorted(path, reference, [case], SortOptions())
     assert sorted(one.name for one in tmp_path.iterdir()) == ["x.bam", "x.bam.csi"]
