@@ -35,20 +35,7 @@ _DESCRIPTIONS: Final = {
 
 
 def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Option]:
-    """Return the options.
-
-    Parameters
-    ----------
-    complete : callable
-        Lets the shell complete the name of a file.
-    integer : callable
-        The callback of an option that takes a positive number.
-
-    Returns
-    -------
-    list of click.Option
-        The options.
-    """
+    """Return the options."""
     by_name = [
         click.Option(
             [f"--{name}", f"{name}_path"],
@@ -94,25 +81,7 @@ def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Opt
 
 
 def alignment_options(given: Mapping[str, Any]) -> SamOptions:
-    """Return the options of SAM, BAM and CRAM.
-
-    Parameters
-    ----------
-    given : mapping
-        The options by their parameter names.
-
-    Returns
-    -------
-    SamOptions
-        The options.
-
-    Raises
-    ------
-    click.UsageError
-        If two options exclude each other, or no output is in one of these formats.
-    OptionError
-        If the read group makes no sense.
-    """
+    """Return the options of SAM, BAM and CRAM."""
     from mummergpu.output.records.sam_options import SamOptions, read_group_of, usual_read_group
 
     text, primary_only = given["read_group"], given["primary_only"]
@@ -142,25 +111,7 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
 
 
 def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
-    """Return the files of matches that the options ask for, each with its format.
-
-    Parameters
-    ----------
-    given : mapping
-        The options by their parameter names.
-
-    Returns
-    -------
-    tuple of OutputTarget
-        At least one: standard output if no option names a file.
-
-    Raises
-    ------
-    OptionError
-        If the name of a file asks to compress a compressed format.
-    click.UsageError
-        If an option of MUMmer's text is given, and no output is in that format.
-    """
+    """Return the files of matches that the options ask for, each with its format."""
     targets = [
         target_of(path, name, f"--{name}")
         for name in FORMATS

@@ -84,52 +84,17 @@ _COLUMNS: Final[dict[str, dict[str, Any]]] = {
 
 
 def sample_of(path: str) -> str:
-    """Return the name of the sample in MultiQC.
-
-    Parameters
-    ----------
-    path : str
-        The file of the statistics.
-
-    Returns
-    -------
-    str
-        The name of the file without its folder and `SUFFIX`.
-    """
+    """Return the name of the sample in MultiQC."""
     return os.path.basename(path).removesuffix(SUFFIX)
 
 
 def lengths_path(path: str) -> str:
-    """Return the name of the file of the plot.
-
-    Parameters
-    ----------
-    path : str
-        The file of the statistics, which ends in `SUFFIX`.
-
-    Returns
-    -------
-    str
-        A file in the same folder, which MultiQC takes, too.
-    """
+    """Return the name of the file of the plot."""
     return f"{path.removesuffix(SUFFIX)}_lengths{PLOT_SUFFIX}"
 
 
 def general_statistics(sample: str, stats: Stats) -> bytes:
-    """Return the columns of a run for the general statistics of MultiQC.
-
-    Parameters
-    ----------
-    sample : str
-        The name of the run.
-    stats : Stats
-        The statistics of a run that counted its matches.
-
-    Returns
-    -------
-    bytes
-        ASCII text: JSON with a line end.
-    """
+    """Return the columns of a run for the general statistics of MultiQC."""
     counts = stats.counts
     values: dict[str, float] = {name: counts[name] for name in _COLUMNS if name in counts}
     for part, whole in (("queries_with_match", "queries"), ("bases_covered", "reference_bases")):
@@ -142,22 +107,7 @@ def general_statistics(sample: str, stats: Stats) -> bytes:
 def statistics_file(
     sample: str, headers: Mapping[str, Mapping[str, Any]], values: Mapping[str, float]
 ) -> bytes:
-    """Return columns of the general statistics of MultiQC.
-
-    Parameters
-    ----------
-    sample : str
-        The name of the run.
-    headers : mapping
-        How each column looks.
-    values : mapping of str to float
-        The number in each column.
-
-    Returns
-    -------
-    bytes
-        ASCII text: JSON with a line end.
-    """
+    """Return columns of the general statistics of MultiQC."""
     content = {
         "id": "mummergpu_general_statistics",
         "plot_type": "generalstats",
@@ -169,20 +119,7 @@ def statistics_file(
 
 
 def length_plot(sample: str, stats: Stats) -> bytes:
-    """Return a plot of the lengths of a run's matches for MultiQC.
-
-    Parameters
-    ----------
-    sample : str
-        The name of the run.
-    stats : Stats
-        The statistics of a run that counted its matches.
-
-    Returns
-    -------
-    bytes
-        ASCII text: YAML in one line, which is JSON but for the numbers as keys.
-    """
+    """Return a plot of the lengths of a run's matches for MultiQC."""
     assert isinstance(stats.match_counts, MatchCounts)
     points: list[tuple[float, float]] = []
     for some in with_gaps(in_plot_ranges(stats.match_counts.lengths)):
@@ -221,24 +158,7 @@ def line_plot_file(
     sample: str,
     points: Sequence[tuple[float, float]],
 ) -> bytes:
-    """Return a plot with a line for a run, for MultiQC.
-
-    Parameters
-    ----------
-    section : mapping
-        The section of the page.
-    plot : mapping
-        How the plot looks.
-    sample : str
-        The name of the run.
-    points : sequence of tuple of float
-        The points of the line.
-
-    Returns
-    -------
-    bytes
-        ASCII text: YAML in one line, which is JSON but for the numbers as keys.
-    """
+    """Return a plot with a line for a run, for MultiQC."""
     head = json.dumps(
         {
             **section,
@@ -256,19 +176,7 @@ def _number(value: float) -> str:
 
 
 def in_plot_ranges(lengths: Sequence[LengthCount]) -> list[LengthCount]:
-    """Return numbers of matches in wider ranges, so that the few long matches make a calm line.
-
-    Parameters
-    ----------
-    lengths : sequence of LengthCount
-        Ranges of lengths, as a run counts them, in ascending order.
-
-    Returns
-    -------
-    list of LengthCount
-        Ranges of one length below `EXACT_BELOW`, and then `RANGES_OF_OCTAVE` ranges from one power
-        of two to the next, without empty ones.
-    """
+    """Return numbers of matches in wider ranges, so that the few long matches make a calm line."""
     counts: Counter[tuple[int, int]] = Counter()
     for some in lengths:
         width = 1

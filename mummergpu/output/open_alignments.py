@@ -71,8 +71,6 @@ def check_alignment_target(
 
     Parameters
     ----------
-    target : OutputTarget
-        The target.
     sort : SortOptions or None
         What is done with all alignments before they are written.
     gpu_compression : bool
@@ -103,8 +101,6 @@ def index_path(target: OutputTarget, reference: Reference, sort: SortOptions | N
 
     Parameters
     ----------
-    target : OutputTarget
-        The target.
     reference : Reference
         The reference; a long record needs another kind of index.
     sort : SortOptions or None
@@ -139,8 +135,6 @@ def open_alignment_sink(
 
     Parameters
     ----------
-    target : OutputTarget
-        The target (`check_alignment_target`).
     file : OutputFile
         Its open file; the caller completes it.
     facts : AlignmentFacts

@@ -59,13 +59,6 @@ class RunFacts:
 def check_targets(targets: Sequence[OutputTarget], picture: PictureStyle) -> None:
     """Refuse targets that cannot be made here, before there is a reference to open their sinks for.
 
-    Parameters
-    ----------
-    targets : sequence of OutputTarget
-        The targets.
-    picture : PictureStyle
-        What pictures show.
-
     Raises
     ------
     LibraryError
@@ -93,8 +86,6 @@ def open_sink(
 
     Parameters
     ----------
-    targets : sequence of OutputTarget
-        At least one.
     files : sequence of OutputFile
         The open file of each target; the caller completes them.
     facts : RunFacts

@@ -101,16 +101,6 @@ def target_of(path: str, format_name: str | None = None, option: str = "--output
 def suffix_of(path: str) -> str:
     """Return how the name of a file ends, in small letters and without the end of a compression.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    str
-        The end with its point; empty if there is none.
-
     Examples
     --------
     >>> suffix_of("x.VCF.gz")

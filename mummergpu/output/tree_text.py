@@ -108,18 +108,6 @@ def table_text(pages: Iterable[TreePage]) -> Iterator[bytes | TextArray]:
 def page_rows(indexed: TreePage) -> Iterator[bytes | TextArray]:
     """Yield the nodes of one tree as rows of a table, one line for each node.
 
-    Parameters
-    ----------
-    indexed : TreePage
-        The tree.
-
-    Yields
-    ------
-    bytes, or ndarray, dtype=uint8
-        A comment line that says where the page lies in the joined reference, then rows of
-        `COLUMNS` in the order of the nodes: by address in one dimension, by strip and column
-        in two. A "-" stands for a value that a node does not have.
-
     Notes
     -----
     This takes about 10 MiB of memory, independent of the size of the tree.
@@ -165,18 +153,6 @@ def write_numbers(numbers: Int32Array, text: TextArray) -> int:
     """Write rows of numbers, separated by tabs; return the number of bytes.
 
     A negative number is written as a character; its code is the number without the sign.
-
-    Parameters
-    ----------
-    numbers : ndarray, dtype=int32, shape=(n_rows, n_columns)
-        The numbers.
-    text : ndarray, dtype=uint8
-        Output, with `NUMBER_BYTES` bytes for each number.
-
-    Returns
-    -------
-    int
-        The number of bytes.
     """
     at = 0
     for row in range(numbers.shape[0]):
@@ -257,22 +233,7 @@ def _dot_lines(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
 
 
 def edge_label(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
-    """Return the bases of the edge to a node, shortened in the middle if they are many.
-
-    Parameters
-    ----------
-    indexed : TreePage
-        The tree and its reference.
-    columns : NodeColumns
-        The nodes of the tree.
-    number : int
-        The number of the node in `columns`.
-
-    Returns
-    -------
-    bytes
-        For example ``ACG``, ``ACG$`` on the edge to a leaf, ``ACGTACGTAC..980..TTGACCGATA``.
-    """
+    """Return the bases of the edge to a node, shortened in the middle if they are many."""
     begin = indexed.page.begin + int(columns.edge_starts[number])
     end = indexed.page.begin + int(columns.edge_ends[number])
     bases = decode(indexed.joined_reference[begin:end])

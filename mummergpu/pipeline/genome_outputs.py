@@ -31,28 +31,7 @@ def open_genome_sink(
     executor: ThreadPoolExecutor,
     stats: Stats,
 ) -> GenomeSink:
-    """Return what aligns blocks of queries and writes the alignments.
-
-    Parameters
-    ----------
-    options : AlignOptions
-        The files and options of the run.
-    reference : Reference
-        The reference.
-    files : list of OutputFile
-        The files, in the order of `AlignOptions.targets`.
-    aligner : BlockAligner
-        Makes the alignments.
-    executor : concurrent.futures.ThreadPoolExecutor
-        Its threads share the work.
-    stats : Stats
-        Collects counts and times.
-
-    Raises
-    ------
-    MummergpuError
-        If a format cannot be made of these files.
-    """
+    """Return what aligns blocks of queries and writes the alignments."""
     qualities = MappingQualities(reference, executor.map)
     outputs = [
         GenomeOutput(
@@ -89,35 +68,7 @@ def genome_format(
     with_bases: bool = True,
     qualities: MappingQualities | None = None,
 ) -> GenomeFormat:
-    """Return what makes the bytes of a format of genome alignments.
-
-    Parameters
-    ----------
-    name : str
-        One of `GENOME_FORMATS`.
-    reference : Reference
-        The reference.
-    query_paths : tuple of str
-        The files of the queries.
-    with_changes : bool
-        Whether PAF tells the bases of the differences.
-    command : str
-        The command line, for the header of SAM and BAM; empty if there is none.
-    with_bases : bool
-        Whether SAM has the bases of the queries.
-    qualities : MappingQualities or None
-        Tells the mapping qualities; None to have one for this file.
-
-    Returns
-    -------
-    GenomeFormat
-        The format.
-
-    Raises
-    ------
-    MummergpuError
-        If there is no such format, or it cannot be made of these files.
-    """
+    """Return what makes the bytes of a format of genome alignments."""
     if name == "paf":
         return GenomePaf(reference, with_changes, qualities)
     if name == "vcf":

@@ -33,21 +33,7 @@ class BlockAligner(Protocol):
 
 
 class GenomeOutput:
-    """A file of genome alignments.
-
-    Parameters
-    ----------
-    made : GenomeFormat
-        Makes the bytes.
-    output : OutputFile
-        Receives them.
-    stats : Stats
-        Collects the bytes and the times.
-    compressor : Compressor or None
-        Compresses the bytes; None to write them as they are.
-    threads : int
-        The number of threads that compress.
-    """
+    """A file of genome alignments."""
 
     def __init__(
         self,
@@ -114,19 +100,6 @@ class GenomeSink(MatchSink[Prepared]):
     Alignments that are chosen one to one wait for the last query. Then memory holds the names and
     lengths of all queries and all alignments; and for formats that need bases, all bases of the
     queries, a byte each, as those of the reference.
-
-    Parameters
-    ----------
-    aligner : BlockAligner
-        Makes the alignments.
-    kept : AlignmentFilter
-        Which alignments are written.
-    outputs : sequence of GenomeOutput
-        The files; the sink closes them.
-    stats : Stats
-        Collects counts and times.
-    map_function : callable
-        Called like `map`, to share the work among threads.
     """
 
     def __init__(
@@ -196,18 +169,7 @@ def _long_and_alike(found: GenomeAlignments, kept: AlignmentFilter) -> GenomeAli
 
 
 def chosen_one_to_one(blocks: Sequence[AlignedQueries]) -> Iterator[AlignedQueries]:
-    """Yield the queries with those of their alignments that map bases one to one.
-
-    Parameters
-    ----------
-    blocks : sequence of AlignedQueries
-        All queries, in several blocks.
-
-    Yields
-    ------
-    AlignedQueries
-        The queries of one block.
-    """
+    """Yield the queries with those of their alignments that map bases one to one."""
     columns = [queries.alignments for queries in blocks]
     firsts = np.cumsum([0, *(len(queries.names) for queries in blocks)])
     numbers = [one.queries + first for one, first in zip(columns, firsts[:-1], strict=True)]

@@ -24,30 +24,7 @@ from mummergpu.runtime.output_file import OutputFile
 
 
 def plot_file(path: str, target: OutputTarget, style: PictureStyle, least_length: int = 1) -> None:
-    """Draw the matches of a file.
-
-    Parameters
-    ----------
-    path : str
-        A file of PAF or .delta.
-    target : OutputTarget
-        The picture.
-    style : PictureStyle
-        What it shows, and how.
-    least_length : int
-        The fewest bases of a match that is drawn.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
-    LibraryError
-        If matplotlib is needed and missing.
-    OptionError
-        If a page of another kind than a dot plot is asked for.
-    OutputError
-        If the picture cannot be written.
-    """
+    """Draw the matches of a file."""
     file_format = os.path.splitext(target.path)[1].lower().removeprefix(".")
     if file_format != PAGE:
         hush()

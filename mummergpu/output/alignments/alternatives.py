@@ -24,42 +24,14 @@ _BACKWARD: Final = np.frombuffer(b",-", dtype="<u2")[0]
 
 @inline_without_refcounts
 def has_alternatives(others: OtherArrays, row: int) -> bool:
-    """Return whether a row has alternatives.
-
-    Parameters
-    ----------
-    others : tuple of ndarray
-        The alternatives of all rows (`arrays.OtherArrays`).
-    row : int
-        The row.
-
-    Returns
-    -------
-    bool
-        False where no row has any.
-    """
+    """Return whether a row has alternatives."""
     offsets = others[0]
     return offsets.size > 0 and offsets[as_index(row)] < offsets[as_index(row + 1)]
 
 
 @inline_without_refcounts
 def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
-    """Return the most bytes of the alternatives of a row.
-
-    Parameters
-    ----------
-    others : tuple of ndarray
-        The alternatives of all rows (`arrays.OtherArrays`).
-    row : int
-        The row.
-    name_bytes : int
-        The bytes of the longest name of a record.
-
-    Returns
-    -------
-    int
-        The bytes.
-    """
+    """Return the most bytes of the alternatives of a row."""
     if not has_alternatives(others, row):
         return as_int64(0)
     offsets, cigar_offsets = others[0], others[4]
@@ -70,24 +42,7 @@ def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
 
 @inline_without_refcounts
 def put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
-    """Write the name of a record without the tab after it; return where the name ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    names : tuple of ndarray
-        The name of each record and a tab (`text_arrays.RecordTexts`).
-    record : int
-        The number of the record.
-
-    Returns
-    -------
-    int
-        Where the name ends.
-    """
+    """Write the name of a record without the tab after it; return where the name ends."""
     texts, offsets = names
     begin, end = offsets[as_index(record)], offsets[as_index(record + 1)]
     return copy_padded(text, at, texts, begin, end - 1)
@@ -97,26 +52,7 @@ def put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int
 def put_alternatives(
     text: TextArray, at: int, others: OtherArrays, names: RecordTexts, row: int
 ) -> int:
-    """Write the value of XA; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    others : tuple of ndarray
-        The alternatives of all rows (`arrays.OtherArrays`).
-    names : tuple of ndarray
-        The name of each record and a tab (`text_arrays.RecordTexts`).
-    row : int
-        The row.
-
-    Returns
-    -------
-    int
-        Where the value ends.
-    """
+    """Write the value of XA; return where it ends."""
     offsets, flags, records, positions, cigar_offsets, cigars, distances = others
     for other in range(offsets[as_index(row)], offsets[as_index(row + 1)]):
         at = put_record(text, at, names, as_int64(records[as_index(other)]))

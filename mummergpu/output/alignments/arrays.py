@@ -126,22 +126,7 @@ class BlockArrays:
 
 
 def block_arrays(reads: ReadsWithQualities, columns: ToldColumns, tags: Tags) -> BlockArrays:
-    """Return a block of reads and its alignments for a compiled loop.
-
-    Parameters
-    ----------
-    reads : ReadsWithQualities
-        The reads.
-    columns : ToldColumns
-        Their alignments.
-    tags : Tags
-        Their tags, as the format has them.
-
-    Returns
-    -------
-    BlockArrays
-        Views of the same arrays, and room for one thread.
-    """
+    """Return a block of reads and its alignments for a compiled loop."""
     written = reads.as_written
     longest = longest_of(writable(written.offsets))
     return BlockArrays(
@@ -206,22 +191,7 @@ def record_texts(names: Iterable[bytes], end: bytes) -> RecordTexts:
 
 @inline_without_refcounts
 def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
-    """Return what a CIGAR takes of a reference, and what it cuts off at both ends of the read.
-
-    Parameters
-    ----------
-    cigars : ndarray, dtype=uint32
-        The operations of all rows.
-    begin, end : int
-        The half-open range of the operations.
-
-    Returns
-    -------
-    reference_bases : int
-        The bases of the reference from the first one that is aligned to the last one.
-    clipped_before, clipped_after : int
-        The bases of the read that are not in its record, because they are clipped hard.
-    """
+    """Return what a CIGAR takes of a reference, and what it cuts off at both ends of the read."""
     reference_bases, before, after = 0, 0, 0
     for place in range(begin, end):
         operation = as_int64(cigars[as_index(place)])
@@ -241,20 +211,6 @@ def rows_of_read(reads: Int64Array, flags: UInt16Array, row: int) -> tuple[int, 
     """Return the rows of the read of a row, as a half-open range; of a secondary row, only itself.
 
     A read may have thousands of secondary rows, and none of them tells of the others.
-
-    Parameters
-    ----------
-    reads : ndarray, dtype=int64
-        The read of each row; those of a read are neighbours.
-    flags : ndarray, dtype=uint16
-        The flags of each row.
-    row : int
-        A row.
-
-    Returns
-    -------
-    first, end : int
-        The range.
     """
     read = reads[as_index(row)]
     first, end = row, row + 1

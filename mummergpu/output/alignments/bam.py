@@ -49,24 +49,7 @@ class RecordPiece:
 
 
 class AlignmentBamFormat(PiecewiseFormat):
-    """Turns the alignments of blocks of reads into BAM; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    head : AlignmentHead
-        What the header tells.
-    read_path : str
-        The files of the reads, for errors.
-    piece_bytes : int
-        The most bytes of a piece, unless one record is longer.
-
-    Raises
-    ------
-    InputError
-        If the format allows no record of such a name or length in a reference.
-    """
+    """Turns the alignments of blocks of reads into BAM; several threads may share one."""
 
     def __init__(
         self,
@@ -84,36 +67,12 @@ class AlignmentBamFormat(PiecewiseFormat):
         return self._head
 
     def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
-        """Yield the records of a block in pieces (`AlignmentFormat.format_block`).
-
-        Raises
-        ------
-        InputError
-            As `records`.
-        """
+        """Yield the records of a block in pieces (`AlignmentFormat.format_block`)."""
         for piece in self.records(reads, columns):
             yield piece.text
 
     def records(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[RecordPiece]:
-        """Yield the records of a block in pieces, with the end of each record.
-
-        Parameters
-        ----------
-        reads : ReadsWithQualities
-            The reads.
-        columns : ToldColumns
-            Their alignments.
-
-        Yields
-        ------
-        RecordPiece
-            Its text stays unchanged until `take_back` gets it.
-
-        Raises
-        ------
-        InputError
-            If BAM allows no read of such a name or length, or no alignment of so many parts.
-        """
+        """Yield the records of a block in pieces, with the end of each record."""
         check_queries(reads, self._read_path, reads.as_written.offsets)
         arrays = block_arrays(reads, columns, reads.tags)
         if longest_of(arrays.rows.cigar_offsets) > MOST_OPERATIONS:

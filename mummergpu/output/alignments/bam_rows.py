@@ -37,22 +37,7 @@ MOST_OPERATIONS: Final = 0xFFFF
 
 @inline_without_refcounts
 def _place_of(rows: AlignmentColumns, record_ids: Int32Array, row: int) -> Place:
-    """Return where a row begins, by the number of its record in the header.
-
-    Parameters
-    ----------
-    rows : AlignmentColumns
-        The alignments.
-    record_ids : ndarray, dtype=int32, shape=(n_records,)
-        The number of each record among those of the header.
-    row : int
-        The row; `NO_ROW` for none.
-
-    Returns
-    -------
-    tuple of int
-        The record and the position, -1 for what is not known.
-    """
+    """Return where a row begins, by the number of its record in the header."""
     record, position = -1, -1
     if row != NO_ROW:
         record, position = as_int64(rows.records[as_index(row)]), rows.positions[as_index(row)]
@@ -78,36 +63,6 @@ def fill_alignments(
     """Write the records of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state`.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    state : ndarray, dtype=int64, shape=(alignment_sam_rows.STATE_SIZE,)
-        The row to go on with, and the bytes that a text must have for it; updated.
-    row_ends : ndarray, dtype=int64, shape=(n_rows,)
-        Receives where in the text each record ends that is written.
-    reads : tuple of ndarray
-        The reads (`arrays.ReadArrays`).
-    rows : AlignmentColumns
-        The alignments.
-    others : tuple of ndarray
-        Their alternatives (`arrays.OtherArrays`).
-    oriented : ndarray, dtype=uint8
-        Room for the codes of a read, with margins.
-    reference : tuple of ndarray
-        The reference (`arrays.ReferenceArrays`).
-    texts : tuple
-        The names of the records with a byte after each, and the tag of the read group.
-    name_bytes : int
-        The bytes of the longest name of a record.
-    record_ids : ndarray, dtype=int32, shape=(n_records,)
-        The number of each record among those of the header.
-
-    Returns
-    -------
-    int
-        The number of bytes written.
     """
     offsets, names, name_offsets, codes, base_qualities, has_letters = reads[:6]
     row_reads, flags, qualities = rows.reads, rows.flags, rows.qualities

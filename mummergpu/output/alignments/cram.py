@@ -19,24 +19,7 @@ Prepared = TypeVar("Prepared")
 
 
 class AlignmentCramSink(AlignmentSink[Prepared]):
-    """Keeps alignments as BAM in a temporary file, and turns them into CRAM at the end.
-
-    Parameters
-    ----------
-    sink_of : callable
-        Returns the sink that writes BAM, sorted or not; it receives what takes the bytes.
-    emit : callable
-        Receives the CRAM (`sink.writer_of`).
-    stats : Stats
-        Collects the times.
-    index : OutputFile or None
-        Receives the index of sorted CRAM; None for no index.
-
-    Raises
-    ------
-    OutputError
-        If there is no room for the temporary file.
-    """
+    """Keeps alignments as BAM in a temporary file, and turns them into CRAM at the end."""
 
     def __init__(
         self,
@@ -61,13 +44,7 @@ class AlignmentCramSink(AlignmentSink[Prepared]):
         self._sink.write(prepared)
 
     def finish(self) -> None:
-        """Write the CRAM and its index.
-
-        Raises
-        ------
-        OutputError
-            If the output cannot take it, or a temporary file fails.
-        """
+        """Write the CRAM and its index."""
         self._sink.finish()
         cram = self._new_file()
         with self._stats.stage("format"):

@@ -59,20 +59,7 @@ class AlignmentFormat(ABC):
 
     @abstractmethod
     def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
-        """Yield the alignments of a block as bytes, in pieces of bounded size.
-
-        Parameters
-        ----------
-        reads : ReadsWithQualities
-            The reads.
-        columns : ToldColumns
-            Their alignments.
-
-        Yields
-        ------
-        ndarray, dtype=uint8, shape=(n_bytes,)
-            Whole rows; the piece stays unchanged until `take_back` gets it.
-        """
+        """Yield the alignments of a block as bytes, in pieces of bounded size."""
 
     @abstractmethod
     def take_back(self, piece: Piece) -> None:
@@ -80,26 +67,7 @@ class AlignmentFormat(ABC):
 
 
 class PiecewiseFormat(AlignmentFormat):
-    """What the formats share that a compiled loop fills, piece by piece.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    head : AlignmentHead
-        What the header tells.
-    group_tag : bytes
-        The tag of a read group as the format has it, with ``%b`` for the name of the group.
-    read_path : str
-        The files of the reads, for errors.
-    piece_bytes : int
-        The most bytes of a piece, unless one row is longer.
-
-    Raises
-    ------
-    InputError
-        If SAM allows no record of such a name or length in a reference.
-    """
+    """What the formats share that a compiled loop fills, piece by piece."""
 
     def __init__(
         self,
@@ -129,23 +97,7 @@ class PiecewiseFormat(AlignmentFormat):
     def _pieces(
         self, row_count: int, fill: Callable[[TextArray, Int64Array], int]
     ) -> Iterator[tuple[int, int, TextArray]]:
-        """Yield the rows of a block in pieces.
-
-        Parameters
-        ----------
-        row_count : int
-            The rows of the block.
-        fill : callable
-            Writes rows into a text from a state on (`sam_rows.STATE_SIZE`), which it
-            updates, and returns the number of bytes.
-
-        Yields
-        ------
-        first_row, end : int
-            The half-open range of the rows of the piece.
-        text : ndarray, dtype=uint8, shape=(n_bytes,)
-            The piece; it stays unchanged until `take_back` gets it.
-        """
+        """Yield the rows of a block in pieces."""
         state = np.zeros(STATE_SIZE, dtype=np.int64)
         while (first := int(state[NEXT_ROW])) < row_count:
             text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))

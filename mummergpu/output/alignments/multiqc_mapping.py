@@ -71,18 +71,7 @@ _SURE: Final = 20
 
 
 def files(path: str) -> dict[str, Callable[[str, Stats], bytes]]:
-    """Return the files that MultiQC shows, each with the function that makes it.
-
-    Parameters
-    ----------
-    path : str
-        The file of the statistics, which ends in `SUFFIX`.
-
-    Returns
-    -------
-    dict of str to callable
-        The functions take the name of the sample and the statistics of a run that has ended.
-    """
+    """Return the files that MultiQC shows, each with the function that makes it."""
     stem = path.removesuffix(SUFFIX)
     return {
         path: general_statistics,
@@ -92,20 +81,7 @@ def files(path: str) -> dict[str, Callable[[str, Stats], bytes]]:
 
 
 def general_statistics(sample: str, stats: Stats) -> bytes:
-    """Return the columns of a run for the general statistics of MultiQC.
-
-    Parameters
-    ----------
-    sample : str
-        The name of the run.
-    stats : Stats
-        The statistics of a run that mapped reads.
-
-    Returns
-    -------
-    bytes
-        ASCII text: JSON with a line end.
-    """
+    """Return the columns of a run for the general statistics of MultiQC."""
     found = _summary_of(stats)
     values: dict[str, float] = {"reads": found.reads}
     if found.reads:
@@ -119,18 +95,7 @@ def general_statistics(sample: str, stats: Stats) -> bytes:
 
 
 def insert_size_plot(sample: str, stats: Stats) -> bytes:
-    """Return a plot of the insert sizes of a run's proper pairs for MultiQC.
-
-    Parameters
-    ----------
-    sample, stats
-        As for `general_statistics`.
-
-    Returns
-    -------
-    bytes
-        ASCII text: YAML in one line (`multiqc.line_plot_file`).
-    """
+    """Return a plot of the insert sizes of a run's proper pairs for MultiQC."""
     counts = _summary_of(stats).inserts[:MOST_INSERT]
     sizes = np.flatnonzero(counts)
     points: list[tuple[float, float]] = [(0, 0)]
@@ -163,18 +128,7 @@ def insert_size_plot(sample: str, stats: Stats) -> bytes:
 
 
 def quality_plot(sample: str, stats: Stats) -> bytes:
-    """Return a plot of the mapping qualities of a run for MultiQC.
-
-    Parameters
-    ----------
-    sample, stats
-        As for `general_statistics`.
-
-    Returns
-    -------
-    bytes
-        ASCII text: YAML in one line (`multiqc.line_plot_file`).
-    """
+    """Return a plot of the mapping qualities of a run for MultiQC."""
     counts = _summary_of(stats).qualities[: BEST_QUALITY + 1]
     points = [(float(quality), float(count)) for quality, count in enumerate(counts)]
     return line_plot_file(

@@ -39,41 +39,13 @@ _AS, _XS, _SA, _XA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:"), _tag("XA:Z:")
 
 @inline_without_refcounts
 def _letters_of(tag: np.uint64) -> int:
-    """Return the two letters of a tag, the first in the lower byte.
-
-    Parameters
-    ----------
-    tag : uint64
-        The tab, the tag and its type, as SAM has them.
-
-    Returns
-    -------
-    int
-        The letters.
-    """
+    """Return the two letters of a tag, the first in the lower byte."""
     return as_int64(tag >> np.uint64(8)) & 0xFFFF  # type: ignore[arg-type]
 
 
 @inline_without_refcounts
 def _write_negative_tag(text: TextArray, at: int, letters: int, number: int) -> int:
-    """Write a tag with a negative number in as few bytes as hold it; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    letters : int
-        The two letters of the tag, the first in the lower byte.
-    number : int
-        The number, which fits 32 bits.
-
-    Returns
-    -------
-    int
-        Where the tag ends.
-    """
+    """Write a tag with a negative number in as few bytes as hold it; return where it ends."""
     if number >= -(1 << 7):
         kind, size = ord("c"), 1
     elif number >= -(1 << 15):
@@ -86,26 +58,7 @@ def _write_negative_tag(text: TextArray, at: int, letters: int, number: int) -> 
 
 @inline_without_refcounts
 def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_binary: bool) -> int:
-    """Write a tag with a number; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    tag : uint64
-        The tab, the tag and its type, as SAM has them.
-    number : int
-        The number, of either sign.
-    is_binary : bool
-        Whether to write it as BAM has it.
-
-    Returns
-    -------
-    int
-        Where the tag ends.
-    """
+    """Write a tag with a number; return where it ends."""
     if not is_binary:
         store(text, at, tag)
         return put_signed(text, at + _TEXT_BYTES, number)
@@ -116,18 +69,7 @@ def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_bi
 
 @inline_without_refcounts
 def _begin_text_tag(text: TextArray, at: int, tag: np.uint64, is_binary: bool) -> int:
-    """Write what comes before the value of a tag with a text; return where that ends.
-
-    Parameters
-    ----------
-    text, at, tag, is_binary
-        As for `_put_number_tag`.
-
-    Returns
-    -------
-    int
-        Where to write the value, which `_end_text_tag` ends.
-    """
+    """Write what comes before the value of a tag with a text; return where that ends."""
     if not is_binary:
         store(text, at, tag)
         return at + _TEXT_BYTES
@@ -137,18 +79,7 @@ def _begin_text_tag(text: TextArray, at: int, tag: np.uint64, is_binary: bool) -
 
 @inline_without_refcounts
 def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
-    """End a tag with a text, after its value; return where it ends.
-
-    Parameters
-    ----------
-    text, at, is_binary
-        As for `_put_number_tag`.
-
-    Returns
-    -------
-    int
-        Where the tag ends.
-    """
+    """End a tag with a text, after its value; return where it ends."""
     if not is_binary:
         return at
     store(text, at, _END)
@@ -168,37 +99,7 @@ def put_tags(
     parts: tuple[int, int],
     is_binary: bool,
 ) -> int:
-    """Write the tags of a row; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    rows : AlignmentColumns
-        The alignments.
-    others : tuple of ndarray
-        Their alternatives (`arrays.OtherArrays`).
-    oriented : ndarray, dtype=uint8
-        The whole read (`tags.orient`).
-    reference : tuple of ndarray
-        The reference (`arrays.ReferenceArrays`).
-    texts : tuple
-        The names of the records with a tab after each, and the tag of the read group as SAM or BAM
-        has it.
-    row : int
-        The row.
-    parts : tuple of int
-        The rows of its read.
-    is_binary : bool
-        Whether to write the tags as BAM has them.
-
-    Returns
-    -------
-    int
-        Where the tags end.
-    """
+    """Write the tags of a row; return where they end."""
     flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
     offsets, cigars, mate_rows = rows.cigar_offsets, rows.cigars, rows.mate_rows
     scores, seconds = rows.scores, rows.second_scores

@@ -23,24 +23,7 @@ from mummergpu.runtime.arrays import Int64Array
 
 
 class AlignmentSamFormat(PiecewiseFormat):
-    """Turns the alignments of blocks of reads into SAM; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    head : AlignmentHead
-        What the header tells.
-    read_path : str
-        The files of the reads, for errors.
-    piece_bytes : int
-        The most bytes of a piece, unless one line is longer.
-
-    Raises
-    ------
-    InputError
-        If SAM allows no record of such a name or length in a reference.
-    """
+    """Turns the alignments of blocks of reads into SAM; several threads may share one."""
 
     def __init__(
         self,
@@ -56,13 +39,7 @@ class AlignmentSamFormat(PiecewiseFormat):
         return self._header.text
 
     def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
-        """Yield the lines of a block in pieces (`AlignmentFormat.format_block`).
-
-        Raises
-        ------
-        InputError
-            If SAM allows no read of such a name or length.
-        """
+        """Yield the lines of a block in pieces (`AlignmentFormat.format_block`)."""
         check_queries(reads, self._read_path, reads.as_written.offsets)
         arrays = block_arrays(reads, columns, text_tags(reads.tags))
 

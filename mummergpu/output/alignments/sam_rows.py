@@ -48,26 +48,7 @@ _NO_BASES: Final = np.frombuffer(b"*\t*\t", dtype="<u4")[0]
 
 @inline_without_refcounts
 def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, position: int) -> int:
-    """Write a record and a position in it with a tab after each; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    records : tuple of ndarray
-        The name of each record and a tab (`text_arrays.RecordTexts`).
-    record : int
-        The record; a negative number for none.
-    position : int
-        0-based, in the record.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write a record and a position in it with a tab after each; return where they end."""
     if record < 0:
         store(text, at, _NO_PLACE)
         return at + 4
@@ -80,26 +61,7 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
 def _put_mate(
     text: TextArray, at: int, rows: AlignmentColumns, records: RecordTexts, row: int
 ) -> int:
-    """Write the place of the mate and the length of the template; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    rows : AlignmentColumns
-        The alignments.
-    records : tuple of ndarray
-        The name of each record and a tab (`text_arrays.RecordTexts`).
-    row : int
-        The row.
-
-    Returns
-    -------
-    int
-        Where the text ends, after a tab.
-    """
+    """Write the place of the mate and the length of the template; return where they end."""
     row_records, positions = rows.records, rows.positions
     template_lengths, mate_rows = rows.template_lengths, rows.mate_rows
     mate = mate_rows[as_index(row)]
@@ -124,30 +86,7 @@ def _put_sequence(
     clips: tuple[int, int],
     is_reverse: bool,
 ) -> int:
-    """Write the bases of a row and their qualities; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    reads : tuple of ndarray
-        The reads (`arrays.ReadArrays`).
-    oriented : ndarray, dtype=uint8
-        The whole read (`tags.orient`).
-    read : int
-        The number of the read.
-    clips : tuple of int
-        The bases that are clipped hard, before and after the others.
-    is_reverse : bool
-        Whether the read lies on the reverse strand.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the bases of a row and their qualities; return where they end."""
     offsets, qualities, has_letters = reads[0], reads[4], reads[5]
     begin, end = offsets[as_index(read)], offsets[as_index(read + 1)]
     count = end - begin - clips[0] - clips[1]
@@ -181,32 +120,6 @@ def fill_lines(
     """Write the lines of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state`.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The row to go on with, and the bytes that a text must have for it; updated.
-    reads : tuple of ndarray
-        The reads (`arrays.ReadArrays`).
-    rows : AlignmentColumns
-        The alignments.
-    others : tuple of ndarray
-        Their alternatives (`arrays.OtherArrays`).
-    oriented : ndarray, dtype=uint8
-        Room for the codes of a read, with margins.
-    reference : tuple of ndarray
-        The reference (`arrays.ReferenceArrays`).
-    texts : tuple
-        The names of the records with a tab, and the tag of the read group with the tab before it.
-    name_bytes : int
-        The bytes of the longest name of a record.
-
-    Returns
-    -------
-    int
-        The number of bytes written.
     """
     offsets, names, name_offsets, codes = reads[:4]
     row_reads, flags, records, positions = rows.reads, rows.flags, rows.records, rows.positions

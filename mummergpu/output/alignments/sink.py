@@ -26,20 +26,7 @@ class AlignmentSink(ABC, Generic[Prepared]):
 
     @abstractmethod
     def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> Prepared:
-        """Prepare the alignments of a block for `write`; any thread may call this.
-
-        Parameters
-        ----------
-        reads : ReadsWithQualities
-            The reads.
-        columns : ToldColumns
-            Their alignments.
-
-        Returns
-        -------
-        Prepared
-            What `write` needs.
-        """
+        """Prepare the alignments of a block for `write`; any thread may call this."""
 
     @abstractmethod
     def write(self, prepared: Prepared) -> None:
@@ -66,21 +53,7 @@ def writer_of(output: OutputFile, stats: Stats) -> Emit:
 
 
 class AlignmentByteSink(AlignmentSink[list[TextArray]]):
-    """Writes alignments in the order of the reads.
-
-    Parameters
-    ----------
-    made : AlignmentFormat
-        Makes the bytes.
-    emit : callable
-        Receives them (`writer_of`).
-    stats : Stats
-        Collects the times.
-    compressor : Compressor or None
-        Compresses the bytes; None to write them as they are.
-    threads : int
-        The number of threads that compress.
-    """
+    """Writes alignments in the order of the reads."""
 
     def __init__(
         self,

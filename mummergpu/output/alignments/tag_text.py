@@ -39,16 +39,6 @@ def text_tags(tags: Tags) -> Tags:
     """Return tags as SAM has them, each with the tab before it.
 
     Numbers with a fraction have six digits, as ``%g`` of C and htslib write them.
-
-    Parameters
-    ----------
-    tags : Tags
-        The tags as BAM has them.
-
-    Returns
-    -------
-    Tags
-        The same tags as text.
     """
     if not tags.are_kept:
         return tags
@@ -92,17 +82,7 @@ def _write_tags(
     text: TextArray,
     text_offsets: Int64Array,
 ) -> int:
-    """Write all tags; return where the text ends.
-
-    Parameters
-    ----------
-    content, offsets
-        The tags (`Tags`).
-    floats : tuple of ndarray
-        The texts of the numbers with a fraction, and where each begins and the last one ends.
-    text, text_offsets
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    """
+    """Write all tags; return where the text ends."""
     to, done = 0, 0
     for read in range(offsets.size - 1):
         at, end = offsets[read], offsets[read + 1]

@@ -40,19 +40,7 @@ _REVERSE_STRAND: Final = np.frombuffer(b",-, ", dtype="<u4")[0]
 
 @inline_without_refcounts
 def orient(oriented: CodeArray, codes: CodeArray, begin: int, end: int, is_reverse: bool) -> None:
-    """Copy a read, as it lies on the forward strand of the reference.
-
-    Parameters
-    ----------
-    oriented : ndarray, dtype=uint8
-        Receives the codes from `MARGIN` on; the margin after them is not cleared.
-    codes : ndarray, dtype=uint8
-        The codes of all reads, with margins.
-    begin, end : int
-        Where the read begins and ends, without the margin.
-    is_reverse : bool
-        Whether to copy its reverse complement.
-    """
+    """Copy a read, as it lies on the forward strand of the reference."""
     if is_reverse:
         for done in range(0, end - begin, LANES):
             reverse_complement_lanes(codes, MARGIN + end - done - LANES, oriented, MARGIN + done)
@@ -62,22 +50,7 @@ def orient(oriented: CodeArray, codes: CodeArray, begin: int, end: int, is_rever
 
 @inline_without_refcounts
 def put_signed(text: TextArray, at: int, number: int) -> int:
-    """Write a number with a minus if it is negative; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    number : int
-        Of at most `number_fields.MOST_DIGITS` digits.
-
-    Returns
-    -------
-    int
-        Where the digits end.
-    """
+    """Write a number with a minus if it is negative; return where it ends."""
     text[as_index(at)] = np.uint8(ord("-"))
     if number < 0:
         return put_small(text, at + 1, -number)
@@ -86,22 +59,7 @@ def put_signed(text: TextArray, at: int, number: int) -> int:
 
 @inline_without_refcounts
 def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
-    """Return whether SA has something to tell: other rows of the read that are not secondary.
-
-    Parameters
-    ----------
-    flags : ndarray, dtype=uint16
-        The flags of all rows.
-    row : int
-        The row.
-    first, end : int
-        The rows of its read (`arrays.rows_of_read`).
-
-    Returns
-    -------
-    bool
-        False for a secondary row.
-    """
+    """Return whether SA has something to tell: other rows of the read that are not secondary."""
     if flags[as_index(row)] & SECONDARY:
         return False
     for other in range(first, end):
@@ -123,26 +81,6 @@ def put_other_parts(
     """Write the value of SA; return where it ends.
 
     All clips are called soft, as usual: so the CIGAR tells where in the whole read a part lies.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    rows : AlignmentColumns
-        The alignments.
-    names : tuple of ndarray
-        The name of each record and a tab (`text_arrays.RecordTexts`).
-    row : int
-        The row.
-    first, end : int
-        The rows of its read (`arrays.rows_of_read`).
-
-    Returns
-    -------
-    int
-        Where the value ends.
     """
     flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
     offsets, cigars, distances = rows.cigar_offsets, rows.cigars, rows.edit_distances
@@ -168,24 +106,7 @@ def put_other_parts(
 
 @inline_without_refcounts
 def put_own_tags(text: TextArray, at: int, reads: ReadArrays, read: int) -> int:
-    """Write the tags that a read came with; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    reads : tuple of ndarray
-        The reads (`arrays.ReadArrays`).
-    read : int
-        The number of the read.
-
-    Returns
-    -------
-    int
-        Where the tags end.
-    """
+    """Write the tags that a read came with; return where they end."""
     tags, offsets = reads[6], reads[7]
     if offsets.size == 0:
         return at
@@ -196,32 +117,7 @@ def put_own_tags(text: TextArray, at: int, reads: ReadArrays, read: int) -> int:
 def measure_row(
     reads: ReadArrays, rows: AlignmentColumns, others: OtherArrays, row: int, name_bytes: int
 ) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
-    """Return what a row takes of texts, reference and read, and the rows of the same read.
-
-    Parameters
-    ----------
-    reads : tuple of ndarray
-        The reads (`arrays.ReadArrays`).
-    rows : AlignmentColumns
-        The alignments.
-    others : tuple of ndarray
-        Their alternatives (`arrays.OtherArrays`).
-    row : int
-        The row.
-    name_bytes : int
-        The bytes of the longest name of a record.
-
-    Returns
-    -------
-    needed : int
-        The most bytes of the row in text or in binary, without its read group.
-    span : int
-        The bases of the reference that it takes.
-    clips : tuple of int
-        The bases of the read that are clipped hard, before and after the others.
-    parts : tuple of int
-        The rows of its read (`arrays.rows_of_read`).
-    """
+    """Return what a row takes of texts, reference and read, and the rows of the same read."""
     offsets, name_offsets = reads[0], reads[2]
     read, mate = rows.reads[as_index(row)], rows.mate_rows[as_index(row)]
     cigar_offsets = rows.cigar_offsets

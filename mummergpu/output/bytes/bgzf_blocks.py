@@ -90,18 +90,7 @@ _load = cast("Callable[[TextArray, int], int]", intrinsic(_generate_load))
 
 @inline_without_refcounts
 def _hash_of(word: int) -> int:
-    """Return the CRC-32C of four bytes, without its inversions, cut to the bits of a small table.
-
-    Parameters
-    ----------
-    word : int
-        The bytes as an unsigned number.
-
-    Returns
-    -------
-    int
-        The hash.
-    """
+    """Return the CRC-32C of four bytes, not inverted, cut to the bits of a small table."""
     for _ in range(8 * _HASHED_BYTES):
         word = word >> 1 ^ _CRC32C * (word & 1)
     return word & _HASH_MASK
@@ -109,18 +98,7 @@ def _hash_of(word: int) -> int:
 
 @inline_without_refcounts
 def _mask_of_hashes(size: int) -> int:
-    """Return the bits of a hash that the library uses for a block: fewer for a short one.
-
-    Parameters
-    ----------
-    size : int
-        The bytes of the block.
-
-    Returns
-    -------
-    int
-        The bits. The higher levels use more for a long block, of which these are the lower ones.
-    """
+    """Return the bits of a hash that the library uses for a block: fewer for a short one."""
     values = 1
     while values <= 2 * size:
         values *= 2
@@ -136,22 +114,6 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
     this hash that these bytes were seen. That has an effect only if bytes have this hash which the
     library would compare: those at the first places, and at the same places of the next window,
     since distances are cut to the size of a window. One block in 100,000 becomes another one.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text.
-    begin, size : int
-        Where in the text the block begins, and its bytes.
-    address : int
-        Where the room begins.
-
-    Returns
-    -------
-    int
-        The first start that no such bytes share their hash with. There are 16 starts with at least
-        eight hashes, and fewer such bytes: the first three of each of two windows, and one window
-        where the hashes have so few bits that some of them are equal.
     """
     mask = _mask_of_hashes(size)
     for start in range(0, STREAM_STARTS_BYTES, 1 << _GRANULE_BITS):
@@ -176,29 +138,7 @@ def compress_blocks(
     level_bytes: int,
     block_bytes: int,
 ) -> int:
-    """Compress a text into blocks; return how many bytes they have, or `FAILED`.
-
-    Parameters
-    ----------
-    packed : ndarray, dtype=uint8
-        Output; `PACKED_BYTES` after each block may be overwritten.
-    text : ndarray, dtype=uint8
-        The text.
-    addresses : ndarray, dtype=int64, shape=(7,)
-        Of `packed`, `text`, `stream`, and the buffer of the level; and of the functions
-        ``isal_deflate_init``, ``isal_deflate`` and ``crc32_gzip_refl``.
-    stream : ndarray, dtype=uint8
-        Room for the state of a compression, and `STREAM_STARTS_BYTES` more.
-    level, level_bytes : int
-        The level, and the bytes of its buffer.
-    block_bytes : int
-        The bytes of each block before compression; the last one may have fewer.
-
-    Returns
-    -------
-    int
-        The number of bytes, or `FAILED`.
-    """
+    """Compress a text into blocks; return how many bytes they have, or `FAILED`."""
     to, source, state, level_buffer = addresses[0], addresses[1], addresses[2], addresses[3]
     init, deflate, checksum = addresses[4], addresses[5], addresses[6]
     at = 0

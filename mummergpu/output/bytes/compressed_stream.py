@@ -30,12 +30,8 @@ class CompressedStream:
 
     Parameters
     ----------
-    compressor : Compressor
-        Compresses the chunks.
     threads : int
         The number of threads that compress, besides the one that calls.
-    write : callable
-        Receives the compressed bytes.
     take_back : callable, optional
         Receives each piece when it has been compressed.
     """

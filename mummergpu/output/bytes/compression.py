@@ -63,18 +63,7 @@ class Compressor(ABC):
         self._joined = ThreadArray(np.uint8)
 
     def compress_parts(self, parts: Sequence[ByteArray]) -> bytes:
-        """Return what `compress` returns for a piece that lies in several arrays.
-
-        Parameters
-        ----------
-        parts : sequence of ndarray, dtype=uint8
-            The piece, part by part.
-
-        Returns
-        -------
-        bytes
-            The piece in compressed form.
-        """
+        """Return what `compress` returns for a piece that lies in several arrays."""
         if len(parts) == 1:
             return self.compress(parts[0])
         size = sum(part.size for part in parts)
@@ -93,11 +82,6 @@ class BgzfCompressor(Compressor):
     """Compresses into the blocks of bgzf, which `gzip`, `bgzip`, samtools and tabix read.
 
     ISA-L compresses; where its library hides its functions, zlib does, which needs longer.
-
-    Parameters
-    ----------
-    level : int, default 1
-        From 0, the fastest, to 3 (`isal`); zlib takes 1 for 0.
     """
 
     def __init__(self, level: int = _BGZF_LEVEL) -> None:
@@ -179,18 +163,7 @@ def _block_of(text: memoryview, packed: bytes) -> bytes:
 
 
 class ZstdCompressor(Compressor):
-    """Compresses every piece into a frame of Zstandard; a file may have many of them.
-
-    Parameters
-    ----------
-    level : int, default 3
-        The level, as that of the program `zstd`.
-
-    Raises
-    ------
-    LibraryError
-        If no library for Zstandard is installed.
-    """
+    """Compresses every piece into a frame of Zstandard; a file may have many of them."""
 
     def __init__(self, level: int = _ZSTD_LEVEL) -> None:
         super().__init__()
@@ -209,11 +182,6 @@ class ZstdCompressor(Compressor):
 
 def compressor_of(name: str | None) -> Compressor | None:
     """Return the compressor of a name in `targets.COMPRESSIONS`, None for None.
-
-    Parameters
-    ----------
-    name : str or None
-        ``bgzf``, ``zstd``, or None.
 
     Returns
     -------

@@ -29,26 +29,7 @@ _NOTHING: Final[AnyArray] = np.empty(0, dtype=np.uint8)
 
 
 class DeflateSlot:
-    """Compresses one chunk at a time; the device is current in the thread that calls any method.
-
-    Parameters
-    ----------
-    device : Device
-        The device.
-    program : Program
-        `bgzf_program.BGZF_PROGRAM`, loaded.
-    deflater : Deflater
-        Deflates the blocks.
-    stats : Stats
-        Collects the times of the kernels, and the bytes moved.
-    blocks : int
-        The most blocks of a chunk.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device has too little memory.
-    """
+    """Compresses one chunk at a time; the device is current in the thread that calls any method."""
 
     def __init__(
         self, device: Device, program: Program, deflater: Deflater, stats: Stats, blocks: int
@@ -94,23 +75,7 @@ class DeflateSlot:
         )
 
     def compress(self, parts: Sequence[ByteArray]) -> bytes:
-        """Return the blocks of a chunk.
-
-        Parameters
-        ----------
-        parts : sequence of ndarray, dtype=uint8
-            The chunk, part by part; all blocks are full but the last one.
-
-        Returns
-        -------
-        bytes
-            The blocks, one behind the other.
-
-        Raises
-        ------
-        BackendError
-            If the device or the library fails.
-        """
+        """Return the blocks of a chunk."""
         size = sum(part.size for part in parts)
         if size == 0:
             return b""

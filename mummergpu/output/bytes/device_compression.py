@@ -36,10 +36,6 @@ class DeviceBgzfCompressor(Compressor):
     ----------
     device : Device
         The device; the compressor does not close it.
-    program : Program
-        `bgzf_program.BGZF_PROGRAM`, loaded.
-    deflater : Deflater
-        Deflates the blocks.
     stats : Stats
         Collects the times of the kernels, and the bytes moved.
 

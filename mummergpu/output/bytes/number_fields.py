@@ -64,22 +64,7 @@ _zero_bits = cast("Callable[[np.uint64], Any]", intrinsic(_generate_zero_bits))
 
 @inline_without_refcounts
 def _put_digits(text: TextArray, at: int, digits: np.uint64) -> int:
-    """Write eight digits without leading zeros; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    digits : uint64
-        The digits as `digit_words` returns them.
-
-    Returns
-    -------
-    int
-        Where the digits end.
-    """
+    """Write eight digits without leading zeros; return where they end."""
     leading = _zero_bits(digits | _LAST_DIGIT) & _BYTE_BITS
     store(text, at, (digits | _LETTERS) >> leading)
     return at + COLUMN - as_int64(leading >> np.uint64(3))
@@ -87,24 +72,7 @@ def _put_digits(text: TextArray, at: int, digits: np.uint64) -> int:
 
 @inline_without_refcounts
 def put_number(text: TextArray, at: int, number: int, digits: np.uint64) -> int:
-    """Write a number whose digits are known; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    number : int
-        At least 0, and of at most `MOST_DIGITS` digits.
-    digits : uint64
-        What `digit_words` returns for the number.
-
-    Returns
-    -------
-    int
-        Where the digits end.
-    """
+    """Write a number whose digits are known; return where it ends."""
     if number < EIGHT_DIGITS:
         return _put_digits(text, at, digits)
     head = number // EIGHT_DIGITS
@@ -116,22 +84,7 @@ def put_number(text: TextArray, at: int, number: int, digits: np.uint64) -> int:
 
 @inline_without_refcounts
 def put_small(text: TextArray, at: int, number: int) -> int:
-    """Write a number that is mostly less than `SMALL`; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    number : int
-        At least 0, and of at most `MOST_DIGITS` digits.
-
-    Returns
-    -------
-    int
-        Where the digits end.
-    """
+    """Write a number that is mostly less than `SMALL`; return where it ends."""
     if number < SMALL:
         word = _SMALL_WORDS[as_index(number)]
         store(text, at, word)
@@ -144,20 +97,6 @@ def put_one_number(text: TextArray, at: int, number: int) -> int:
     """Write a number that is the only large one near it; return where it ends.
 
     `digit_words` makes the digits of four numbers for the time of about two of these.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    number : int
-        At least 0, and of at most `MOST_DIGITS` digits.
-
-    Returns
-    -------
-    int
-        Where the digits end.
     """
     if number < EIGHT_DIGITS:
         thousands = np.uint64(number) // _SMALL
@@ -171,19 +110,6 @@ def put_one_number(text: TextArray, at: int, number: int) -> int:
 
 @inline_without_refcounts
 def put_tab(text: TextArray, at: int) -> int:
-    """Write a tab; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text.
-    at : int
-        Where in the text to write.
-
-    Returns
-    -------
-    int
-        The byte after the tab.
-    """
+    """Write a tab; return where it ends."""
     store(text, at, TAB)
     return at + 1

@@ -130,22 +130,7 @@ digit_words = cast("Callable[[int, int, int, int], DigitWords]", intrinsic(_gene
 
 @inline_without_refcounts
 def write_digits(text: TextArray, at: int, number: int) -> int:
-    """Write a number without blanks; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    number : int
-        At least 0.
-
-    Returns
-    -------
-    int
-        Where the digits end.
-    """
+    """Write a number without blanks; return where it ends."""
     end = at + 1
     limit = 10
     while number >= limit:
@@ -165,24 +150,6 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
 
     Returns where these digits end, the last eight digits as a number, and whether
     `_write_columns` must write zeros before it.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    number : int
-        At least 0.
-
-    Returns
-    -------
-    at : int
-        Where the digits end.
-    rest : int
-        The last eight digits as a number.
-    zeros : uint64
-        The argument `zeros` of `_write_columns`.
     """
     if number < EIGHT_DIGITS:
         return at, number, _NO_ZEROS
@@ -192,22 +159,7 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
 
 @inline_without_refcounts
 def write_numbers(text: TextArray, at: int, first: int, second: int, third: int) -> int:
-    """Write three numbers in columns of eight or more, and a line end; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    first, second, third : int
-        The numbers, each at least 0.
-
-    Returns
-    -------
-    int
-        Where the line ends.
-    """
+    """Write three numbers in columns of eight or more, and a line end; return where it ends."""
     if max(second, third) < EIGHT_DIGITS:
         at, first, zeros = _write_head(text, at, first)
         _write_columns(text, at, first, second, third, zeros)

@@ -18,11 +18,6 @@ class PiecePool:
     """Gives arrays for pieces of text; several threads may share one.
 
     Without reuse, a text takes a third longer to make, because the system clears new memory.
-
-    Parameters
-    ----------
-    piece_bytes : int
-        The most bytes of a piece, unless one line is longer.
     """
 
     def __init__(self, piece_bytes: int) -> None:
@@ -43,11 +38,6 @@ class PiecePool:
         """Reuse the memory of a piece of text; nothing may read the piece afterwards.
 
         The caller calls this once after writing the piece, from any thread.
-
-        Parameters
-        ----------
-        piece : bytes or ndarray, dtype=uint8
-            The beginning of an array from `room_for`; others are left alone.
         """
         if isinstance(piece, bytes):
             return

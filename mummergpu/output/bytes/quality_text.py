@@ -73,32 +73,7 @@ def write_qualities(
     is_reverse: bool,
     added: np.uint8,
 ) -> int:
-    """Write qualities of a read, in the order of either strand; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    qualities : ndarray, dtype=uint8
-        The qualities of all reads, without margins.
-    bounds : tuple of int
-        Where the read begins and ends.
-    first : int
-        The first quality to write, counted from the first base of the strand.
-    count : int
-        How many to write.
-    is_reverse : bool
-        Whether the strand is the reverse one.
-    added : uint8
-        `LETTERS_FROM` or `NUMBERS_FROM`.
-
-    Returns
-    -------
-    int
-        Where the qualities end.
-    """
+    """Write qualities of a read, in the order of either strand; return where they end."""
     begin, end = bounds
     if is_reverse:
         last = end - first

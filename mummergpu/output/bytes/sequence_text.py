@@ -72,27 +72,7 @@ def write_bases(
 ) -> int:
     """Write bases of a sequence or of its reverse complement; return where they end.
 
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    padded_codes : ndarray, dtype=uint8
-        Codes of sequences between two margins (`queries.QueryBlock.padded_codes`).
-    begin, end : int
-        Where the sequence begins and ends, without the margin.
-    first : int
-        The first base to write, counted from the first one of the strand.
-    count : int
-        How many bases to write.
-    is_reverse : bool
-        Whether to write the reverse complement.
-
-    Returns
-    -------
-    int
-        Where the bases end.
+    The sequence is from `begin` to `end`, without the margin; `first` counts on the strand.
     """
     turn = as_int64(is_reverse)
     # The codes beyond those to write are others of the block, or of a margin.
@@ -106,21 +86,7 @@ def write_bases(
 
 @inline_without_refcounts
 def write_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> None:
-    """Put the letters that stand for several bases into a text that `write_bases` has written.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text.
-    at : int
-        Where in the text the bases begin.
-    codes : ndarray, dtype=uint8
-        The codes of `codes.LETTERS`.
-    begin : int
-        Where in `codes` the sequence begins; it includes the margin.
-    length : int
-        The bases of the sequence.
-    """
+    """Put the letters that stand for several bases into a text that `write_bases` has written."""
     for base in range(length):
         code = codes[as_index(begin + base)]
         if code > BREAK:

@@ -21,19 +21,7 @@ bytes after the last; and where each begins and the last one ends."""
 
 
 def texts_of(texts: Iterable[bytes]) -> RecordTexts:
-    """Return texts as arrays for compiled loops.
-
-    Parameters
-    ----------
-    texts : iterable of bytes
-        The texts.
-
-    Returns
-    -------
-    tuple of ndarray, dtype=uint8 and int64
-        The texts one after the other, with `OVERSHOOT` bytes after the last; and where each
-        begins and the last one ends.
-    """
+    """Return texts as arrays for compiled loops."""
     found = list(texts)
     offsets = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in found], out=offsets[1:])

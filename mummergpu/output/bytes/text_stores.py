@@ -78,24 +78,7 @@ _copy_exactly = cast(
 
 @inline_without_refcounts
 def copy_padded(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
-    """Copy a range of a source with `OVERSHOOT` bytes after it; return where the copy ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    source : ndarray, dtype=uint8
-        The array to copy from.
-    begin, end : int
-        The half-open range of the source to copy.
-
-    Returns
-    -------
-    int
-        Where the copy ends.
-    """
+    """Copy a range of a source with `OVERSHOOT` bytes after it; return where the copy ends."""
     size = end - begin
     _copy_step(text, at, source, begin)
     if size > _STEP:
@@ -109,24 +92,7 @@ def copy_padded(text: TextArray, at: int, source: TextArray, begin: int, end: in
 
 @inline_without_refcounts
 def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
-    """Copy a range of a source that may end with it; return where the copy ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    source : ndarray, dtype=uint8
-        The array to copy from.
-    begin, end : int
-        The half-open range of the source to copy.
-
-    Returns
-    -------
-    int
-        Where the copy ends.
-    """
+    """Copy a range of a source that may end with it; return where the copy ends."""
     size = end - begin
     if end + OVERSHOOT <= source.size:
         for offset in range(0, size, _STEP):
@@ -138,14 +104,6 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
 
 @inline_without_refcounts
 def fill_blanks(text: TextArray, at: int, end: int) -> None:
-    """Fill a range of the text with blanks.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at, end : int
-        The half-open range of the text.
-    """
+    """Fill a range of the text with blanks."""
     for place in range(at, end, 8):
         store(text, place, _BLANKS)

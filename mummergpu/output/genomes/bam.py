@@ -40,8 +40,6 @@ class GenomeBam(GenomeFormat):
 
     Parameters
     ----------
-    reference : Reference
-        The reference.
     read_group : ReadGroup or None
         The read group of all queries.
     command : str

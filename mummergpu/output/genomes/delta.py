@@ -31,13 +31,6 @@ from mummergpu.output.genomes.operation_text import distance_texts
 class GenomeDelta(GenomeFormat):
     """Turns genome alignments into .delta.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    query_path : str
-        The file of the queries.
-
     Raises
     ------
     InputError

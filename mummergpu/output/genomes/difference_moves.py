@@ -39,28 +39,7 @@ def find_events(
     events: Events,
     count: Int64Array,
 ) -> None:
-    """Find the events of alignments.
-
-    Parameters
-    ----------
-    cigars : ndarray, dtype=uint32
-        The operations of all alignments: matches, insertions and deletions. Each alignment begins
-        and ends with a match.
-    offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
-        Where those of each alignment begin.
-    queries : tuple of ndarray, dtype=uint8
-        The codes of the queries on both strands, with margins.
-    reference : ndarray, dtype=uint8
-        The codes of the reference, with margins.
-    strands : ndarray, dtype=uint8, shape=(n_alignments,)
-        The strand of each alignment.
-    query_begins, reference_begins, record_begins : ndarray, dtype=int64, shape=(n_alignments,)
-        Where each alignment and its record begin, as indexes of codes with margins.
-    events : tuple of ndarray, dtype=int64
-        Output, with room for one event for each mismatch and each gap.
-    count : ndarray, dtype=int64, shape=(1,)
-        Output: the number of events.
-    """
+    """Find the events of alignments."""
     filled = 0
     for row in range(offsets.size - 1):
         query = queries[strands[row]]
@@ -142,32 +121,7 @@ def _put_gap(
     end: int,
     starts: tuple[int, int, int],
 ) -> int:
-    """Write the event of a gap, or of neighbouring ones; return how many events there are.
-
-    Parameters
-    ----------
-    events : tuple of ndarray
-        The events of which those from `first` to `filled` are of this alignment, in its order.
-    first, filled : int
-        Where the events of this alignment begin, and where all end.
-    row : int
-        The alignment.
-    query : ndarray, dtype=uint8
-        Codes.
-    query_begin, query_end : int
-        The bases that the reference lacks.
-    reference : ndarray, dtype=uint8
-        Codes.
-    begin, end : int
-        The bases that the query lacks.
-    starts : tuple of int
-        Where the alignment begins in the query and in the reference, and where the record begins.
-
-    Returns
-    -------
-    int
-        The number of events; those that this one has met or passed are changed.
-    """
+    """Write the event of a gap, or of neighbouring ones; return how many events there are."""
     _, begins, ends, query_begins, query_ends, rotations = events
     query_start, start, record_start = starts
     last_end = end

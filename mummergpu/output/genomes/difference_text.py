@@ -40,37 +40,12 @@ def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
     Equal bases are counted (``:12``); a pair of different ones follows a star, that of the
     reference first (``*ag``); bases that the reference lacks follow a plus, and those that the
     query lacks a minus. A letter that is no base is ``n``, and differs from every letter.
-
-    Parameters
-    ----------
-    columns : GenomeAlignments
-        The alignments.
-    bases : AlignedBases
-        Their bases.
-
-    Returns
-    -------
-    tuple of ndarray
-        The texts, and where each begins.
     """
     return _texts_of(columns, bases, _write_changes)
 
 
 def mismatch_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
-    """Return the differences of each alignment, as the tag MD of SAM has them.
-
-    Parameters
-    ----------
-    columns : GenomeAlignments
-        The alignments.
-    bases : AlignedBases
-        Their bases.
-
-    Returns
-    -------
-    tuple of ndarray
-        The texts, and where each begins.
-    """
+    """Return the differences of each alignment, as the tag MD of SAM has them."""
     return _texts_of(columns, bases, _write_mismatches, bases.letters)
 
 

@@ -53,18 +53,6 @@ def find_differences(queries: AlignedQueries, reference: Reference) -> Differenc
     Each pair of different bases is one, and each gap; neighbouring gaps without an equal base
     between them are one together. Pairs with a letter that is no base are left out. A gap is as far
     to the left as the bases of the reference allow, also if it leaves its alignment by that.
-
-    Parameters
-    ----------
-    queries : AlignedQueries
-        Queries with their bases and alignments.
-    reference : Reference
-        The reference.
-
-    Returns
-    -------
-    Differences
-        All of them, also those that several alignments have.
     """
     columns, bases = queries.alignments, queries.bases(reference)
     record_begins = reference.record_starts[columns.records] + MARGIN

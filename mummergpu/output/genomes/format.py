@@ -103,16 +103,6 @@ class AlignedQueries:
     def bases(self, reference: Reference) -> AlignedBases:
         """Return the bases that the alignments are of.
 
-        Parameters
-        ----------
-        reference : Reference
-            The reference.
-
-        Returns
-        -------
-        AlignedBases
-            The bases.
-
         Raises
         ------
         ValueError
@@ -148,18 +138,7 @@ class GenomeFormat(ABC):
 
     @abstractmethod
     def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
-        """Yield the bytes of the alignments of some queries, in pieces.
-
-        Parameters
-        ----------
-        queries : AlignedQueries
-            The queries; those of earlier calls come before them in the input.
-
-        Yields
-        ------
-        bytes
-            A piece.
-        """
+        """Yield the bytes of the alignments of some queries, in pieces."""
 
     def tail(self) -> Iterator[bytes]:
         """Yield what comes after the last query, in pieces."""

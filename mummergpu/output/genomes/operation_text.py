@@ -50,18 +50,6 @@ def distance_texts(cigars: OperationArray, offsets: Int64Array) -> Texts:
 
     Each base of a gap has a line: how many columns it is after the one before. The number is
     negative if the base is missing in the reference, and positive if it is missing in the query.
-
-    Parameters
-    ----------
-    cigars : ndarray, dtype=uint32
-        The operations of all alignments, as BAM packs them: matches, insertions and deletions.
-    offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
-        Where those of each alignment begin.
-
-    Returns
-    -------
-    tuple of ndarray
-        The texts, and where each begins.
     """
     gap_bases = int((cigars[cigars & 15 != MATCH_OPERATION] >> 4).sum(dtype=np.int64))
     size = (MOST_DIGITS + 2) * cigars.size + len(b"-1\n") * gap_bases + OVERSHOOT

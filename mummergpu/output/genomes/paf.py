@@ -28,8 +28,6 @@ class GenomePaf(GenomeFormat):
 
     Parameters
     ----------
-    reference : Reference
-        The reference.
     with_changes : bool, default False
         Whether each line ends with cs:Z, in its short form.
     qualities : MappingQualities or None

@@ -92,22 +92,7 @@ class GenomeRecord:
 def records_of(
     queries: AlignedQueries, reference: Reference, qualities: MappingQualities
 ) -> Iterator[GenomeRecord]:
-    """Yield the row of each alignment.
-
-    Parameters
-    ----------
-    queries : AlignedQueries
-        Queries with their bases and alignments.
-    reference : Reference
-        The reference.
-    qualities : MappingQualities
-        Tells the mapping qualities.
-
-    Yields
-    ------
-    GenomeRecord
-        A row.
-    """
+    """Yield the row of each alignment."""
     columns, bases = queries.alignments, queries.bases(reference)
     cigars, cigar_ends = cigar_texts(columns.cigars, columns.cigar_offsets)
     mismatches, mismatch_ends = mismatch_texts(columns, bases)

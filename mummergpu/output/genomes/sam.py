@@ -22,8 +22,6 @@ class GenomeSam(GenomeFormat):
 
     Parameters
     ----------
-    reference : Reference
-        The reference.
     read_group : ReadGroup or None
         The read group of all queries.
     command : str

@@ -52,13 +52,6 @@ class GenomeVcf(GenomeFormat):
     All differences wait for the last query, because the rows are sorted: some 70 bytes of memory
     for each, and the names of the queries.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    query_paths : tuple of str
-        The files of the queries.
-
     Raises
     ------
     InputError

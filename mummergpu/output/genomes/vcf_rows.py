@@ -34,23 +34,7 @@ ROW_BYTES: Final = 2 * MOST_DIGITS + len(
 def order_rows(
     positions: Int64Array, lengths: Int64Array, alternatives: CodeArray, offsets: Int64Array
 ) -> Int64Array:
-    """Return the order of differences in VCF, without those that repeat another one.
-
-    Parameters
-    ----------
-    positions, lengths : ndarray, dtype=int64, shape=(n_differences,)
-        The first base of the reference, and how many there are.
-    alternatives : ndarray, dtype=uint8
-        The codes in their place.
-    offsets : ndarray, dtype=int64, shape=(n_differences + 1,)
-        Where those of each difference begin.
-
-    Returns
-    -------
-    ndarray, dtype=int64
-        The rows: by position, by the numbers of bases of the reference and in their place, by these
-        bases. Of equal ones the first is there.
-    """
+    """Return the order of differences in VCF, without those that repeat another one."""
     order = np.lexsort((np.diff(offsets), lengths, positions))
     kept = _sort_and_drop(order, positions, lengths, alternatives, offsets)
     return order[:kept]
@@ -128,36 +112,7 @@ def write_rows(
     query_texts: Texts,
     text: TextArray,
 ) -> int:
-    """Write rows of VCF; return where they end.
-
-    Parameters
-    ----------
-    rows : ndarray, dtype=int64
-        The differences to write.
-    is_ambiguous : ndarray, dtype=uint8, shape=(n_rows,)
-        Which of these rows several alignments cover.
-    references : tuple of ndarray, dtype=int64
-        The record of each difference, its first base in all codes, and how many there are.
-    queries : tuple of ndarray, dtype=int64
-        The query of each, and its position there, 0-based.
-    strands : ndarray, dtype=uint8
-        The strand of each.
-    alternatives, offsets : ndarray
-        The codes of all differences, and where those of each begin.
-    padded_codes : ndarray, dtype=uint8
-        The codes of the reference with margins.
-    record_starts : ndarray, dtype=int64
-        Where each record begins, without the margin.
-    record_texts, query_texts : tuple of ndarray
-        The names, and where each begins.
-    text : ndarray, dtype=uint8
-        Output, with enough room.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write rows of VCF; return where they end."""
     records, positions, lengths = references
     at = 0
     for place in range(rows.size):

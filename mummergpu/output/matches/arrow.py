@@ -45,27 +45,7 @@ _INTEGERS: Final = ("query_start", "reference_start", "length")
 
 
 class ArrowSink(MatchSink[Iterator[Any]]):
-    """Writes matches to an Arrow or Parquet file, in groups of rows.
-
-    Parameters
-    ----------
-    format_name : str
-        ``arrow`` or ``parquet``.
-    reference : Reference
-        The reference in which the matches were found.
-    output : OutputFile
-        Receives the bytes.
-    stats : Stats
-        Collects the bytes and the times.
-    most_rows : int
-        The columns of a block with more matches than this are made only while they are written, so
-        that memory never holds all of them.
-
-    Raises
-    ------
-    LibraryError
-        If pyarrow is not installed.
-    """
+    """Writes matches to an Arrow or Parquet file, in groups of rows."""
 
     def __init__(
         self,
@@ -149,15 +129,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
 
 
 class RowGroups:
-    """Cuts the rows of all blocks into groups that depend on the rows alone.
-
-    Parameters
-    ----------
-    library : module
-        pyarrow.
-    most_rows, name_bytes : int
-        The most rows of a group, and the most bytes in one of its columns of strings.
-    """
+    """Cuts the rows of all blocks into groups that depend on the rows alone."""
 
     def __init__(
         self, library: Any, most_rows: int = GROUP_ROWS, name_bytes: int = NAME_BYTES

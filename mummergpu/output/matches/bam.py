@@ -32,28 +32,7 @@ PIECE_BYTES: Final = 16 * BGZF_BLOCK_BYTES
 
 
 class BamFormat(BlockFormat):
-    """Turns the matches of query blocks into the content of BAM; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference in which the matches were found.
-    options : SamOptions
-        The read group, and the most alignments of a query.
-    command : str
-        The command line of the run; empty if there is none.
-    query_path : str
-        The files of the queries, for errors.
-    piece_bytes : int
-        The most bytes of a piece, unless one record is longer.
-    most_rows : int
-        The most records that are chosen together.
-
-    Raises
-    ------
-    InputError
-        If the format allows no record of such a name or length in a reference.
-    """
+    """Turns the matches of query blocks into the content of BAM; several threads may share one."""
 
     def __init__(
         self,
@@ -82,13 +61,7 @@ class BamFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield whole records of a block's matches in pieces (`BlockFormat.format_block`).
-
-        Raises
-        ------
-        InputError
-            If the format allows no query of such a name or length.
-        """
+        """Yield whole records of a block's matches in pieces (`BlockFormat.format_block`)."""
         check_queries(block, self._query_path)
         codes, queries = writable(block.padded_codes), query_columns(block)
         longest = FIXED_BYTES + self._read_group.size

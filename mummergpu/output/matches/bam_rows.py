@@ -44,24 +44,7 @@ _NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"
 
 @inline_without_refcounts
 def _write_operation(text: TextArray, at: int, length: int, operation: int) -> int:
-    """Write an operation of the CIGAR unless it has no base; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    length : int
-        The bases of the operation.
-    operation : int
-        Its number.
-
-    Returns
-    -------
-    int
-        Where the operation ends.
-    """
+    """Write an operation of the CIGAR unless it has no base; return where it ends."""
     if length == 0:
         return at
     store(text, at, np.uint32(length << 4 | operation))
@@ -72,28 +55,7 @@ def _write_operation(text: TextArray, at: int, length: int, operation: int) -> i
 def _write_bases(
     text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
 ) -> int:
-    """Write a query's bases, and qualities that are not known; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    codes : ndarray, dtype=uint8
-        The codes of all queries, with margins.
-    begin : int
-        Where the query begins in the block.
-    length : int
-        The bases of the query.
-    is_reverse : bool
-        Whether to write the reverse complement.
-
-    Returns
-    -------
-    int
-        Where the qualities end.
-    """
+    """Write a query's bases, and qualities that are not known; return where they end."""
     at = pack_bases(text, at, codes, MARGIN + begin, length, is_reverse)
     end = at + length
     for place in range(at, end, 8):
@@ -118,36 +80,6 @@ def fill_records(
     """Write the records of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state`.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    state : ndarray, dtype=int64, shape=(1,)
-        The row to go on with; updated.
-    codes : ndarray, dtype=uint8
-        The codes of all queries, with margins.
-    queries : tuple of ndarray
-        The queries (`text_arrays.QueryColumns`).
-    numbers : tuple of ndarray, dtype=uint32, shape=(n_rows,)
-        The queries, the hit counts and the hit numbers of the rows (`sam_rows.AlignmentTable`).
-    places : tuple of ndarray, dtype=int64, shape=(n_rows,)
-        The positions, the clips and the lengths of the rows.
-    records : ndarray, dtype=int32, shape=(n_rows,)
-        The records of the reference.
-    flags : ndarray, dtype=uint16, shape=(n_rows,)
-        The flags.
-    record_ids : ndarray, dtype=int32, shape=(n_records,)
-        The number of each record among those of the header.
-    read_group : ndarray, dtype=uint8
-        The tag of the read group; empty if there is none.
-    with_bases : bool
-        Whether secondary alignments have bases.
-
-    Returns
-    -------
-    int
-        The number of bytes written.
     """
     row_queries, hit_counts, hit_numbers = numbers
     positions, clips, lengths = places

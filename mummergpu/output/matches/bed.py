@@ -15,20 +15,7 @@ from mummergpu.output.matches.line_rows import BED
 
 
 class BedFormat(LineFormat):
-    """Turns matches into BED; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference in which the matches were found.
-    piece_bytes : int
-        The most bytes of a piece, unless one line may be longer.
-
-    Raises
-    ------
-    InputError
-        If a record of the reference has no name, which BED needs.
-    """
+    """Turns matches into BED; several threads may share one."""
 
     def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
         if b"" in reference.names:

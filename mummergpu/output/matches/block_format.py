@@ -23,41 +23,16 @@ class BlockFormat(ABC):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[Piece]:
-        """Yield the bytes of a block's matches, in pieces of bounded size.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        matches : mapping of Strand to MemColumns
-            The matches on each searched strand, with offsets for every query of the block.
-
-        Yields
-        ------
-        bytes or ndarray, dtype=uint8, shape=(n_bytes,)
-            A piece, which stays unchanged until `take_back` gets it.
-        """
+        """Yield the bytes of a block's matches, in pieces of bounded size."""
 
     def tail(self) -> bytes:
         """Return what follows the matches of the last block."""
         return b""
 
     def take_back(self, piece: Piece) -> None:
-        """Receive a piece that nothing will read again, so that its memory can be reused.
-
-        Parameters
-        ----------
-        piece : bytes or ndarray, dtype=uint8
-            A piece that `format_block` yielded, or that a backend got from `row_format`.
-        """
+        """Receive a piece that nothing will read again, so that its memory can be reused."""
         return None
 
     def row_format(self, with_columns: bool = False) -> RowFormat | None:
-        """Return what a backend must know to make the same bytes; None if it cannot.
-
-        Parameters
-        ----------
-        with_columns : bool
-            Whether the backend must return the columns of the matches, too.
-        """
+        """Return what a backend must know to make the same bytes; None if it cannot."""
         return None

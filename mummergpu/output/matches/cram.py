@@ -18,24 +18,7 @@ from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 
 
 class CramSink(ByteSink):
-    """Keeps matches as BAM, and turns them into CRAM at the end.
-
-    Parameters
-    ----------
-    made : BamFormat
-        Makes the records.
-    output : OutputFile
-        Receives the CRAM.
-    stats : Stats
-        Collects the bytes and the times.
-    most_rows, threads : int
-        As for `ByteSink`.
-
-    Raises
-    ------
-    OutputError
-        If there is no room for the temporary file.
-    """
+    """Keeps matches as BAM, and turns them into CRAM at the end."""
 
     def __init__(
         self, made: BamFormat, output: OutputFile, stats: Stats, most_rows: int, threads: int
@@ -45,13 +28,7 @@ class CramSink(ByteSink):
         super().__init__(made, output, stats, most_rows, BgzfCompressor(), threads)
 
     def finish(self) -> None:
-        """Write the CRAM.
-
-        Raises
-        ------
-        OutputError
-            If the output cannot take it, or a temporary file fails.
-        """
+        """Write the CRAM."""
         super().finish()
         cram = self._new_file()
         with self._stats.stage("format"):

@@ -45,23 +45,7 @@ from mummergpu.sequence.mems import MemColumns
 
 
 class DeltaFormat(BlockFormat):
-    """Turns matches into .delta; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference in which the matches were found.
-    query_paths : sequence of str
-        The files of the queries.
-    piece_bytes : int
-        The most bytes of a piece, unless one header with its first match may be longer.
-
-    Raises
-    ------
-    InputError
-        If there are several files of queries, a blank in the name of a file, or a record of the
-        reference without a name: the format has no room for them.
-    """
+    """Turns matches into .delta; several threads may share one."""
 
     def __init__(
         self,
@@ -96,13 +80,7 @@ class DeltaFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the headers and matches of a block in pieces (`BlockFormat.format_block`).
-
-        Raises
-        ------
-        InputError
-            If a query that matches has no name.
-        """
+        """Yield the headers and matches of a block in pieces (`BlockFormat.format_block`)."""
         counts = match_counts(block, matches)
         name_sizes = np.diff(block.name_offsets)
         if ((name_sizes == 0) & (counts > 0)).any():

@@ -61,17 +61,7 @@ OTHER_BYTES: Final = 6 * (MOST_DIGITS + 1) + _NO_ERRORS_BYTES
 
 @inline_without_refcounts
 def _order_few(keys: Int64Array, spare: Int64Array, count: int) -> None:
-    """Order a few keys, no two of which are equal.
-
-    Parameters
-    ----------
-    keys : ndarray, dtype=int64
-        The keys; the first `count` of them are sorted in place. After them is room for `LANES`.
-    spare : ndarray, dtype=int64
-        Room for as many keys.
-    count : int
-        How many there are.
-    """
+    """Order a few keys, no two of which are equal."""
     end = count + LANES
     for place in range(count, end):
         keys[as_index(place)] = _NO_KEY
@@ -93,23 +83,7 @@ def _order_few(keys: Int64Array, spare: Int64Array, count: int) -> None:
 def _order_by_digits(
     keys: Int64Array, spare: Int64Array, counters: Int64Array, count: int, shift: int, most: int
 ) -> None:
-    """Order keys by their numbers of records; equal ones keep their order.
-
-    Parameters
-    ----------
-    keys : ndarray, dtype=int64
-        The keys; the first `count` of them are sorted in place.
-    spare : ndarray, dtype=int64
-        Room for as many keys.
-    counters : ndarray, dtype=int64, shape=(COUNTERS,)
-        Room for the numbers of keys with each digit.
-    count : int
-        How many keys there are.
-    shift : int
-        The bits of a key below the number of its record.
-    most : int
-        The largest number of a record.
-    """
+    """Order keys by their numbers of records; equal ones keep their order."""
     while most > 0:
         digits = min(COUNTERS, most + 1)
         for digit in range(digits):
@@ -137,22 +111,7 @@ def _order_rows(
     rooms: tuple[Int64Array, Int64Array, Int64Array],
     row_bits: int,
 ) -> None:
-    """Order the rows of a query by record.
-
-    Parameters
-    ----------
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    query : int
-        The number of the query.
-    lookup : tuple
-        The records of the reference (`line_rows.Lookup`).
-    rooms : tuple of ndarray, dtype=int64
-        Receives the keys: the number of the record above that of the row in the query, whose
-        forward rows come first. Two more rooms, for as many keys and for `COUNTERS` numbers.
-    row_bits : int
-        The bits of the number of a row.
-    """
+    """Order the rows of a query by record."""
     keys, spare, counters = rooms
     record_starts, buckets, bucket_shift = lookup
     count = 0
@@ -178,30 +137,7 @@ def _write_header(
     record: int,
     query_length: int,
 ) -> int:
-    """Write the header of a pair of a record and a query; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    queries : tuple of ndarray
-        The queries of the block (`text_arrays.QueryColumns`).
-    query : int
-        The number of the query.
-    records : tuple of ndarray
-        The `TEXTS` texts of each record (`text_arrays.RecordTexts`).
-    record : int
-        The number of the record.
-    query_length : int
-        The bases of the query.
-
-    Returns
-    -------
-    int
-        Where the header ends.
-    """
+    """Write the header of a pair of a record and a query; return where it ends."""
     texts, text_offsets = records
     _, names, name_offsets = queries
     entry = TEXTS * record
@@ -217,24 +153,7 @@ def _write_header(
 
 @inline_without_refcounts
 def _write_row(text: TextArray, at: int, places: tuple[int, int, int, int], is_short: bool) -> int:
-    """Write a match; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    places : tuple of int
-        The first and the last base in the record and in the query, 1-based.
-    is_short : bool
-        Whether all places in the query are less than `SMALL`.
-
-    Returns
-    -------
-    int
-        Where the row ends.
-    """
+    """Write a match; return where it ends."""
     first, last, query_first, query_last = places
     words = digit_words(first, last, query_first, query_last)
     at = put_number(text, at, first, words[0])
@@ -267,34 +186,6 @@ def write_delta(
     """Write headers and rows from `state` on, until the block ends or the text is full.
 
     Returns the number of bytes written, and updates `state`.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    state : ndarray, dtype=int64, shape=(3,)
-        The query and its row to go on with, and the record of the last header (`NEXT_QUERY`,
-        `NEXT_ROW`, `LAST_RECORD`); updated.
-    queries : tuple of ndarray
-        The queries of the block (`text_arrays.QueryColumns`).
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    lookup : tuple
-        The records of the reference (`line_rows.Lookup`).
-    records : tuple of ndarray
-        The `TEXTS` texts of each record (`text_arrays.RecordTexts`).
-    rooms : tuple of ndarray, dtype=int64
-        Room for the order of the rows of a query and `LANES` more, for as many numbers again, and
-        for `COUNTERS` numbers. With one record there is no need for any.
-    row_bits : int
-        The bits of the number of a row in its query.
-    row_bytes : int
-        The most bytes of a header and a row.
-
-    Returns
-    -------
-    int
-        The number of bytes written.
     """
     query_offsets, record_starts, keys = queries[0], lookup[0], rooms[0]
     query, row, last_record = state[NEXT_QUERY], state[NEXT_ROW], state[LAST_RECORD]

@@ -24,19 +24,7 @@ from mummergpu.sequence.mems import MemColumns
 
 
 class LineFormat(BlockFormat):
-    """A format with a line for each match; several threads may share one.
-
-    Parameters
-    ----------
-    kind : int
-        The format, as `line_rows.write_lines` takes it.
-    reference : Reference
-        The reference in which the matches were found.
-    record_texts : iterable of bytes
-        What a line says of each record of the reference.
-    piece_bytes : int
-        The most bytes of a piece, unless one line may be longer.
-    """
+    """A format with a line for each match; several threads may share one."""
 
     def __init__(
         self,

@@ -51,24 +51,7 @@ _ALIGNMENT_END: Final = np.frombuffer(b"=\n", dtype="<u2")[0]
 
 @inline_without_refcounts
 def _write_start(start: TextArray, queries: QueryColumns, query: int, with_length: bool) -> int:
-    """Write what the lines of a query share: its name and its length; return where it ends.
-
-    Parameters
-    ----------
-    start : ndarray, dtype=uint8
-        Receives the text, with a tab after each field.
-    queries : tuple of ndarray
-        The queries (`QueryColumns`).
-    query : int
-        The number of the query.
-    with_length : bool
-        Whether to write the length; if not, a dot stands for an empty name.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write what the lines of a query share: its name and its length; return where it ends."""
     offsets, names, name_offsets = queries
     begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
     at = put_tab(start, copy_text(start, 0, names, begin, end))
@@ -94,32 +77,7 @@ def _write_bed(
     length: int,
     sign: np.uint8,
 ) -> int:
-    """Write a line of BED; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    start_text : ndarray, dtype=uint8
-        The name of the query and a tab.
-    start_size : int
-        The bytes of it.
-    records : tuple of ndarray
-        The name of each record and a tab (`RecordTexts`).
-    record : int
-        The number of the record.
-    position, length : int
-        The place of the match in the record; 0-based, in bases.
-    sign : uint8
-        The sign of the strand.
-
-    Returns
-    -------
-    int
-        Where the line ends.
-    """
+    """Write a line of BED; return where it ends."""
     texts, offsets = records
     words = digit_words(position, position + length, 0, 0)
     at = copy_padded(text, at, texts, offsets[as_index(record)], offsets[as_index(record + 1)])
@@ -145,33 +103,7 @@ def _write_pair(
     length: int,
     sign: np.uint8,
 ) -> int:
-    """Write what PAF and TSV share: the places in the query and in the record, and the length.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    start_text : ndarray, dtype=uint8
-        The name and the length of the query, with a tab after each.
-    start_size : int
-        The bytes of it.
-    records : tuple of ndarray
-        A tab, and the name and the length of each record with a tab after each (`RecordTexts`).
-    record : int
-        The number of the record.
-    query_start, position, length : int
-        The place of the match on the forward strand of the query and in the record; 0-based, in
-        bases.
-    sign : uint8
-        The sign of the strand.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write what PAF and TSV share: the places in the query and in the record, and the length."""
     texts, offsets = records
     words = digit_words(position, position + length, 0, 0)
     at = copy_padded(text, at, start_text, 0, start_size)
@@ -187,22 +119,7 @@ def _write_pair(
 
 @inline_without_refcounts
 def _write_alignment(text: TextArray, at: int, length: int) -> int:
-    """Write the rest of a line of PAF; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    length : int
-        The bases of the match.
-
-    Returns
-    -------
-    int
-        Where the line ends.
-    """
+    """Write the rest of a line of PAF; return where it ends."""
     at = put_small(text, put_tab(text, at), length)
     at = copy_padded(text, at, _ALIGNMENT, 0, _ALIGNMENT_BYTES)
     at = put_small(text, at, length)
@@ -225,33 +142,6 @@ def write_lines(
     """Write lines from `state` on, until the block ends or the text is full.
 
     Returns the number of bytes written, and updates `state`.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    state : ndarray, dtype=int64, shape=(3,)
-        The query, the strand and the row to go on with (`NEXT_QUERY`, `NEXT_STRAND`, `NEXT_ROW`);
-        updated.
-    queries : tuple of ndarray
-        The queries of the block (`QueryColumns`).
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    lookup : tuple
-        The records of the reference (`Lookup`).
-    records : tuple of ndarray
-        The text of each record (`RecordTexts`).
-    start_text : ndarray, dtype=uint8
-        Room for what the lines of a query share.
-    row_bytes : int
-        The most bytes of a line.
-    kind : int
-        The format: `PAF`, `BED` or `TSV`.
-
-    Returns
-    -------
-    int
-        The number of bytes written.
     """
     query_offsets = queries[0]
     record_starts, buckets, bucket_shift = lookup

@@ -77,25 +77,7 @@ def match_tables(
     lookup: RecordLookup,
     most_rows: int = MOST_ROWS,
 ) -> Iterator[MatchTable]:
-    """Yield all matches of a block, in tables of a limited size.
-
-    Parameters
-    ----------
-    block : QueryBlock
-        The queries.
-    mems : mapping of Strand to MemColumns
-        Their matches on each strand that was searched.
-    lookup : RecordLookup
-        The records of the reference.
-    most_rows : int
-        The most rows of a table, at least 1. A query with more of them goes on in the next table.
-
-    Yields
-    ------
-    MatchTable
-        Together they have every match once, and every query of the block between `first_query` and
-        `end_query` once.
-    """
+    """Yield all matches of a block, in tables of a limited size."""
     rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
     left = match_count(mems)
     state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
@@ -171,30 +153,6 @@ def fill_table(
     """Fill a table from `state` on, until the block ends or the table is full.
 
     Returns the number of rows, and updates `state`.
-
-    Parameters
-    ----------
-    state : ndarray, dtype=int64, shape=(3,)
-        The query, the strand and the row to go on with (`NEXT_QUERY`, `NEXT_STRAND`, `NEXT_ROW`);
-        updated. The row is -1 if no row of the query has been written.
-    query_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins in the block.
-    rows : tuple of tuple of ndarray, dtype=int64
-        For the forward and the reverse strand: offsets by query, query starts, reference starts and
-        lengths, as in `mems.MemColumns`.
-    record_starts, buckets, bucket_shift
-        The records of the reference (`record_lookup.RecordLookup`).
-    queries, records : ndarray, dtype=uint32
-        Receive the numbers of the queries and of the records.
-    query_starts, reference_starts, lengths : ndarray, dtype=int64
-        Receive positions and lengths.
-    is_reverse : ndarray, dtype=bool
-        Receives the strands.
-
-    Returns
-    -------
-    int
-        The number of rows.
     """
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
     has_begun = row >= 0
@@ -233,22 +191,7 @@ def fill_table(
 
 
 def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> StrandRows:
-    """Return the columns of a strand, as compiled loops take them.
-
-    Parameters
-    ----------
-    mems : mapping of Strand to MemColumns
-        The matches on each strand that was searched.
-    strand : Strand
-        The strand; one that was not searched has no rows.
-    block : QueryBlock
-        The queries.
-
-    Returns
-    -------
-    tuple of ndarray, dtype=int64
-        Offsets by query, query starts, reference starts and lengths.
-    """
+    """Return the columns of a strand, as compiled loops take them."""
     if strand not in mems:
         none = np.empty(0, dtype=np.int64)
         return np.zeros(block.query_count + 1, dtype=np.int64), none, none, none

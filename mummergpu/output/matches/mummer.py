@@ -73,22 +73,7 @@ class TextStyle:
 
 
 class MummerFormatter(BlockFormat):
-    """Turns the matches of query blocks into text; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference in which the matches were found.
-    style : TextStyle
-        The options for headers and rows.
-    piece_bytes : int
-        The most bytes of a piece, unless one row or header is longer.
-
-    Raises
-    ------
-    OptionError
-        If rows must have three columns, and the reference has several records.
-    """
+    """Turns the matches of query blocks into text; several threads may share one."""
 
     def __init__(
         self, reference: Reference, style: TextStyle, piece_bytes: int = PIECE_BYTES
@@ -149,18 +134,7 @@ class MummerFormatter(BlockFormat):
             yield text[:filled]
 
     def row_format(self, with_columns: bool = False) -> RowFormat | None:
-        """Return what a backend must know to make the same text; None if it cannot.
-
-        Parameters
-        ----------
-        with_columns : bool
-            Whether the matches are also needed as columns.
-
-        Returns
-        -------
-        RowFormat or None
-            The format of the text.
-        """
+        """Return what a backend must know to make the same text; None if it cannot."""
         if self._style.show_sequences:
             return None
         starts, buckets, bucket_shift, names, name_offsets, _ = self._records

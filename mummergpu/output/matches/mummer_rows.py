@@ -47,29 +47,7 @@ def _write_header(
     reverse: bool,
     show_length: bool,
 ) -> int:
-    """Write a query's header; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    queries : tuple of ndarray
-        The columns of the queries: where each begins in the block (int64, one more than there
-        are queries), names (uint8), and where each name begins (int64).
-    query : int
-        The number of the query.
-    reverse : bool
-        Whether this is the header of the reverse strand.
-    show_length : bool
-        Whether the header shows the length of the query.
-
-    Returns
-    -------
-    int
-        Where the header ends.
-    """
+    """Write a query's header; return where it ends."""
     offsets, names, name_offsets = queries
     begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
     store(text, at, _HEADER_MARK)
@@ -94,33 +72,7 @@ def _write_row(
     query_position: int,
     length: int,
 ) -> int:
-    """Write a row, with a record name unless `name_width` is -1; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    records : tuple
-        The columns of the records: starts (int64), the last record at or before each bucket
-        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
-        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
-        shown.
-    name_width : int
-        The bytes of the longest record name, or -1 for rows without names.
-    reference_start : int
-        The 0-based position in the joined reference.
-    query_position : int
-        The 1-based position in the query, as it is printed.
-    length : int
-        The bases of the match.
-
-    Returns
-    -------
-    int
-        Where the row ends.
-    """
+    """Write a row, with a record name unless `name_width` is -1; return where it ends."""
     starts, buckets, bucket_shift, names, name_offsets, _ = records
     record = as_index(record_at(starts, buckets, bucket_shift, reference_start))
     if name_width >= 0:
@@ -148,41 +100,6 @@ def _write_rows(
     """Write the rows of one query until `end`, or until the text is full.
 
     Returns where the text ends and the first row that is not written.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    row : int
-        The first row to write.
-    end : int
-        Where the rows of the query end.
-    columns : tuple of ndarray, dtype=int64
-        The columns of the rows: offsets by query, query starts, reference starts and lengths,
-        as in `mems.MemColumns`.
-    records : tuple
-        The columns of the records: starts (int64), the last record at or before each bucket
-        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
-        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
-        shown.
-    row_bytes : int
-        The most bytes of a row, not counting sequences.
-    name_width : int
-        The bytes of the longest record name, or -1 for rows without names.
-    flipped_length : int
-        The length of the query if positions on the reverse strand are printed as positions on
-        the forward strand, else -1.
-    show_sequences : bool
-        Whether a line with the bases of the match follows each row.
-
-    Returns
-    -------
-    at : int
-        Where the text ends.
-    row : int
-        The first row that is not written.
     """
     _, query_starts, reference_starts, lengths = columns
     codes = records[-1]
@@ -223,41 +140,6 @@ def fill_text(
     """Write headers and rows from `state` on, until the block ends or the text is full.
 
     Returns the number of bytes written, and updates `state`.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    state : ndarray, dtype=int64, shape=(3,)
-        The query, the strand and the row to continue with (`NEXT_QUERY`, `NEXT_STRAND`,
-        `NEXT_ROW`); updated.
-    strands : ndarray, dtype=bool, shape=(2,)
-        Whether each strand is written: forward, reverse.
-    queries : tuple of ndarray
-        The columns of the queries: where each begins in the block (int64, one more than there
-        are queries), names (uint8), and where each name begins (int64).
-    rows : tuple of tuple of ndarray, dtype=int64
-        The rows on the forward and on the reverse strand.
-    records : tuple
-        The columns of the records: starts (int64), the last record at or before each bucket
-        (int32) and the binary logarithm of the positions in a bucket, names (uint8), where each
-        name begins (int64), and the codes of the reference (uint8), empty if no sequences are
-        shown.
-    row_bytes : int
-        The most bytes of a row, not counting sequences.
-    name_width : int
-        The bytes of the longest record name, or -1 for rows without names.
-    forward_coordinates : bool
-        Whether positions on the reverse strand are printed as positions on the forward strand.
-    show_lengths : bool
-        Whether headers show the lengths of queries.
-    show_sequences : bool
-        Whether a line with the bases of the match follows each row.
-
-    Returns
-    -------
-    int
-        The number of bytes written.
     """
     query_offsets, _, name_offsets = queries
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]

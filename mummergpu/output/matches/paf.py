@@ -16,15 +16,7 @@ from mummergpu.output.matches.line_rows import PAF
 
 
 class PafFormat(LineFormat):
-    """Turns matches into PAF; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference in which the matches were found.
-    piece_bytes : int
-        The most bytes of a piece, unless one line may be longer.
-    """
+    """Turns matches into PAF; several threads may share one."""
 
     def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
         super().__init__(PAF, reference, names_and_lengths(reference), piece_bytes)

@@ -69,15 +69,7 @@ CountedSegments = tuple[int, SegmentColumns]
 
 
 class DotCollector(Collector[CountedSegments]):
-    """Collects the longest matches, and the names and lengths of the first queries.
-
-    Parameters
-    ----------
-    references : Records
-        The records of the reference.
-    title : str
-        What the queries are together.
-    """
+    """Collects the longest matches, and the names and lengths of the first queries."""
 
     def __init__(self, references: Records, title: str) -> None:
         self._references = references
@@ -139,13 +131,7 @@ class DotCollector(Collector[CountedSegments]):
 
 
 class CoverageCollector(Collector[CoverageCounter]):
-    """Counts matched bases along the reference.
-
-    Parameters
-    ----------
-    references : Records
-        The records of the reference.
-    """
+    """Counts matched bases along the reference."""
 
     def __init__(self, references: Records) -> None:
         self._references = references
@@ -191,22 +177,7 @@ class LengthCollector(Collector[LengthCounter]):
 
 
 def check_picture(target: OutputTarget, style: PictureStyle) -> None:
-    """Refuse a picture that cannot be made here.
-
-    Parameters
-    ----------
-    target : OutputTarget
-        Where the picture is written.
-    style : PictureStyle
-        The kind of picture.
-
-    Raises
-    ------
-    LibraryError
-        If matplotlib is needed and missing.
-    OptionError
-        If a page of another kind than a dot plot is asked for.
-    """
+    """Refuse a picture that cannot be made here."""
     if _file_format_of(target) != PAGE:
         hush()
         require_matplotlib("a picture")
@@ -219,32 +190,7 @@ def _file_format_of(target: OutputTarget) -> str:
 
 
 class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
-    """Draws the matches of a run.
-
-    Parameters
-    ----------
-    target : OutputTarget
-        The file; its suffix says which format the picture has.
-    file : OutputFile
-        The same, open.
-    reference : Reference
-        The reference.
-    query_paths : sequence of str
-        The files of the queries.
-    style : PictureStyle
-        The kind of picture, and its looks.
-    stats : Stats
-        Collects the bytes and the times.
-    most_rows : int
-        The matches of a block up to which they may be prepared before they are collected.
-
-    Raises
-    ------
-    LibraryError
-        If matplotlib is needed and missing.
-    OptionError
-        If a page of another kind than a dot plot is asked for.
-    """
+    """Draws the matches of a run."""
 
     def __init__(
         self,

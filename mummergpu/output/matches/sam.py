@@ -37,26 +37,7 @@ from mummergpu.sequence.mems import MemColumns
 
 
 class SamFormat(BlockFormat):
-    """Turns matches into SAM; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference in which the matches were found.
-    options : SamOptions
-        The read group, the most alignments of a query, and which of them have bases.
-    command : str
-        The command line of the run; empty if there is none.
-    query_path : str
-        The files of the queries, for errors.
-    piece_bytes : int
-        The most bytes of a piece, unless the names in one line may be longer.
-
-    Raises
-    ------
-    InputError
-        If SAM allows no record of such a name or length.
-    """
+    """Turns matches into SAM; several threads may share one."""
 
     def __init__(
         self,
@@ -88,13 +69,7 @@ class SamFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the lines of a block's matches in pieces (`BlockFormat.format_block`).
-
-        Raises
-        ------
-        InputError
-            If SAM allows no query of such a name or length.
-        """
+        """Yield the lines of a block's matches in pieces (`BlockFormat.format_block`)."""
         check_queries(block, self._query_path)
         rows = (
             strand_rows(matches, Strand.FORWARD, block),

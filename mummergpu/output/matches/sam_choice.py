@@ -38,19 +38,7 @@ _STEP: Final = 8
 def begin_query(
     state: Int64Array, heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int
 ) -> None:
-    """Find what decides on the rows of a query.
-
-    Parameters
-    ----------
-    state : ndarray, dtype=int64
-        Receives it, from the element `MATCHES` on.
-    heap : ndarray, dtype=int64
-        Room for the lengths of the most rows of a query; empty if there may be any number.
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    query : int
-        The number of the query.
-    """
+    """Find what decides on the rows of a query."""
     count, longest = 0, 0
     for strand in range(2):
         offsets, _, _, sizes = rows[strand]
@@ -68,20 +56,7 @@ def begin_query(
 
 @inline_without_refcounts
 def _longest(sizes: Int64Array, begin: int, end: int) -> int:
-    """Return the largest of some sizes.
-
-    Parameters
-    ----------
-    sizes : ndarray, dtype=int64
-        The sizes, which are more than 0.
-    begin, end : int
-        The half-open range of them.
-
-    Returns
-    -------
-    int
-        The largest, 0 for an empty range.
-    """
+    """Return the largest of some sizes."""
     longest = 0
     # The first step is taken for an empty range too: most queries have few matches on a strand, and
     # the processor cannot predict which of them have none.
@@ -102,24 +77,7 @@ def _longest(sizes: Int64Array, begin: int, end: int) -> int:
 
 @inline_without_refcounts
 def flag_of(size: int, longest: int, least: int, ties_left: int, has_primary: int) -> int:
-    """Return the flag of a match without its strand, `NO_ROW` if it is no row.
-
-    Parameters
-    ----------
-    size : int
-        The length of the match.
-    longest, least : int
-        The longest and the least length of the rows of the query (`LONGEST`, `LEAST`).
-    ties_left : int
-        How many matches of the least length may still become rows.
-    has_primary : int
-        Whether the query has had its primary row: 1 or 0.
-
-    Returns
-    -------
-    int
-        0 for the primary row, `SECONDARY` or `NO_ROW`.
-    """
+    """Return the flag of a match without its strand, `NO_ROW` if it is no row."""
     if size <= least and (size < least or ties_left == 0):
         return NO_ROW
     return 0 if size == longest and has_primary == 0 else SECONDARY
@@ -127,17 +85,7 @@ def flag_of(size: int, longest: int, least: int, ties_left: int, has_primary: in
 
 @inline_without_refcounts
 def _fill_heap(heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int) -> None:
-    """Put the lengths of the longest matches of a query into a heap, as many as it holds.
-
-    Parameters
-    ----------
-    heap : ndarray, dtype=int64
-        Receives the lengths, the least one first; the query has more matches than it holds.
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    query : int
-        The number of the query.
-    """
+    """Put the lengths of the longest matches of a query into a heap, as many as it holds."""
     used = 0
     for strand in range(2):
         offsets, _, _, sizes = rows[strand]
@@ -152,17 +100,7 @@ def _fill_heap(heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int
 
 @inline_without_refcounts
 def _add(heap: Int64Array, used: int, number: int) -> None:
-    """Add a number to a heap, whose first element is the least.
-
-    Parameters
-    ----------
-    heap : ndarray, dtype=int64
-        The heap, in its first `used` elements, and room for one more.
-    used : int
-        How many numbers the heap has.
-    number : int
-        The number to add.
-    """
+    """Add a number to a heap, whose first element is the least."""
     place = used
     while place > 0 and heap[(place - 1) >> 1] > number:
         heap[place] = heap[(place - 1) >> 1]
@@ -172,15 +110,7 @@ def _add(heap: Int64Array, used: int, number: int) -> None:
 
 @inline_without_refcounts
 def _replace_least(heap: Int64Array, number: int) -> None:
-    """Put a number into a full heap in place of the least one.
-
-    Parameters
-    ----------
-    heap : ndarray, dtype=int64
-        The heap, whose first element is the least.
-    number : int
-        The number to put in.
-    """
+    """Put a number into a full heap in place of the least one."""
     place = 0
     while 2 * place + 1 < heap.size:
         child = 2 * place + 1

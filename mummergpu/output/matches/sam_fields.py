@@ -66,24 +66,7 @@ OTHER_BYTES: Final = 9 * MOST_DIGITS + len(
 
 @inline_without_refcounts
 def put_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -> int:
-    """Write the name of a query, or a star if it has none; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    names : ndarray, dtype=uint8
-        The names of the queries, one after the other.
-    begin, end : int
-        Where the name begins and ends.
-
-    Returns
-    -------
-    int
-        Where the name ends.
-    """
+    """Write the name of a query, or a star if it has none; return where it ends."""
     if begin == end:
         store(text, at, _STAR)
         return at + 1
@@ -92,24 +75,7 @@ def put_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -
 
 @inline_without_refcounts
 def put_hits(text: TextArray, at: int, count: int, number: int) -> int:
-    """Write the number of matches of a query, and the number of one of them; return the end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    count : int
-        The number of matches.
-    number : int
-        The number of this one, from 1.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the number of matches of a query, and the number of one of them; return the end."""
     if count < SMALL:
         store(text, at, _HITS_WORDS[as_index(count)])
         return put_small(text, _put_word(text, at + 8, _HITS_ENDS[as_index(count)]), number)
@@ -121,44 +87,14 @@ def put_hits(text: TextArray, at: int, count: int, number: int) -> int:
 
 @inline_without_refcounts
 def _put_word(text: TextArray, at: int, word: np.uint64) -> int:
-    """Write the text that a word holds; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output.
-    at : int
-        Where in the text to write.
-    word : uint64
-        The text, with its size in the highest byte.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the text that a word holds; return where it ends."""
     store(text, at, word)
     return at + as_int64(word >> _SIZE_SHIFT)
 
 
 @inline_without_refcounts
 def _put_clip(text: TextArray, at: int, count: int) -> int:
-    """Write how many bases are clipped, nothing for none; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output.
-    at : int
-        Where in the text to write.
-    count : int
-        The number of bases.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write how many bases are clipped, nothing for none; return where it ends."""
     if count < SMALL:
         return _put_word(text, at, _CLIP_WORDS[as_index(count)])
     at = put_small(text, at, count)
@@ -168,22 +104,7 @@ def _put_clip(text: TextArray, at: int, count: int) -> int:
 
 @inline_without_refcounts
 def place_of(lookup: Lookup, joined_position: int) -> tuple[int, int]:
-    """Return the record of a position and the position in it, 1-based.
-
-    Parameters
-    ----------
-    lookup : tuple
-        The records of the reference (`line_rows.Lookup`).
-    joined_position : int
-        0-based, in the joined reference.
-
-    Returns
-    -------
-    record : int
-        The number of the record.
-    position : int
-        The position in it, 1-based.
-    """
+    """Return the record of a position and the position in it, 1-based."""
     record_starts, buckets, bucket_shift = lookup
     record = record_at(record_starts, buckets, bucket_shift, joined_position)
     return record, joined_position - record_starts[as_index(record)] + 1
@@ -201,27 +122,6 @@ def write_record(
     """Write a flag, the name of a record, the position in it and the mapping quality.
 
     Returns where the text ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    records : tuple of ndarray
-        For each record and each of `FLAGS`: the flag and the name, with a tab before, between and
-        after them (`text_arrays.RecordTexts`).
-    record : int
-        The number of the record.
-    kind : int
-        The number of the flag in `FLAGS`.
-    position : int
-        The position in it, 1-based.
-
-    Returns
-    -------
-    int
-        Where the text ends, after a tab.
     """
     texts, offsets = records
     entry = FLAG_COUNT * record + kind
@@ -233,24 +133,7 @@ def write_record(
 
 @inline_without_refcounts
 def write_cigar(text: TextArray, at: int, before: int, length: int, after: int) -> int:
-    """Write the CIGAR of a match; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    before, after : int
-        The bases of the query before and after the match.
-    length : int
-        The bases of the match.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the CIGAR of a match; return where it ends."""
     at = _put_clip(text, at, before)
     if length < SMALL:
         return _put_clip(text, _put_word(text, at, _LENGTH_WORDS[as_index(length)]), after)
@@ -271,28 +154,6 @@ def write_part(
     """Write the bases of a query from `base` on, as far as there is room.
 
     Returns where the text ends and the first base that is not written.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    padded_codes : ndarray, dtype=uint8
-        The codes of the block with margins.
-    bounds : tuple of int
-        Where the query begins and ends.
-    base : int
-        The first base to write.
-    is_reverse : bool
-        Whether to write the reverse complement.
-
-    Returns
-    -------
-    at : int
-        Where the text ends.
-    base : int
-        The first base that is not written.
     """
     begin, end = bounds
     count = min(end - begin - base, text.size - OVERSHOOT - at)
@@ -302,43 +163,13 @@ def write_part(
 
 @inline_without_refcounts
 def begin_bases(text: TextArray, at: int) -> int:
-    """Write the fields between the CIGAR and the bases; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the fields between the CIGAR and the bases; return where they end."""
     return copy_padded(text, at, _NO_MATE, 0, _NO_MATE_BYTES)
 
 
 @inline_without_refcounts
 def write_scores(text: TextArray, at: int, has_bases: bool, length: int) -> int:
-    """Write the fields after the bases, or after the CIGAR if there are none, up to the score.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    has_bases : bool
-        Whether the bases have been written.
-    length : int
-        The bases of the match.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the fields after the bases, or after the CIGAR if there are none, up to the score."""
     if has_bases:
         at = copy_padded(text, at, _SCORES, 0, _SCORES_BYTES)
     else:
@@ -348,22 +179,7 @@ def write_scores(text: TextArray, at: int, has_bases: bool, length: int) -> int:
 
 @inline_without_refcounts
 def begin_unmapped(text: TextArray, at: int, is_empty: bool) -> int:
-    """Write the fields between the name and the bases of a query without a match.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    is_empty : bool
-        Whether the query has no bases, for which there is a star.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the fields between the name and the bases of a query without a match."""
     at = copy_padded(text, at, _NO_PLACE, 0, _NO_PLACE_BYTES)
     store(text, at, _STAR)
     return at + is_empty
@@ -371,19 +187,6 @@ def begin_unmapped(text: TextArray, at: int, is_empty: bool) -> int:
 
 @inline_without_refcounts
 def end_unmapped(text: TextArray, at: int) -> int:
-    """Write the fields after the bases of a query without a match; return where they end.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output.
-    at : int
-        Where in the text to write.
-
-    Returns
-    -------
-    int
-        Where the text ends.
-    """
+    """Write the fields after the bases of a query without a match; return where they end."""
     store(text, at, _NO_QUALITIES)
     return at + 2

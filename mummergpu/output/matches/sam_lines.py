@@ -67,34 +67,6 @@ def _write_unmapped(
 
     Returns where the text ends, and the first base that is not written, or `NO_BASE` if the line is
     complete.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write, at most `last_start`.
-    padded_codes : ndarray, dtype=uint8
-        The codes of the block with margins.
-    bounds : tuple of int
-        Where the query begins and ends.
-    names : ndarray, dtype=uint8
-        The names of the queries.
-    name_bounds : tuple of int
-        Where the name of the query begins and ends.
-    base : int
-        The first base to write, `NO_BASE` if the line has not begun.
-    line_end : tuple of ndarray, dtype=uint8, and int
-        What all lines end with, and its size.
-    last_start : int
-        Where in the text a line can begin at most.
-
-    Returns
-    -------
-    at : int
-        Where the text ends.
-    base : int
-        The first base that is not written, `NO_BASE` if the line is complete.
     """
     if base == NO_BASE:
         at = put_name(text, at, names, name_bounds[0], name_bounds[1])
@@ -126,32 +98,6 @@ def _write_rows(
     """Write the lines of a query with matches from `state` on, as far as there is room.
 
     Returns where the text ends, and updates `state`.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE + 1,)
-        As for `write_sam`; updated, except for the query.
-    rows, padded_codes, lookup, records, line_end, with_bases
-        As for `write_sam`.
-    query : int
-        The number of the query.
-    bounds : tuple of int
-        Where the query begins and ends in the block.
-    names : ndarray, dtype=uint8
-        The names of the queries.
-    name_bounds : tuple of int
-        Where the name of the query begins and ends.
-    last_start : int
-        Where in the text a line can begin at most.
-
-    Returns
-    -------
-    int
-        Where the text ends.
     """
     forward, reverse = rows
     count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
@@ -218,37 +164,6 @@ def write_sam(
 
     Returns the number of bytes written, and updates `state`. A line with bases may lie in several
     texts.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `OVERSHOOT` bytes after the end may be overwritten.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE + 1,)
-        Where to go on (`sam_rows.new_state`), and the first base to go on with (`NEXT_BASE`);
-        updated. The next row is counted from the first one of the query.
-    queries : tuple of ndarray
-        The queries of the block (`text_arrays.QueryColumns`).
-    padded_codes : ndarray, dtype=uint8
-        The codes of the block with margins.
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    lookup : tuple
-        The records of the reference (`line_rows.Lookup`).
-    records : tuple of ndarray
-        The texts of records (`sam_fields.write_record`).
-    heap : ndarray, dtype=int64
-        Room for the lengths of the most rows of a query (`sam_rows.hit_heap`).
-    line_end : tuple of ndarray, dtype=uint8, and int
-        What all lines end with, with `OVERSHOOT` bytes after it, and its size.
-    with_bases : bool
-        Whether secondary alignments have bases.
-    row_bytes : int
-        The most bytes of a line without bases.
-
-    Returns
-    -------
-    int
-        The number of bytes written.
     """
     query_offsets, names, name_offsets = queries
     query = state[NEXT_QUERY]

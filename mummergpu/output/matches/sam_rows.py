@@ -106,26 +106,7 @@ def alignment_tables(
     most_hits: int | None = None,
     most_rows: int = MOST_ROWS,
 ) -> Iterator[AlignmentTable]:
-    """Yield the rows of a block, in tables of a limited size.
-
-    Parameters
-    ----------
-    block : QueryBlock
-        The queries.
-    mems : mapping of Strand to MemColumns
-        Their matches on each strand that was searched.
-    lookup : RecordLookup
-        The records of the reference.
-    most_hits : int or None
-        The most alignments of a query, at least 1; None for all.
-    most_rows : int
-        The most rows of a table, at least 1. A query with more of them goes on in the next table.
-
-    Yields
-    ------
-    AlignmentTable
-        Together they have every row of the block once; none is empty.
-    """
+    """Yield the rows of a block, in tables of a limited size."""
     rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
     offsets = writable(block.offsets)
     heap = hit_heap(mems, most_hits)
@@ -151,20 +132,7 @@ def alignment_tables(
 
 
 def hit_heap(mems: Mapping[Strand, MemColumns], most_hits: int | None) -> Int64Array:
-    """Return the room that `sam_choice.begin_query` needs for the most rows of a query.
-
-    Parameters
-    ----------
-    mems : mapping of Strand to MemColumns
-        The matches of a block on each strand that was searched.
-    most_hits : int or None
-        The most rows of a query, at least 1; None for all.
-
-    Returns
-    -------
-    ndarray, dtype=int64
-        Empty if a query may have any number of rows.
-    """
+    """Return the room that `sam_choice.begin_query` needs for the most rows of a query."""
     count = match_count(mems)
     return np.empty(0 if most_hits is None else min(most_hits, count), dtype=np.int64)
 
@@ -188,19 +156,7 @@ def _set_row(
     clip: int,
     length: int,
 ) -> None:
-    """Set the numbers of a row.
-
-    Parameters
-    ----------
-    numbers : tuple of ndarray, dtype=uint32
-        Receive the query, the hit count and the hit number.
-    places : tuple of ndarray, dtype=int64
-        Receive the position, the clip and the length.
-    at : int
-        The row.
-    query, hit_count, hit_number, position, clip, length : int
-        As in `AlignmentTable`.
-    """
+    """Set the numbers of a row."""
     queries, hit_counts, hit_numbers = numbers
     positions, clips, lengths = places
     queries[as_index(at)] = query
@@ -228,32 +184,6 @@ def fill_alignments(
     """Fill a table from `state` on, until the block ends or the table is full.
 
     Returns the number of rows, and updates `state`.
-
-    Parameters
-    ----------
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        Where to go on (`new_state`); updated.
-    query_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins in the block.
-    rows : tuple of tuple of ndarray, dtype=int64
-        The matches on each strand, as `match_table.strand_rows` returns them.
-    record_starts, buckets, bucket_shift
-        The records of the reference (`record_lookup.RecordLookup`).
-    heap : ndarray, dtype=int64
-        Room for the lengths of the most rows of a query (`hit_heap`).
-    numbers : tuple of ndarray, dtype=uint32
-        Receive the queries, the hit counts and the hit numbers.
-    places : tuple of ndarray, dtype=int64
-        Receive the positions, the clips and the lengths.
-    records : ndarray, dtype=int32
-        Receives the records.
-    flags : ndarray, dtype=uint16
-        Receives the flags.
-
-    Returns
-    -------
-    int
-        The number of rows.
     """
     lengths = places[2]
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]

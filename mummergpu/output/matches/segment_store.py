@@ -50,11 +50,6 @@ class SegmentColumns:
 class SegmentStore:
     """Keeps the longest of the matches that it gets; of matches as long, the first.
 
-    Parameters
-    ----------
-    most : int
-        The most matches to keep.
-
     Attributes
     ----------
     longest_dropped : int

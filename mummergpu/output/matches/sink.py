@@ -24,20 +24,7 @@ class MatchSink(ABC, Generic[Prepared]):
 
     @abstractmethod
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Prepared:
-        """Prepare the matches of a block for `write`; any thread may call this.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        mems : mapping of Strand to MemColumns
-            Their matches, on each strand that was searched.
-
-        Returns
-        -------
-        Prepared
-            What `write` needs.
-        """
+        """Prepare the matches of a block for `write`; any thread may call this."""
 
     @abstractmethod
     def write(self, prepared: Prepared) -> None:
@@ -62,25 +49,7 @@ class MatchSink(ABC, Generic[Prepared]):
 def made_or_left(
     pieces: Iterator[Made], mems: BlockMems, most_rows: int, stats: Stats
 ) -> Iterator[Made]:
-    """Make what a sink needs of a block now, unless the block has so many matches.
-
-    Parameters
-    ----------
-    pieces : iterator
-        Makes the pieces.
-    mems : mapping of Strand to MemColumns
-        The matches of the block.
-    most_rows : int
-        The pieces of a block with more matches than this are left to `MatchSink.write`, so that
-        memory never holds all of them.
-    stats : Stats
-        Collects the time.
-
-    Returns
-    -------
-    iterator
-        The pieces.
-    """
+    """Make what a sink needs of a block now, unless the block has so many matches."""
     if match_count(mems) > most_rows:
         return pieces
     with stats.stage("format"):
@@ -88,24 +57,7 @@ def made_or_left(
 
 
 class ByteSink(MatchSink[Iterator[Piece]]):
-    """Turns matches into the bytes of a format, and writes them to a file.
-
-    Parameters
-    ----------
-    made : BlockFormat
-        Makes the bytes.
-    output : OutputFile
-        Receives them.
-    stats : Stats
-        Collects the bytes and the times.
-    most_rows : int
-        The bytes of a block with more matches than this are made only while they are written, so
-        that memory never holds all of them.
-    compressor : Compressor or None
-        Compresses the bytes; None to write them as they are.
-    threads : int
-        The number of threads that compress.
-    """
+    """Turns matches into the bytes of a format, and writes them to a file."""
 
     def __init__(
         self,
@@ -169,13 +121,7 @@ class ByteSink(MatchSink[Iterator[Piece]]):
 
 
 class SeveralSinks(MatchSink[list[Any]]):
-    """Passes all matches to several sinks.
-
-    Parameters
-    ----------
-    sinks : sequence of MatchSink
-        The sinks.
-    """
+    """Passes all matches to several sinks."""
 
     def __init__(self, sinks: Sequence[MatchSink[Any]]) -> None:
         self._sinks = sinks

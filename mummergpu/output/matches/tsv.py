@@ -22,15 +22,7 @@ COLUMNS: Final = (
 
 
 class TsvFormat(LineFormat):
-    """Turns matches into a table; several threads may share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference in which the matches were found.
-    piece_bytes : int
-        The most bytes of a piece, unless one line may be longer.
-    """
+    """Turns matches into a table; several threads may share one."""
 
     def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
         super().__init__(TSV, reference, names_and_lengths(reference), piece_bytes)

@@ -83,25 +83,7 @@ def pack_bases(
 ) -> int:
     """Write a sequence, or its reverse complement; return where it ends.
 
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in `text` to write.
-    codes : ndarray, dtype=uint8
-        Sequences with margins of at least `STEP` codes.
-    begin : int
-        Where in `codes` the sequence begins; it includes the margin.
-    length : int
-        The bases of the sequence.
-    is_reverse : bool
-        Whether to write the reverse complement.
-
-    Returns
-    -------
-    int
-        Where the sequence ends, in bytes. Four bits are 0 if the number of bases is odd.
+    `begin` counts the margin of the codes; the last four bits of an odd number of bases are 0.
     """
     for done in range(0, length, STEP):
         to = at + (done >> 1)
@@ -117,21 +99,7 @@ def pack_bases(
 
 @inline_without_refcounts
 def pack_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> None:
-    """Put the letters that stand for several bases into a sequence that `pack_bases` has written.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output.
-    at : int
-        Where in `text` the sequence begins.
-    codes : ndarray, dtype=uint8
-        The codes of `codes.LETTERS`.
-    begin : int
-        Where in `codes` the sequence begins; it includes the margin.
-    length : int
-        The bases of the sequence.
-    """
+    """Put letters that stand for several bases where `pack_bases` has written others."""
     for base in range(length):
         code = codes[as_index(begin + base)]
         if code > BREAK:

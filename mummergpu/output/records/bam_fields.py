@@ -21,18 +21,7 @@ _NO_NAME: Final = np.frombuffer(b"*\0", dtype="<u2")[0]
 
 @inline_without_refcounts
 def bin_of(begin: int, end: int) -> int:
-    """Return the smallest bin that has a half-open range of a record.
-
-    Parameters
-    ----------
-    begin, end : int
-        The 0-based range, not empty.
-
-    Returns
-    -------
-    int
-        The number of the bin.
-    """
+    """Return the smallest bin that has a half-open range of a record."""
     last = end - 1
     shift, first = 14, 4681
     while shift < 29:
@@ -45,24 +34,7 @@ def bin_of(begin: int, end: int) -> int:
 
 @inline_without_refcounts
 def write_tag(text: TextArray, at: int, tag: int, number: int) -> int:
-    """Write a tag with a number in as few bytes as hold it; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    tag : int
-        The two letters of the tag, the first in the lower byte.
-    number : int
-        At least 0.
-
-    Returns
-    -------
-    int
-        Where the tag ends.
-    """
+    """Write a tag with a number in as few bytes as hold it; return where it ends."""
     if number < 1 << 8:
         kind, size = ord("C"), 1
     elif number < 1 << 16:
@@ -77,26 +49,7 @@ def write_tag(text: TextArray, at: int, tag: int, number: int) -> int:
 def write_name(
     text: TextArray, at: int, names: TextArray, name_offsets: Int64Array, read: int
 ) -> int:
-    """Write a read's name and the zero that ends it; return where that ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    names : ndarray, dtype=uint8
-        The names, one after the other.
-    name_offsets : ndarray, dtype=int64
-        Where each name begins and the last one ends.
-    read : int
-        The number of the read.
-
-    Returns
-    -------
-    int
-        Where the zero ends.
-    """
+    """Write a read's name and the zero that ends it; return where that ends."""
     begin, end = name_offsets[as_index(read)], name_offsets[as_index(read + 1)]
     if begin == end:
         store(text, at, _NO_NAME)
@@ -120,33 +73,7 @@ def write_fixed_fields(
     mate_place: Place,
     template_length: int,
 ) -> None:
-    """Write the fields of a record before its name, except for the length of the record.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output.
-    at : int
-        Where in the text the record begins.
-    place : tuple of int
-        Where the alignment begins (`Place`).
-    size : int
-        The bases of the reference that it takes, at least 1.
-    name_bytes : int
-        The bytes of the name, with the zero that ends it.
-    quality : int
-        The mapping quality.
-    flag : int
-        The flags.
-    operations : int
-        The operations of the CIGAR.
-    bases : int
-        The bases that are written.
-    mate_place : tuple of int
-        Where the alignment of the mate begins (`Place`).
-    template_length : int
-        The length of the template.
-    """
+    """Write the fields of a record before its name, except for the length of the record."""
     bin_number = bin_of(place[1], place[1] + size) & 0xFFFF
     store(text, at + 4, np.uint32(place[0]))
     store(text, at + 8, np.uint32(place[1]))

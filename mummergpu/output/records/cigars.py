@@ -45,26 +45,7 @@ _CARET: Final = np.uint8(ord("^"))
 def put_cigar(
     text: TextArray, at: int, cigars: UInt32Array, begin: int, end: int, soft: bool
 ) -> int:
-    """Write a CIGAR; return where it ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    cigars : ndarray, dtype=uint32
-        The operations of all rows.
-    begin, end : int
-        The half-open range of the operations.
-    soft : bool
-        Whether to call hard clips soft.
-
-    Returns
-    -------
-    int
-        Where the CIGAR ends.
-    """
+    """Write a CIGAR; return where it ends."""
     for place in range(begin, end):
         operation = as_int64(cigars[as_index(place)])
         at = put_small(text, at, operation >> 4)
@@ -110,32 +91,6 @@ def put_mismatches(
 
     It tells the letters of the reference that differ or are deleted, as ``samtools calmd`` does: N
     differs from every letter, and a letter that stands for two or three bases from all others.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after the end may be overwritten.
-    at : int
-        Where in the text to write.
-    oriented : ndarray, dtype=uint8
-        The read, as it lies on the forward strand of the reference.
-    read_at : int
-        Where in `oriented` the bases are that the first operation consumes, or clips.
-    reference : ndarray, dtype=uint8
-        The codes of the reference with margins.
-    position : int
-        Where in `reference` the alignment begins; it includes the margin.
-    cigars : ndarray, dtype=uint32
-        The operations of all rows.
-    begin, end : int
-        The half-open range of the operations.
-    letters : tuple of ndarray
-        The letters of the reference that stand for several bases.
-
-    Returns
-    -------
-    int
-        Where the value ends.
     """
     run = 0
     for place in range(begin, end):

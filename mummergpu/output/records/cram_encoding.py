@@ -24,20 +24,7 @@ _READ_BYTES: Final = 1 << 20
 
 
 def encode_cram(bam: BinaryIO, cram: BinaryIO) -> None:
-    """Turn BAM into CRAM, from the beginning of one temporary file to that of another one.
-
-    Parameters
-    ----------
-    bam : file
-        The BAM.
-    cram : file
-        Receives the CRAM; it is at its beginning afterwards.
-
-    Raises
-    ------
-    OutputError
-        If one of the files fails.
-    """
+    """Turn BAM into CRAM, from the beginning of one temporary file to that of another one."""
     # htslib's words for a failure of the output would not do for an error.
     with temporary_data():
         bam.seek(0)
@@ -52,18 +39,6 @@ def index_cram(cram: BinaryIO, index: BinaryIO) -> None:
 
     htslib opens files by a name, and a descriptor has one. Both files are at their beginning
     afterwards.
-
-    Parameters
-    ----------
-    cram : file
-        The CRAM.
-    index : file
-        Receives its index.
-
-    Raises
-    ------
-    OutputError
-        If one of the files fails.
     """
     import pysam
 
@@ -82,23 +57,7 @@ def index_cram(cram: BinaryIO, index: BinaryIO) -> None:
 
 
 def pieces_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a temporary file from where it stands.
-
-    Parameters
-    ----------
-    file : file
-        The file.
-
-    Yields
-    ------
-    bytes
-        Pieces of the content.
-
-    Raises
-    ------
-    OutputError
-        If the file fails.
-    """
+    """Yield the content of a temporary file from where it stands."""
     return iter(partial(_read_piece, file), b"")
 
 
@@ -107,11 +66,6 @@ def _encode(bam: BinaryIO, cram: BinaryIO) -> None:
 
     One thread does all: of several, the order of their work decides how htslib compresses, and
     those that decompress wait for ever if the file fails.
-
-    Raises
-    ------
-    OSError
-        If one of the files fails.
     """
     import pysam
 

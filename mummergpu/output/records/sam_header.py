@@ -90,32 +90,6 @@ def sam_header(
 
     The checksums of records (M5) are of all letters of a record, and a reference keeps no other
     letters than A, C, G and T; so they must be given.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : SamOptions
-        The options of the alignments.
-    command : str
-        The command line of the run; empty if there is none.
-    order : str
-        `UNSORTED` or `BY_COORDINATE`.
-    checksums : sequence of str
-        The MD5 of the letters of each record in upper case, as hexadecimal digits; or nothing, to
-        leave them out.
-    input_groups : sequence of bytes
-        The lines of other read groups than that of the options.
-
-    Returns
-    -------
-    SamHeader
-        The header.
-
-    Raises
-    ------
-    InputError
-        If the format allows no record of such a name or length.
     """
     check_records(reference, "SAM")
     lengths = reference.record_lengths
@@ -138,20 +112,7 @@ def sam_header(
 
 
 def check_records(reference: Reference, format_name: str) -> None:
-    """Refuse a reference that SAM cannot describe, or VCF, which has the same rules.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference; records without bases are not described.
-    format_name : str
-        What the format is called, for errors.
-
-    Raises
-    ------
-    InputError
-        If the format allows no record of such a name or length.
-    """
+    """Refuse a reference that SAM cannot describe, or VCF, which has the same rules."""
     lengths, names = reference.record_lengths, reference.names
     text = b"\n".join((*names, b""))
     if (
@@ -180,22 +141,6 @@ def check_queries(block: NamedSequences, path: str, offsets: Int64Array | None =
     """Refuse a block with a query that SAM cannot describe.
 
     Empty names are accepted: ``*`` stands for them.
-
-    Parameters
-    ----------
-    block : QueryBlock
-        The queries.
-    path : str
-        The files of the queries, for errors.
-    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,), optional
-        Where each query begins that is written, if that is not where each one of the block does.
-
-    Raises
-    ------
-    InputError
-        If a query is longer than `MOST_QUERY_BASES`, or its name longer than `MOST_NAME_BYTES`, or
-        if the name has a byte that is not printable ASCII, or begins with ``@``, as lines of the
-        header do. The specification allows no ``@`` at all, but all programs read it elsewhere.
     """
     own = block.offsets if offsets is None else offsets
     if longest_of(writable(own)) > MOST_QUERY_BASES:

@@ -75,13 +75,7 @@ def index_kind(axis: Axis) -> str:
 
 
 class RowIndexer:
-    """Finds the bins and the windows of sorted rows; several threads may share one.
-
-    Parameters
-    ----------
-    axis : Axis
-        The records.
-    """
+    """Finds the bins and the windows of sorted rows; several threads may share one."""
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
@@ -95,13 +89,7 @@ class RowIndexer:
         self._lock = threading.Lock()
 
     def add(self, merged: MergedRows) -> None:
-        """Take a range of rows; the ranges may come in any order.
-
-        Parameters
-        ----------
-        merged : MergedRows
-            The rows in the order of the file, and their places in its content.
-        """
+        """Take a range of rows; the ranges may come in any order."""
         state = np.zeros(STATE_SIZE, dtype=np.int64)
         if merged.ends.size:
             first = np.searchsorted(self._axis.starts, merged.rows[0, KEY], side="right") - 1
@@ -128,23 +116,7 @@ class RowIndexer:
 
 
 def index_bytes(found: IndexedRows, kind: str, block_starts: Int64Array) -> bytes:
-    """Return the content of an index; that of a CSI is still to be compressed.
-
-    Parameters
-    ----------
-    found : IndexedRows
-        What it tells.
-    kind : str
-        `BAI` or `CSI`.
-    block_starts : ndarray, dtype=int64, shape=(n_blocks + 1,)
-        Where in the file each block of bgzf begins, and where the last one ends; each but the last
-        one holds `BGZF_BLOCK_BYTES` bytes of the content.
-
-    Returns
-    -------
-    bytes
-        The index.
-    """
+    """Return the content of an index; that of a CSI is still to be compressed."""
 
     def virtual(places: Int64Array) -> UInt64Array:
         blocks = places // BGZF_BLOCK_BYTES

@@ -26,20 +26,7 @@ WINDOW_BITS: Final = 14
 
 @inline_without_refcounts
 def bin_at_depth(begin: int, end: int, depth: int) -> int:
-    """Return the smallest bin that has a half-open range of a record.
-
-    Parameters
-    ----------
-    begin, end : int
-        The 0-based range, not empty.
-    depth : int
-        The levels of bins below the first one.
-
-    Returns
-    -------
-    int
-        The number of the bin.
-    """
+    """Return the smallest bin that has a half-open range of a record."""
     last = end - 1
     shift, level = WINDOW_BITS, depth
     while level > 0:
@@ -66,34 +53,6 @@ def find_runs(
     """Find runs of rows with one bin from `state` on, until the rows end or `runs` is full.
 
     Returns the number of runs, and updates `state`, `windows` and `counts`.
-
-    Parameters
-    ----------
-    runs : ndarray, dtype=int64, shape=(n, RUN_FIELDS)
-        Receives the runs.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The row and the record to go on with; updated.
-    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
-        The rows (`row_tables.RowTable`).
-    ends : ndarray, dtype=int64, shape=(n_rows,)
-        Where in the content each row ends.
-    first_begin : int
-        Where the first one begins.
-    starts : ndarray, dtype=int64, shape=(n_records + 1,)
-        Where each record begins on the axis of the keys.
-    window_starts : ndarray, dtype=int64, shape=(n_records + 1,)
-        The first window of each record.
-    windows : ndarray, dtype=int64
-        The first byte of the rows that overlap each window; updated.
-    counts : ndarray, dtype=int64, shape=(n_records + 1, COUNTS)
-        What is counted of each record; updated.
-    depth : int
-        The levels of bins below the first one.
-
-    Returns
-    -------
-    int
-        The number of runs.
     """
     row, record = state[NEXT_ROW], state[NEXT_RECORD]
     records = starts.size - 1

@@ -89,20 +89,7 @@ class Buckets:
 
 
 def spread(parts: Sequence[TemplatePart], map_function: MapFunction) -> Buckets:
-    """Spread templates over buckets.
-
-    Parameters
-    ----------
-    parts : sequence of TemplatePart
-        The templates of all blocks, in their order.
-    map_function : callable
-        Works on the blocks.
-
-    Returns
-    -------
-    Buckets
-        The same for every number of threads.
-    """
+    """Spread templates over buckets."""
 
     def count(part: TemplatePart) -> tuple[Int64Array, Int64Array]:
         counts = np.zeros(_KINDS * BUCKETS, dtype=np.int64)
@@ -141,18 +128,7 @@ def _starts_of(counts: Sequence[Int64Array]) -> tuple[Int64Array, Int64Array]:
 
 @inline_without_refcounts
 def bucket_of(key: np.uint64) -> int:
-    """Return the bucket of an end.
-
-    Parameters
-    ----------
-    key : uint64
-        The end.
-
-    Returns
-    -------
-    int
-        The bucket, which depends on nothing else.
-    """
+    """Return the bucket of an end."""
     return as_int64((key * np.uint64(_MULTIPLIER)) >> np.uint64(64 - _BITS))  # type: ignore[arg-type]
 
 
@@ -160,17 +136,7 @@ def bucket_of(key: np.uint64) -> int:
 def count_templates(
     first_ends: KeyArray, second_ends: KeyArray, counts: Int64Array, other_counts: Int64Array
 ) -> None:
-    """Count the templates of a block in each bucket.
-
-    Parameters
-    ----------
-    first_ends, second_ends : ndarray, dtype=uint64
-        The ends of the templates.
-    counts : ndarray, dtype=int64, shape=(2 * BUCKETS,)
-        Zeros; receives the templates with one mapped read and the pairs of each bucket.
-    other_counts : ndarray, dtype=int64, shape=(BUCKETS,)
-        Zeros; receives the second ends of each bucket.
-    """
+    """Count the templates of a block in each bucket."""
     for template in range(first_ends.size):
         second = second_ends[as_index(template)]
         is_pair = 0 if second == np.uint64(NO_END) else 1
@@ -183,19 +149,7 @@ def count_templates(
 def scatter_templates(
     templates: TemplateArrays, first_row: int, places: Int64Array, spread_out: TemplateArrays
 ) -> None:
-    """Write the templates of a block to their buckets, in their order.
-
-    Parameters
-    ----------
-    templates : tuple of ndarray
-        The templates (`template_ends.TemplateArrays`).
-    first_row : int
-        What is added to the numbers of their rows.
-    places : ndarray, dtype=int64, shape=(2 * BUCKETS,)
-        Where to write the next one of each kind and bucket; updated.
-    spread_out : tuple of ndarray
-        Output (`template_ends.TemplateArrays`).
-    """
+    """Write the templates of a block to their buckets, in their order."""
     first_ends, second_ends, first_rows, second_rows, scores = templates
     for template in range(first_ends.size):
         first, second = first_ends[as_index(template)], second_ends[as_index(template)]
@@ -212,17 +166,7 @@ def scatter_templates(
 
 @jit_without_refcounts
 def scatter_second_ends(keys: KeyArray, places: Int64Array, others: KeyArray) -> None:
-    """Write the second ends of the pairs of a block to their buckets.
-
-    Parameters
-    ----------
-    keys : ndarray, dtype=uint64
-        The second ends of templates.
-    places : ndarray, dtype=int64, shape=(BUCKETS,)
-        Where to write the next one of each bucket; updated.
-    others : ndarray, dtype=uint64
-        Output.
-    """
+    """Write the second ends of the pairs of a block to their buckets."""
     for template in range(keys.size):
         key = keys[as_index(template)]
         if key != np.uint64(NO_END):

@@ -17,19 +17,7 @@ def add_good_qualities(
     sums: UInt32Array,
     least: int,
 ) -> None:
-    """Sum the qualities of each read that are not too small.
-
-    Parameters
-    ----------
-    qualities : ndarray, dtype=uint8
-        The qualities of all reads.
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where those of each read begin, and where the last ones end.
-    sums : ndarray, dtype=uint32, shape=(n_reads,)
-        Receives the sums; 0 for a read without qualities.
-    least : int
-        The smallest quality that counts.
-    """
+    """Sum the qualities of each read that are not too small."""
     for read in range(sums.size):
         total = 0
         for base in range(offsets[as_index(read)], offsets[as_index(read + 1)]):
@@ -46,19 +34,7 @@ def mark_equal(
     scores: UInt32Array,
     marks: MarkArray,
 ) -> None:
-    """Mark all templates but the best one of each set of equal ones.
-
-    Parameters
-    ----------
-    order : ndarray, dtype=uint32, shape=(n,)
-        The order in which equal templates are neighbours, in the order of the input.
-    firsts, seconds : ndarray, dtype=uint64, shape=(n,)
-        Two numbers, which equal templates share.
-    scores : ndarray, dtype=uint32, shape=(n,)
-        The template with the largest one stays, of several the first.
-    marks : ndarray, dtype=uint8, shape=(n,)
-        Receives 1 for each other template.
-    """
+    """Mark all templates but the best one of each set of equal ones."""
     place = 0
     while place < order.size:
         best = order[as_index(place)]
@@ -80,21 +56,7 @@ def mark_equal(
 def mark_among(
     keys: KeyArray, order: OrderArray, others: KeyArray, found: MarkArray, marks: MarkArray
 ) -> None:
-    """Mark the keys that are among others.
-
-    Parameters
-    ----------
-    keys : ndarray, dtype=uint64, shape=(n,)
-        The keys, sorted.
-    order : ndarray, dtype=uint32, shape=(n,)
-        The numbers of the keys before they were sorted.
-    others : ndarray, dtype=uint64, shape=(n_others,)
-        The others, in any order.
-    found : ndarray, dtype=uint8, shape=(n,)
-        Zeros; overwritten.
-    marks : ndarray, dtype=uint8, shape=(n,)
-        Receives 1 for the number of each key that is among them.
-    """
+    """Mark the keys that are among others."""
     for other in range(others.size if keys.size else 0):
         wanted = others[as_index(other)]
         low, high = 0, keys.size
@@ -116,17 +78,7 @@ def mark_among(
 
 @jit_without_refcounts
 def flag_rows(found: MarkArray, rows: Int64Array, marks: MarkArray) -> None:
-    """Mark the rows of the templates that are found.
-
-    Parameters
-    ----------
-    found : ndarray, dtype=uint8, shape=(n,)
-        1 for each template that is found.
-    rows : ndarray, dtype=int64, shape=(n,)
-        A row of each template.
-    marks : ndarray, dtype=uint8, shape=(n_rows,)
-        Receives 1 for each row.
-    """
+    """Mark the rows of the templates that are found."""
     for template in range(found.size):
         if found[as_index(template)]:
             marks[as_index(rows[as_index(template)])] = 1

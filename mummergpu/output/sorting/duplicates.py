@@ -44,13 +44,7 @@ LEAST_QUALITY: Final = 15
 
 
 class DuplicateFinder:
-    """Takes the templates of all blocks, and finds duplicates among them at the end.
-
-    Parameters
-    ----------
-    axis : Axis
-        The records of the reference.
-    """
+    """Takes the templates of all blocks, and finds duplicates among them at the end."""
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
@@ -62,20 +56,7 @@ class DuplicateFinder:
         self._row_count = 0
 
     def templates_of(self, reads: ReadsWithQualities, columns: AlignmentColumns) -> TemplateArrays:
-        """Return the templates of a block; any thread may call this.
-
-        Parameters
-        ----------
-        reads : ReadsWithQualities
-            The reads.
-        columns : AlignmentColumns
-            Their alignments.
-
-        Returns
-        -------
-        tuple of ndarray
-            In the order of the reads.
-        """
+        """Return the templates of a block; any thread may call this."""
         room = empty_templates(reads.offsets.size - 1)
         count = list_templates(columns, _scores_of(reads), self._bits, room)
         # Of pairs there are half as many as reads; only what is copied is kept.
@@ -94,16 +75,7 @@ class DuplicateFinder:
         self._row_count += row_count
 
     def mark(self, marks: ByteArray, map_function: MapFunction) -> None:
-        """Find the duplicates, after the last block.
-
-        Parameters
-        ----------
-        marks : ndarray, dtype=uint8, shape=(n_rows,)
-            Zeros; receives 1 for each row to flag.
-        map_function : callable
-            Works on the blocks, and then on the buckets of templates; what is found does not depend
-            on it.
-        """
+        """Find the duplicates, after the last block."""
         if not self._parts:
             return
         buckets = spread(self._parts, map_function)

@@ -55,15 +55,6 @@ class RowRanges:
 
     The ranges have about as many rows each, also if many rows are equal.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray, dtype=int64, shape=(n_rows, FIELDS)
-        The tables, with keys that are not negative.
-    begin : int
-        Where the first record begins, if the records are joined in the order of the rows.
-    spread : callable
-        Calls what divides the tables.
-
     Attributes
     ----------
     begins : ndarray, dtype=int64, shape=(n_ranges + 1,)

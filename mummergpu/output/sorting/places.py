@@ -56,37 +56,13 @@ def axis_of(reference: Reference) -> Axis:
 
 
 def keys_of(columns: AlignmentColumns, axis: Axis) -> KeyArray:
-    """Return the keys that sort alignments by their places.
-
-    Parameters
-    ----------
-    columns : AlignmentColumns
-        The alignments.
-    axis : Axis
-        The records.
-
-    Returns
-    -------
-    ndarray, dtype=uint64, shape=(n_rows,)
-        The places on the axis; its end for rows without a place.
-    """
+    """Return the keys that sort alignments by their places."""
     places = axis.by_reference[columns.records] + columns.positions
     return np.where(columns.records >= 0, places, axis.starts[-1]).astype(np.uint64)
 
 
 def spans_of_rows(columns: AlignmentColumns) -> SpanArray:
-    """Return the bases of the reference that alignments take.
-
-    Parameters
-    ----------
-    columns : AlignmentColumns
-        The alignments.
-
-    Returns
-    -------
-    ndarray, dtype=uint32, shape=(n_rows,)
-        At least 1 for a row that is mapped, else `NOT_MAPPED`.
-    """
+    """Return the bases of the reference that alignments take."""
     operations = columns.cigars.astype(np.int64)
     takes = (TAKES_REFERENCE >> (operations & 15)) & 1
     ends = np.zeros(operations.size + 1, dtype=np.int64)

@@ -26,22 +26,6 @@ def radix_order(
 ) -> tuple[OrderArray, KeyArray]:
     """Return the order that sorts numbers; equal ones stay in the order in which they are.
 
-    Parameters
-    ----------
-    keys : ndarray, dtype=uint64, shape=(n,)
-        The numbers, fewer than `MOST_KEYS`.
-    bits : int
-        The bits of the largest number.
-    order : ndarray, dtype=uint32, shape=(n,), optional
-        The order in which they are, if it is not that of `keys`; it is overwritten.
-
-    Returns
-    -------
-    order : ndarray, dtype=uint32, shape=(n,)
-        The indices of the smallest number, of the next one, and so on.
-    keys : ndarray, dtype=uint64, shape=(n,)
-        The numbers in this order, a new array.
-
     Notes
     -----
     So long as it sorts, it needs 24 bytes for each number.
@@ -70,28 +54,7 @@ def scatter_by_digit(
     places: Int64Array,
     shift: int,
 ) -> bool:
-    """Sort numbers by one digit; return whether that changes anything.
-
-    Parameters
-    ----------
-    keys : ndarray, dtype=uint64, shape=(n,)
-        The numbers.
-    order : ndarray, dtype=uint32, shape=(n,)
-        Their indices.
-    target : ndarray, dtype=uint64, shape=(n,)
-        Receives the numbers.
-    target_order : ndarray, dtype=uint32, shape=(n,)
-        Receives their indices.
-    places : ndarray, dtype=int64, shape=(2048,)
-        Zeros; overwritten.
-    shift : int
-        The lowest bit of the digit.
-
-    Returns
-    -------
-    bool
-        False if all numbers have the same digit; nothing is written then.
-    """
+    """Sort numbers by one digit; return whether that changes anything."""
     bits = np.uint64(shift)
     last = np.uint64(places.size - 1)
     for key in range(keys.size):

@@ -74,23 +74,7 @@ def gather_records(
     sizes: Int64Array,
     duplicates: ByteArray,
 ) -> None:
-    """Write records one after the other, and flag some of them as duplicates.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Output; up to `text_stores.OVERSHOOT` bytes after `size` may be overwritten.
-    size : int
-        The bytes to write; the last record may be cut.
-    skipped : int
-        The bytes of the first record that are not written.
-    addresses : ndarray, dtype=int64, shape=(n_records,)
-        Where in memory each record begins. Up to 31 bytes after its end are read.
-    sizes : ndarray, dtype=int64, shape=(n_records,)
-        The bytes of each record.
-    duplicates : ndarray, dtype=uint8, shape=(n_records,)
-        1 for a record to flag, else 0.
-    """
+    """Write records one after the other, and flag some of them as duplicates."""
     at = -skipped
     for record in range(addresses.size):
         if record + _AHEAD < addresses.size:

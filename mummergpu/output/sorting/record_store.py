@@ -33,15 +33,6 @@ class RecordStore:
     """Takes the records of a file in the order of the input, and gives them back in any order.
 
     Besides its record, a row takes the memory of a row of a table (`row_tables.ROW_BYTES`).
-
-    Parameters
-    ----------
-    by_key : bool
-        Whether to sort rows by their keys; else they stay in the order of the input.
-    memory_bytes : int
-        About the most memory that the records may take.
-    folder : str or None
-        The folder for temporary files; None for that of the system.
     """
 
     def __init__(self, by_key: bool, memory_bytes: int, folder: str | None = None) -> None:
@@ -58,20 +49,7 @@ class RecordStore:
         self._room = ThreadArray(np.uint8)
 
     def add(self, texts: Sequence[TextArray], rows: RowTable) -> None:
-        """Take the records of a block; one thread calls this, in the order of the input.
-
-        Parameters
-        ----------
-        texts : sequence of ndarray, dtype=uint8
-            The records; they stay in their memory, which nothing may reuse.
-        rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
-            Their rows (`row_tables.row_table`), whose numbers are changed.
-
-        Raises
-        ------
-        OutputError
-            If a temporary file cannot take the records, or there are too many of them.
-        """
+        """Take the records of a block; one thread calls this, in the order of the input."""
         rows[:, NUMBER] += self._row_count
         if not self._by_key:
             rows[:, KEY] = rows[:, NUMBER]
@@ -92,44 +70,11 @@ class RecordStore:
         return self._row_count
 
     def finish(self, begin: int, spread: Spread) -> RowRanges:
-        """Return all rows, after the last block.
-
-        Parameters
-        ----------
-        begin : int
-            Where in the content of the file the first record begins.
-        spread : callable
-            Calls what divides them into ranges (`merging.RowRanges`).
-
-        Returns
-        -------
-        RowRanges
-            The rows.
-        """
+        """Return all rows, after the last block."""
         return RowRanges(self._spilled + self._kept, begin, spread)
 
     def read(self, rows: RowTable, size: int, skipped: int, marks: MarkArray) -> TextArray:
-        """Return records one after the other; several threads may call this after `finish`.
-
-        Parameters
-        ----------
-        rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
-            The rows, in the order of their keys.
-        size, skipped : int
-            The bytes to return, and those of the first record to leave out.
-        marks : ndarray, dtype=uint8, shape=(n_rows,)
-            1 for a row to flag as a duplicate.
-
-        Returns
-        -------
-        ndarray, dtype=uint8, shape=(size,)
-            The records; the last one may be cut. They are valid until the same thread reads others.
-
-        Raises
-        ------
-        OutputError
-            If a temporary file cannot be read.
-        """
+        """Return records one after the other; several threads may call this after `finish`."""
         addresses, sizes = rows[:, PLACE].copy(), sizes_of(rows)
         offsets = ~addresses
         buffers = []

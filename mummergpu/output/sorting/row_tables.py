@@ -33,24 +33,7 @@ SIZE_MASK: Final = (1 << SPAN_SHIFT) - 1
 def row_table(
     keys: KeyArray, key_bits: int, places: Int64Array, sizes: Int64Array, spans: SpanArray
 ) -> RowTable:
-    """Return the rows of a block in the order of their keys; equal ones stay as they were.
-
-    Parameters
-    ----------
-    keys : ndarray, dtype=uint64, shape=(n_rows,)
-        The keys.
-    key_bits : int
-        The bits of the largest key; 0 to leave the rows as they are.
-    places, sizes : ndarray, dtype=int64, shape=(n_rows,)
-        Where in memory the records begin, and their bytes.
-    spans : ndarray, dtype=uint32, shape=(n_rows,)
-        The bases of the reference that they take.
-
-    Returns
-    -------
-    ndarray, dtype=int64, shape=(n_rows, FIELDS)
-        The table; its rows are numbered from 0 on.
-    """
+    """Return the rows of a block in the order of their keys; equal ones stay as they were."""
     order, ordered = radix_order(keys, key_bits)
     rows = np.empty((order.size, FIELDS), dtype=np.int64)
     _fill_rows(rows, order, ordered, places, sizes, spans)
@@ -71,19 +54,7 @@ def _fill_rows(
     sizes: Int64Array,
     spans: SpanArray,
 ) -> None:
-    """Fill a table in an order.
-
-    Parameters
-    ----------
-    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
-        Receives the rows.
-    order : ndarray, dtype=uint32, shape=(n_rows,)
-        The order.
-    ordered : ndarray, dtype=uint64, shape=(n_rows,)
-        The keys in this order.
-    places, sizes, spans : ndarray
-        As for `row_table`.
-    """
+    """Fill a table in an order."""
     for place in range(order.size):
         row = as_int64(order[as_index(place)])
         size, span = sizes[as_index(row)], as_int64(spans[as_index(row)])
@@ -102,22 +73,7 @@ def cut_rows(
     cuts: Int64Array,
     sizes: Int64Array,
 ) -> None:
-    """Find where a table is cut into ranges, and the bytes of its records in each range.
-
-    Parameters
-    ----------
-    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
-        The table.
-    table : int
-        Its number.
-    bound_keys, bound_tables : ndarray, dtype=int64, shape=(n_ranges,)
-        Where each range begins, in order: with rows of this key, of the table of this number. The
-        first range begins before all rows.
-    cuts : ndarray, dtype=int64, shape=(n_ranges + 1,)
-        Receives the first row of each range, and the end of the last one.
-    sizes : ndarray, dtype=int64, shape=(n_ranges,)
-        Receives the bytes.
-    """
+    """Find where a table is cut into ranges, and the bytes of its records in each range."""
     row = 0
     for part in range(bound_keys.size):
         cuts[as_index(part)] = row
@@ -140,17 +96,7 @@ def cut_rows(
 def collect_rows(
     text: TextArray, addresses: Int64Array, begins: Int64Array, ends: Int64Array
 ) -> None:
-    """Copy rows of several tables, one table after the other.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Receives the rows, `ROW_BYTES` for each.
-    addresses : ndarray, dtype=int64, shape=(n_tables,)
-        Where in memory each table begins.
-    begins, ends : ndarray, dtype=int64, shape=(n_tables,)
-        The half-open range of rows of each table.
-    """
+    """Copy rows of several tables, one table after the other."""
     at = 0
     for table in range(addresses.size):
         address = addresses[as_index(table)]
@@ -163,21 +109,7 @@ def collect_rows(
 def order_rows(
     target: RowTable, ends: Int64Array, rows: RowTable, order: OrderArray, begin: int
 ) -> None:
-    """Put rows into an order, and find where the record of each one ends if they are joined.
-
-    Parameters
-    ----------
-    target : ndarray, dtype=int64, shape=(n_rows, FIELDS)
-        Receives the rows.
-    ends : ndarray, dtype=int64, shape=(n_rows,)
-        Receives the ends.
-    rows : ndarray, dtype=int64, shape=(n_rows, FIELDS)
-        The rows.
-    order : ndarray, dtype=uint32, shape=(n_rows,)
-        The order.
-    begin : int
-        Where the first record begins.
-    """
+    """Put rows into an order, and find where the record of each one ends if they are joined."""
     for place in range(order.size):
         row = as_int64(order[as_index(place)])
         for field in range(FIELDS):

@@ -50,25 +50,7 @@ class PreparedRows:
 
 
 class SortedBamSink(AlignmentSink[PreparedRows]):
-    """Keeps all alignments, and writes them as BAM at the end.
-
-    Parameters
-    ----------
-    made : AlignmentBamFormat
-        Makes the records, and the header, which names their order.
-    reference : Reference
-        The reference.
-    emit : callable
-        Receives the compressed bytes (`alignments.sink.writer_of`).
-    stats : Stats
-        Collects the times.
-    options : SortOptions
-        What to do.
-    index : OutputFile or None
-        Receives the index of sorted BAM (`bam_index.index_kind` names it); None for no index.
-    compressor : Compressor or None
-        Makes blocks of bgzf of the BAM; None for a `BgzfCompressor`.
-    """
+    """Keeps all alignments, and writes them as BAM at the end."""
 
     def __init__(
         self,
@@ -116,25 +98,13 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
             )
 
     def write(self, prepared: PreparedRows) -> None:
-        """Keep the records of a block (`AlignmentSink.write`).
-
-        Raises
-        ------
-        OutputError
-            If a temporary file cannot take them.
-        """
+        """Keep the records of a block (`AlignmentSink.write`)."""
         self._store.add(prepared.texts, prepared.rows)
         if self._duplicates is not None and prepared.templates is not None:
             self._duplicates.add(prepared.templates, prepared.rows.shape[0])
 
     def finish(self) -> None:
-        """Write the BAM and its index.
-
-        Raises
-        ------
-        OutputError
-            If the output cannot take them, or a temporary file cannot be read.
-        """
+        """Write the BAM and its index."""
         head = self._format.head()
         marks = np.zeros(self._store.row_count, dtype=np.uint8)
         indexer = None if self._index is None else RowIndexer(self._axis)

@@ -24,21 +24,7 @@ Part = tuple[int, int, Sequence[Future[MergedRows]]]
 
 
 class SortedContent:
-    """The content of a BAM: a header, and the records in the order of their ranges.
-
-    Parameters
-    ----------
-    head : bytes
-        The header.
-    store : RecordStore
-        Has the records.
-    ranges : RowRanges
-        The rows; their records begin where the header ends.
-    marks : ndarray, dtype=uint8, shape=(n_rows,)
-        1 for each duplicate, in the order of the input.
-    indexer : RowIndexer or None
-        Receives all rows; None for no index.
-    """
+    """The content of a BAM: a header, and the records in the order of their ranges."""
 
     def __init__(
         self,
@@ -55,16 +41,7 @@ class SortedContent:
         self._indexer = indexer
 
     def parts(self, part_bytes: int, pool: ThreadPoolExecutor) -> Iterator[Part]:
-        """Yield parts of the same size one after the other; the last one may be smaller.
-
-        Parameters
-        ----------
-        part_bytes : int
-            The bytes of a part.
-        pool : concurrent.futures.ThreadPoolExecutor
-            Merges the ranges, each before the parts that need it. So a thread of the pool may wait
-            for the ranges of a part: other threads have begun with them.
-        """
+        """Yield parts of the same size one after the other; the last one may be smaller."""
         size = int(self._ranges.begins[-1])
         waiting = deque(range(self._ranges.count))
         under_way: deque[tuple[int, Future[MergedRows]]] = deque()

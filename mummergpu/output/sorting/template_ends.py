@@ -49,22 +49,7 @@ def empty_templates(count: int) -> TemplateArrays:
 
 @inline_without_refcounts
 def clipped_bases(cigars: UInt32Array, begin: int, end: int, is_end: bool) -> int:
-    """Return the bases that are clipped at one end of an alignment.
-
-    Parameters
-    ----------
-    cigars : ndarray, dtype=uint32
-        The operations of all alignments.
-    begin, end : int
-        The half-open range of the operations.
-    is_end : bool
-        Whether to look at the end.
-
-    Returns
-    -------
-    int
-        The bases, at most `MOST_CLIPPED`.
-    """
+    """Return the bases that are clipped at one end of an alignment."""
     bases = as_int64(0)
     for turn in range(min(_MOST_CLIPS, end - begin)):
         operation = as_int64(cigars[as_index(end - 1 - turn if is_end else begin + turn)])
@@ -76,22 +61,7 @@ def clipped_bases(cigars: UInt32Array, begin: int, end: int, is_end: bool) -> in
 
 @inline_without_refcounts
 def end_of_row(rows: AlignmentColumns, row: int, bits: int) -> int:
-    """Return where the read of a row begins in sequencing, and on which strand.
-
-    Parameters
-    ----------
-    rows : AlignmentColumns
-        The alignments.
-    row : int
-        A row with a place.
-    bits : int
-        The bits of a place in a record and of a strand.
-
-    Returns
-    -------
-    int
-        A number that reads share which begin at the same place on the same strand.
-    """
+    """Return where the read of a row begins in sequencing, and on which strand."""
     flags, records, positions = rows.flags, rows.records, rows.positions
     offsets, cigars = rows.cigar_offsets, rows.cigars
     begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
@@ -112,24 +82,7 @@ def end_of_row(rows: AlignmentColumns, row: int, bits: int) -> int:
 def list_templates(
     rows: AlignmentColumns, read_scores: ScoreArray, bits: int, templates: TemplateArrays
 ) -> int:
-    """List the templates that have a mapped read, in the order of their first rows.
-
-    Parameters
-    ----------
-    rows : AlignmentColumns
-        The alignments.
-    read_scores : ndarray, dtype=uint32, shape=(n_reads,)
-        The score of each read.
-    bits : int
-        The bits of a place in a record and of a strand.
-    templates : tuple of ndarray
-        Output (`TemplateArrays`), with room for as many templates as there are reads.
-
-    Returns
-    -------
-    int
-        The number of templates.
-    """
+    """List the templates that have a mapped read, in the order of their first rows."""
     reads, flags, mates = rows.reads, rows.flags, rows.mate_rows
     first_ends, second_ends, first_rows, second_rows, scores = templates
     count = 0
