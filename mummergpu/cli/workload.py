@@ -44,7 +44,7 @@ def complete_workload(
     type=float,
     default=1.0,
     show_default=True,
-    help="Make so many times as many reads: 0.01 is a hundredth.",
+    help="Make so many times as many reads: 0.01 is a hundredth. REPEATS gets a genome to match.",
 )
 @click.option(
     "--reference",
@@ -79,9 +79,10 @@ def workload(
     """Make a reference and queries to try mummergpu on.
 
     NAME is one of the four data sets of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; or
-    HS100, ten million reads of a genome of 100 Mbp; or GENOMES, a genome of 100 Mbp and a copy
-    that differs in one base of a hundred. All are made from random numbers: the same seed makes
-    the same files on every machine.
+    HS100, ten million reads of a genome of 100 Mbp; GENOMES, a genome of 100 Mbp and a copy that
+    differs in one base of a hundred; or REPEATS, 3.1 Gbp with the repeats of a human genome, and
+    ten million pairs. All are made from random numbers: the same seed makes the same files on
+    every machine.
     """
     if verbose and quiet:
         raise click.UsageError("-v and -q exclude each other")
@@ -96,6 +97,11 @@ def workload(
     if quiet:
         return
     length = load_declaration(name).minimum_length
-    command = shlex.join([PROGRAM, "-l", str(length), str(files.reference), str(files.queries)])
-    click.echo(f"{PROGRAM}: made {files.reference} and {files.queries}; to match them:", err=True)
+    made = [str(path) for path in (files.reference, *files.query_paths)]
+    words = ["--pair"] if files.mates else []
+    command = shlex.join([PROGRAM, "-l", str(length), *words, *made])
+    click.echo(
+        f"{PROGRAM}: made {', '.join(made[:-1])} and {made[-1]}; to match them:",
+        err=True,
+    )
     click.echo(command, err=True)

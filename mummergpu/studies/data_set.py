@@ -105,5 +105,5 @@ def make_data_set(
     length = load_declaration(workload).minimum_length if minimum_length is None else minimum_length
     with TemporaryDirectory(prefix="mummergpu-") as folder:
         files = generate(workload, Path(folder), scale, seed=seed)
-        paths = str(files.reference), [str(files.queries)]
+        paths = str(files.reference), [str(path) for path in files.query_paths]
         return read_data_set(workload, *paths, block_size, length, strands)

@@ -7,7 +7,7 @@ editable install, they are beside the package.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mummergpu.errors import InputError, OptionError
@@ -25,14 +25,67 @@ class Repeats:
     length : tuple of int
         The shortest and the longest consensus, in bases.
     copies : tuple of int
-        The fewest and the most copies of a family.
+        The fewest and the most copies of a family; none if a share of the genome tells them.
     divergence : tuple of float
         The lowest and the highest share of substituted bases in a copy.
+    share : float
+        The bases of all copies, as a share of the genome; 0 if their number is given.
+    is_cut : bool
+        Whether copies lack a random part of their beginning, as most LINEs do.
     """
 
     families: int
     length: tuple[int, int]
     copies: tuple[int, int]
+    divergence: tuple[float, float]
+    share: float = 0.0
+    is_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segmental duplications: diverged copies of parts of the genome, in both orientations.
+
+    Attributes
+    ----------
+    share : float
+        The bases of all copies, as a share of the genome.
+    length : tuple of int
+        The shortest and the longest copy, in bases.
+    divergence : tuple of float
+        The lowest and the highest share of substituted bases in a copy.
+    """
+
+    share: float
+    length: tuple[int, int]
+    divergence: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Satellites:
+    """Satellites of a higher order: arrays of a unit that is made of diverged monomers.
+
+    Attributes
+    ----------
+    share : float
+        The bases of all arrays, as a share of the genome.
+    monomer : int
+        The bases of a monomer; all arrays have the same.
+    monomers : int
+        The monomers of a unit; each array has a unit of its own.
+    difference : tuple of float
+        The lowest and the highest share of substituted bases in a monomer of a unit.
+    units : tuple of int
+        The fewest and the most units of an array.
+    divergence : tuple of float
+        The lowest and the highest share of substituted bases in an array, on top of that.
+    """
+
+    share: float
+    monomer: int
+    monomers: int
+    difference: tuple[float, float]
+    units: tuple[int, int]
     divergence: tuple[float, float]
 
 
@@ -76,7 +129,7 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Genome:
-    """The declaration of a synthetic reference of one record.
+    """The declaration of a synthetic reference.
 
     Attributes
     ----------
@@ -85,7 +138,15 @@ class Genome:
     gc : float
         The share of G and C among the bases.
     repeats, tandems, gaps : tuple
-        The elements that are laid over the random bases, in this order.
+        The elements that are laid over the random bases; segments follow repeats, satellites
+        tandems.
+    segments, satellites : tuple
+        The same.
+    records : int
+        The number of records; the first is three times as long as the last.
+    is_scaled : bool
+        Whether a scale changes the genome too: its length, tandem arrays and gaps. Repeats of such
+        a genome are declared by their share of it.
     """
 
     length: int
@@ -93,6 +154,32 @@ class Genome:
     repeats: tuple[Repeats, ...]
     tandems: tuple[Tandems, ...]
     gaps: tuple[Gaps, ...]
+    segments: tuple[Segments, ...] = ()
+    satellites: tuple[Satellites, ...] = ()
+    records: int = 1
+    is_scaled: bool = False
+
+    def scaled(self, scale: float) -> Genome:
+        """Return the genome at a scale, with as many elements in proportion."""
+        if not self.is_scaled:
+            return self
+        return replace(
+            self,
+            length=round(self.length * scale),
+            tandems=tuple(replace(one, arrays=round(one.arrays * scale)) for one in self.tandems),
+            gaps=tuple(replace(one, runs=round(one.runs * scale)) for one in self.gaps),
+        )
+
+    @property
+    def longest_element(self) -> int:
+        """The bases of the longest element that can be laid over the genome."""
+        lengths = [1]
+        lengths += [one.length[1] for one in self.repeats]
+        lengths += [one.length[1] for one in self.gaps]
+        lengths += [one.length[1] for one in self.segments]
+        lengths += [one.unit[1] * one.copies[1] for one in self.tandems]
+        lengths += [one.monomer * one.monomers * one.units[1] for one in self.satellites]
+        return max(lengths)
 
 
 @dataclass(frozen=True)
@@ -119,6 +206,9 @@ class Reads:
     homopolymer : tuple of float
         The chance that a run of 1, 2, 3... equal bases is called one base too long or too
         short; the last value also holds for all longer runs.
+    template_mean, template_deviation : float
+        The mean and standard deviation of the bases of a template, whose two ends are read; 0
+        for single reads.
     """
 
     platform: str
@@ -133,6 +223,13 @@ class Reads:
     unknown: Profile
     quality: Profile
     homopolymer: tuple[float, ...]
+    template_mean: float = 0.0
+    template_deviation: float = 0.0
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether both ends of each template are read; `count` is the number of templates then."""
+        return self.template_mean > 0
 
 
 @dataclass(frozen=True)
@@ -271,20 +368,54 @@ def _genome(table: CheckedTable) -> Genome:
         repeats=tuple(_repeats(inner, length) for inner in table.tables("repeats")),
         tandems=tuple(_tandems(inner, length) for inner in table.tables("tandems")),
         gaps=tuple(_gaps(inner, length) for inner in table.tables("gaps")),
+        segments=tuple(_segments(inner, length) for inner in table.tables("segments")),
+        satellites=tuple(_satellites(inner) for inner in table.tables("satellites")),
+        records=table.integer("records", 1, length) if table.has("records") else 1,
+        is_scaled=table.has("scaled") and table.truth("scaled"),
     )
+    if genome.longest_element > length:
+        raise table.error("length", "is shorter than the longest element")
+    if genome.is_scaled and any(not repeats.share for repeats in genome.repeats):
+        raise table.error("scaled", "needs repeats that are declared by their share")
     table.finish()
     return genome
 
 
 def _repeats(table: CheckedTable, genome_length: int) -> Repeats:
+    has_share = table.has("share")
     repeats = Repeats(
-        families=table.integer("families", 0),
+        families=table.integer("families", 1 if has_share else 0),
         length=table.integers("length", 1, genome_length),
-        copies=table.integers("copies", 0),
+        copies=(0, 0) if has_share else table.integers("copies", 0),
         divergence=table.numbers("divergence", 0, 1),
+        share=table.number("share", 0, 1) if has_share else 0.0,
+        is_cut=table.has("cut") and table.truth("cut"),
     )
     table.finish()
     return repeats
+
+
+def _segments(table: CheckedTable, genome_length: int) -> Segments:
+    segments = Segments(
+        share=table.number("share", 0, 1),
+        length=table.integers("length", 1, genome_length),
+        divergence=table.numbers("divergence", 0, 1),
+    )
+    table.finish()
+    return segments
+
+
+def _satellites(table: CheckedTable) -> Satellites:
+    satellites = Satellites(
+        share=table.number("share", 0, 1),
+        monomer=table.integer("monomer", 1),
+        monomers=table.integer("monomers", 1),
+        difference=table.numbers("difference", 0, 1),
+        units=table.integers("units", 1),
+        divergence=table.numbers("divergence", 0, 1),
+    )
+    table.finish()
+    return satellites
 
 
 def _tandems(table: CheckedTable, genome_length: int) -> Tandems:
@@ -336,8 +467,16 @@ def _reads(table: CheckedTable) -> Reads:
         unknown=table.profile("unknown", 0, 0.2),
         quality=table.profile("quality", 2, 60, may_be_empty=True),
         homopolymer=table.values("homopolymer", 0, 1),
+        template_mean=_if_given(table, "template_mean", 1),
+        template_deviation=_if_given(table, "template_deviation", 0),
     )
     if reads.length_minimum > reads.length_maximum:
         raise table.error("length_minimum", "must not be above length_maximum")
+    if reads.is_paired and not reads.quality:
+        raise table.error("template_mean", "needs reads with qualities")
     table.finish()
     return reads
+
+
+def _if_given(table: CheckedTable, key: str, low: float) -> float:
+    return table.number(key, low, 1e6) if table.has(key) else 0.0

@@ -97,3 +97,14 @@ def length_table(reads: Reads) -> Int64Array:
     scale = round(reads.length_deviation * 2**32 / _DICE_DEVIATION)
     lengths = [reads.length_minimum, reads.length_maximum, round(reads.length_mean), scale]
     return np.array(lengths, dtype=np.int64)
+
+
+def template_table(reads: Reads) -> Int64Array:
+    """Return the numbers that the lengths of templates are drawn from, as `length_table` does.
+
+    They lie within four standard deviations of their mean, and a template has a whole read.
+    """
+    mean, deviation = round(reads.template_mean), reads.template_deviation
+    least = max(reads.length_maximum, round(mean - 4 * deviation))
+    scale = round(deviation * 2**32 / _DICE_DEVIATION)
+    return np.array([least, max(least, round(mean + 4 * deviation)), mean, scale], dtype=np.int64)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +18,9 @@ from mummergpu.input.reference import Reference, read_reference
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.sequence.codes import BREAK, CodeArray, decode
-from mummergpu.workload.declaration import Copy, Reads, Workload, load_declaration
+from mummergpu.workload.declaration import Copy, Genome, Reads, Workload, load_declaration
 from mummergpu.workload.divergence import diverge
-from mummergpu.workload.genome import synthesize
+from mummergpu.workload.genome import record_lengths, synthesize
 from mummergpu.workload.read_simulator import Tally, sequence_reads
 
 FORMAT: Final = 1
@@ -42,15 +43,23 @@ class WorkloadFiles:
     reference : Path
         The reference, as FASTA.
     queries : Path
-        The reads, as FASTQ, or as FASTA if they have no qualities; or the diverged copy, as
-        FASTA.
+        The reads, as FASTQ, or as FASTA if they have no qualities; the first mates of pairs; or
+        the diverged copy, as FASTA.
     description : Path
-        JSON with the parameters, the counts, and the SHA-256 of the two other files.
+        JSON with the parameters, the counts, and the SHA-256 of the other files.
+    mates : Path or None
+        The second mates of pairs.
     """
 
     reference: Path
     queries: Path
     description: Path
+    mates: Path | None = None
+
+    @property
+    def query_paths(self) -> tuple[Path, ...]:
+        """The files of queries."""
+        return (self.queries,) if self.mates is None else (self.queries, self.mates)
 
 
 def generate(
@@ -71,8 +80,8 @@ def generate(
         The folder for the files; it is made if it is missing. Each file appears when it is
         complete, ``workload.json`` last, and replaces an older one.
     scale : float
-        The factor for the number of reads. The reference and a diverged copy always have their
-        full length.
+        The factor for the number of reads, and for the length of a genome that is declared so.
+        Other references and a diverged copy always have their full length.
     reference : Path, optional
         FASTA file of the reference, instead of a synthetic genome. ``reference.fa`` is a copy
         in which all letters but ACGT are N, and names end at the first white space.
@@ -98,11 +107,13 @@ def generate(
     """
     workload = load_declaration(name)
     count = scaled_count(workload.queries, scale)
+    workload = replace(workload, genome=_scaled_genome(workload.genome, scale))
     seed = workload.seed if seed is None else seed
     tell(Work(Phase.READING_REFERENCE if reference else Phase.MAKING_GENOME))
     source = _reference(workload, reference, seed)
+    queries, *mates = (folder / file for file in _file_names(workload.queries))
     files = WorkloadFiles(
-        folder / "reference.fa", folder / _file_name(workload.queries), folder / "workload.json"
+        folder / "reference.fa", queries, folder / "workload.json", mates[0] if mates else None
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,14 +136,16 @@ def generate(
 
         told(0)
         texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally, told)
-        digest = _write(files.queries, texts)
+        digests = _write_all(files.query_paths, texts)
         description["reads"] = {
             "file": files.queries.name,
             "platform": workload.queries.platform,
             "count": count,
             **tally.as_dict(),
-            "sha256": digest,
+            "sha256": digests[0],
         }
+        if files.mates is not None:
+            description["reads"] |= {"mates": files.mates.name, "sha256_of_mates": digests[1]}
     _write(files.description, [(json.dumps(description, indent=2) + "\n").encode()])
     return files
 
@@ -151,10 +164,22 @@ def _told(
         tell(Work(Phase.WRITING_FILE, (path.name,), int(share * bases), share))
 
 
-def _file_name(queries: Reads | Copy) -> str:
+def _file_names(queries: Reads | Copy) -> tuple[str, ...]:
     if isinstance(queries, Copy):
-        return "copy.fa"
-    return "reads.fq" if queries.quality else "reads.fa"
+        return ("copy.fa",)
+    if queries.is_paired:
+        return ("reads_1.fq", "reads_2.fq")
+    return ("reads.fq" if queries.quality else "reads.fa",)
+
+
+def _scaled_genome(genome: Genome, scale: float) -> Genome:
+    scaled = genome.scaled(scale)
+    least = 2 * genome.longest_element
+    if scaled.length < min(least, genome.length):
+        raise OptionError(
+            "--scale", f"{scale} makes a genome of {scaled.length} bases; {least} hold its repeats"
+        )
+    return scaled
 
 
 def scaled_count(queries: Reads | Copy, scale: float) -> int:
@@ -193,8 +218,11 @@ def _reference(workload: Workload, path: Path | None, seed: int) -> Reference:
     if path is not None:
         return read_reference(str(path))
     codes = synthesize(workload.genome, seed, workload.name)
-    starts, lengths = (np.array([number], dtype=np.int64) for number in (0, codes.size))
-    return Reference("reference.fa", codes, starts, lengths, (workload.name.encode(),))
+    lengths = np.array(record_lengths(workload.genome), dtype=np.int64)
+    starts = np.cumsum(np.append(0, lengths[:-1] + 1)).astype(np.int64)
+    name = workload.name
+    names = [f"{name}.{n + 1}" for n in range(lengths.size)] if lengths.size > 1 else [name]
+    return Reference("reference.fa", codes, starts, lengths, tuple(map(str.encode, names)))
 
 
 def fasta_text(reference: Reference) -> Iterator[bytes]:
@@ -253,9 +281,19 @@ def _describe(
 
 def _write(path: Path, texts: Iterable[bytes | memoryview]) -> str:
     """Write pieces of text to a file, and return their SHA-256."""
-    digest = hashlib.sha256()
-    with OutputFile(str(path)) as file:
-        for text in texts:
-            digest.update(text)
-            file.write(text)
-    return digest.hexdigest()
+    (digest,) = _write_all((path,), ((text,) for text in texts))
+    return digest
+
+
+def _write_all(
+    paths: Sequence[Path], texts: Iterable[Sequence[bytes | memoryview]]
+) -> tuple[str, ...]:
+    """Write pieces of text to several files at once, and return the SHA-256 of each."""
+    digests = [hashlib.sha256() for _ in paths]
+    with ExitStack() as stack:
+        files = [stack.enter_context(OutputFile(str(path))) for path in paths]
+        for pieces in texts:
+            for digest, file, text in zip(digests, files, pieces, strict=True):
+                digest.update(text)
+                file.write(text)
+    return tuple(digest.hexdigest() for digest in digests)

@@ -21,15 +21,24 @@ from mummergpu.workload.declaration import Reads
 from mummergpu.workload.error_profiles import (
     DELETION,
     INSERTION,
+    MAXIMUM,
     REPETITION,
     SUBSTITUTION,
     UNKNOWN,
     error_table,
     homopolymer_table,
     length_table,
+    template_table,
 )
 from mummergpu.workload.read_sequencing import IntArray
-from mummergpu.workload.read_text import BASES_READ, READS_FORWARD, write_reads
+from mummergpu.workload.read_text import (
+    BASES_READ,
+    READS_FORWARD,
+    Origin,
+    Platform,
+    write_pairs,
+    write_reads,
+)
 from mummergpu.workload.splitmix import (
     stream_key,
 )
@@ -77,7 +86,7 @@ def sequence_reads(
     seed: int,
     tally: Tally,
     tell: Callable[[int], None] = lambda reads: None,
-) -> Iterator[memoryview]:
+) -> Iterator[tuple[memoryview, ...]]:
     """Draw reads and yield them as text: FASTQ, or FASTA if they have no qualities.
 
     Parameters
@@ -87,7 +96,7 @@ def sequence_reads(
     reads : Reads
         The declaration of the reads.
     count : int
-        The number of reads.
+        The number of reads, or of pairs.
     name : str
         The name of the workload; the reads are called ``name.1``, ``name.2`` and so on.
     seed : int
@@ -99,23 +108,25 @@ def sequence_reads(
 
     Yields
     ------
-    memoryview
-        The text of some reads, valid until the next text is yielded. In FASTQ the header of a
+    tuple of memoryview
+        The text of some reads, valid until the next text is yielded; of pairs the text of first
+        mates and that of second ones. In FASTQ the header of a
         read gives its true origin: the record, the leftmost position (1-based) and the span of
         the fragment on the forward strand, and the strand of the read.
 
     Raises
     ------
     InputError
-        If no run of bases of the reference is as long as the shortest read, or the reference
-        has too many bases for the 32-bit random numbers that choose a position.
+        If no run of bases of the reference is as long as the shortest read or the longest
+        template, or the reference has too many bases for the 32-bit random numbers that choose a
+        position.
     """
+    templates = template_table(reads)
+    least = int(templates[MAXIMUM]) if reads.is_paired else reads.length_minimum
     runs = base_runs(reference)
-    runs = runs[runs[:, 1] - runs[:, 0] >= reads.length_minimum]
+    runs = runs[runs[:, 1] - runs[:, 0] >= least]
     if not runs.size:
-        raise InputError(
-            f"no {reads.length_minimum} bases in a row to take a read from", reference.path
-        )
+        raise InputError(f"no {least} bases in a row to take a read from", reference.path)
     run_offsets = _offsets(runs[:, 1] - runs[:, 0])
     if run_offsets[-1] > _MAXIMUM_BASES:
         raise InputError(f"more than {_MAXIMUM_BASES} bases to choose from", reference.path)
@@ -126,20 +137,25 @@ def sequence_reads(
     names = np.frombuffer(bytearray(b"".join(reference.names) + b"\n"), dtype=np.uint8)
     name_lengths = [len(record) for record in reference.names]
     name_offsets = _offsets(name_lengths)
-    lengths, errors, homopolymer = length_table(reads), error_table(reads), homopolymer_table(reads)
+    platform = Platform(
+        length_table(reads), templates, error_table(reads), homopolymer_table(reads), prefix,
+        has_qualities,
+    )  # fmt: skip
+    origin = Origin(reference.codes, record_bounds, names, name_offsets, runs, run_offsets)
     key = np.uint64(stream_key(seed, name, "reads"))
     # 128 bytes hold four numbers of at most 20 digits, the fixed words, and four line ends.
     read_bytes = 2 * reads.length_maximum + prefix.size + max(name_lengths) + 128
     block_reads = max(1, _BLOCK_BYTES // read_bytes)
-    buffer = np.empty(block_reads * read_bytes, dtype=np.uint8)
+    buffer, mates = (np.empty(block_reads * read_bytes, dtype=np.uint8) for _ in range(2))
     for first in range(0, count, block_reads):
         last = min(first + block_reads, count)
-        size = write_reads(
-            key, first, last, reference.codes, record_bounds, names, name_offsets,
-            runs, run_offsets, lengths, errors, homopolymer, prefix, has_qualities, buffer,
-            tally.counts,
-        )  # fmt: skip
-        yield buffer[:size].data
+        if reads.is_paired:
+            ends = np.zeros(2, np.int64)
+            write_pairs(key, first, last, origin, platform, buffer, mates, ends, tally.counts)
+            yield buffer[: ends[0]].data, mates[: ends[1]].data
+        else:
+            size = write_reads(key, first, last, origin, platform, buffer, tally.counts)
+            yield (buffer[:size].data,)
         tell(last)
 
 

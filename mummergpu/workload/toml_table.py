@@ -64,6 +64,13 @@ class CheckedTable:
         """Return a number from `low` to `high`."""
         return self._number(key, self._take(key), low, high)
 
+    def truth(self, key: str) -> bool:
+        """Return a truth value."""
+        value = self._take(key)
+        if not isinstance(value, bool):
+            raise self.error(key, f"must be true or false, not {value!r}")
+        return value
+
     def integers(self, key: str, low: int, high: int = 2**32 - 1) -> tuple[int, int]:
         """Return the two ends of a range of whole numbers."""
         first, last = self._range(key, low, high, whole=True)

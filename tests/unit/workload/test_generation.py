@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -140,11 +139,15 @@ def test_the_genomes_at_scale_are_those_of_the_first_release(name: str, digest: 
     assert made.hexdigest() == digest
 
 
+def files_of(files: WorkloadFiles) -> tuple[Path, ...]:
+    return (files.reference, *files.query_paths, files.description)
+
+
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     one = generate("LMONO", tmp_path / "one", 0.0005)
     monkeypatch.setattr(sequencing, "_BLOCK_BYTES", 5_000)
     other = generate("LMONO", tmp_path / "other", 0.0005)
-    for left, right in zip(dataclasses.astuple(one), dataclasses.astuple(other), strict=True):
+    for left, right in zip(files_of(one), files_of(other), strict=True):
         assert left.read_bytes() == right.read_bytes()
 
 
@@ -302,6 +305,71 @@ def test_a_copy_has_the_records_of_the_reference(tmp_path: Path) -> None:
     assert counts["bases"] == sum(map(len, records.values()))
     assert counts["bases"] == 8_300 + counts["insertions"] - counts["deletions"]
     assert 40 < counts["substitutions"] < 110
+
+
+# A genome with the repeats of a human one, and pairs
+
+REPEATS_SCALE = 0.0025
+
+
+@pytest.fixture(scope="module")
+def repeats(tmp_path_factory: pytest.TempPathFactory) -> WorkloadFiles:
+    return generate("REPEATS", tmp_path_factory.mktemp("REPEATS"), REPEATS_SCALE)
+
+
+def test_a_scale_makes_a_smaller_genome_with_the_same_bytes_for_ever(
+    repeats: WorkloadFiles,
+) -> None:
+    digests = [
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (repeats.reference, *repeats.query_paths)
+    ]
+    description = description_of(repeats)
+    told = description["reads"]
+    assert digests == [description["reference"]["sha256"], told["sha256"], told["sha256_of_mates"]]
+    assert digests == [
+        "f53d3f13d8da5b8c8f3322c6c5b128de7559cc3ad09c24a285a2a184980e9184",
+        "6f10a41aa41b39a7e57715d568de3f70a0a5616ea51703fd17b6beea1d173dee",
+        "fd09067d2789a2cab2526c1b85e8930ddef77c568ea808676e9ada91c0ed25c5",
+    ]
+    lengths = [len(text) for text in read_fasta(repeats.reference).values()]
+    assert sum(lengths) + len(lengths) - 1 == round(3_100_000_000 * REPEATS_SCALE)
+    assert len(lengths) == 24 and lengths == sorted(lengths, reverse=True)
+    assert lengths[0] == pytest.approx(3 * lengths[-1], rel=0.001)
+
+
+def test_mates_are_the_ends_of_a_template(repeats: WorkloadFiles) -> None:
+    records = read_fasta(repeats.reference)
+    firsts, seconds = (parse(path.read_bytes()) for path in repeats.query_paths)
+    assert len(firsts) == len(seconds) == description_of(repeats)["reads"]["count"] == 25_000
+    templates = []
+    wrong = 0
+    for first, second in zip(firsts[:4_000], seconds, strict=False):
+        assert (first.name, first.record) == (second.name, second.record)
+        left, right = (first, second) if first.strand == "+" else (second, first)
+        assert (left.strand, right.strand) == ("+", "-")
+        templates.append(right.position + right.span - left.position)
+        for read in (first, second):
+            source = fragment(records, read)
+            assert set(source) <= set("ACGT")
+            if read.span == len(read.bases):
+                wrong += sum(a != b for a, b in zip(read.bases, source, strict=True))
+    assert 200 <= min(templates) and max(templates) <= 600
+    assert np.mean(templates) == pytest.approx(400, abs=4)
+    assert np.std(templates) == pytest.approx(50, abs=4)
+    assert 0.003 < wrong / (8_000 * 150) < 0.008
+    assert 0.45 < np.mean([read.strand == "+" for read in firsts]) < 0.55
+    # The errors of two mates are not the same ones.
+    assert (
+        len({read.quality for pair in zip(firsts[:99], seconds, strict=False) for read in pair})
+        == 198
+    )
+
+
+def test_a_genome_that_cannot_hold_its_repeats_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"--scale.*makes a genome of 310000 bases; .* hold"):
+        generate("REPEATS", tmp_path / "none", 0.0001)
+    assert not (tmp_path / "none").exists()
 
 
 # A given reference

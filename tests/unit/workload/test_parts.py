@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,8 @@ from mummergpu.workload.declaration import (
     Genome,
     Reads,
     Repeats,
+    Satellites,
+    Segments,
     Tandems,
     read_declaration,
     workload_folder,
@@ -46,12 +50,53 @@ def exact(**changes: object) -> Reads:
 
 def draw(reference: Reference, reads: Reads, count: int, seed: int = 1) -> tuple[list[Read], Tally]:
     tally = Tally()
-    text = b"".join(bytes(t) for t in sequence_reads(reference, reads, count, "R", seed, tally))
+    text = b"".join(bytes(t) for (t,) in sequence_reads(reference, reads, count, "R", seed, tally))
     return parse(text), tally
 
 
 def random_text(length: int, seed: int = 5) -> str:
     return decode(synthesize(Genome(length, 0.5, (), (), ()), seed, "text")).decode()
+
+
+def share_repeated(codes: np.ndarray) -> float:
+    """The share of positions whose 21-mer stands elsewhere too, on either strand."""
+    text = decode(codes).decode()
+    other = text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    seen: dict[str, int] = {}
+    for strand in (text, other):
+        for place in range(len(text) - 20):
+            kmer = strand[place : place + 21]
+            seen[kmer] = seen.get(kmer, 0) + 1
+    return float(np.mean([seen[text[place : place + 21]] > 1 for place in range(len(text) - 20)]))
+
+
+WHOLE = (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("elements", "share"),
+    [
+        ({"repeats": (Repeats(2, (300, 300), (0, 0), WHOLE, share=0.1),)}, 0.1),
+        ({"repeats": (Repeats(1, (6_000, 6_000), (0, 0), WHOLE, 0.2, is_cut=True),)}, 0.2),
+        ({"segments": (Segments(0.1, (5_000, 9_000), WHOLE),)}, 0.2),
+        ({"satellites": (Satellites(0.1, 171, 12, (0.2, 0.3), (4, 6), WHOLE),)}, 0.1),
+    ],
+)
+def test_elements_have_their_share_of_the_genome(elements: dict[str, Any], share: float) -> None:
+    genome = dataclasses.replace(Genome(300_000, 0.5, (), (), ()), **elements)
+    assert share_repeated(synthesize(genome, 1, "shares")) == pytest.approx(share, rel=0.3)
+
+
+def test_most_copies_of_cut_repeats_are_short_ends_of_their_family() -> None:
+    family = Repeats(1, (4_000, 4_000), (0, 0), WHOLE, 0.4, is_cut=True)
+    codes = synthesize(Genome(200_000, 0.5, (family,), (), ()), 3, "cut")
+    text = decode(codes).decode()
+    text += "N" + text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    ends = [text[place : place + 21] for place in range(len(text) - 20)]
+    (last, copies), *_ = Counter(end for end in ends if "N" not in end).most_common(1)
+    assert copies > 30  # 80,000 bases in copies of 1,333 in the mean
+    begin = text.index(last)
+    assert text.count(text[begin - 1_000 : begin + 21]) < 0.8 * copies
 
 
 # Random bits
@@ -101,7 +146,7 @@ def test_reads_are_the_same_without_qualities() -> None:
     reads, tally = draw(reference, wrong, 500)
     bare = dataclasses.replace(wrong, quality=())
     other = Tally()
-    text = b"".join(bytes(t) for t in sequence_reads(reference, bare, 500, "R", 1, other))
+    text = b"".join(bytes(t) for (t,) in sequence_reads(reference, bare, 500, "R", 1, other))
     assert text.decode() == "".join(f">{read.name}\n{read.bases}\n" for read in reads)
     assert other.as_dict() == tally.as_dict()
 
