@@ -24,17 +24,7 @@ _MATCH, _INSERTION, _DELETION, _SOFT_CLIP, _HARD_CLIP = 0, 1, 2, 4, 5
 def discount_equal_letters(
     block: ReadBlock, columns: AlignmentColumns, reference: Reference
 ) -> None:
-    """Take pairs of the same letter for several bases from the edit distances, which are changed.
-
-    Parameters
-    ----------
-    block : ReadBlock
-        The reads.
-    columns : AlignmentColumns
-        Their alignments.
-    reference : Reference
-        The reference.
-    """
+    """Take pairs of the same letter for several bases from the edit distances, in place."""
     letters, written = reference.letters, block.as_written
     if letters.positions.size == 0 or not written.has_letters:
         return

@@ -52,22 +52,7 @@ _SOFT_CLIP = 4
 
 @inline_without_refcounts
 def add_operation(operations: OperationArray, first: int, end: int, kind: int, length: int) -> int:
-    """Add an operation to a CIGAR, or lengthen its last one; return where it ends.
-
-    Parameters
-    ----------
-    operations : ndarray, dtype=uint32
-        The operations, as BAM packs them.
-    first, end : int
-        Where the operations of the CIGAR begin and end.
-    kind, length : int
-        The operation, and its length in bases; nothing is added if it is 0.
-
-    Returns
-    -------
-    int
-        Where the operations end now.
-    """
+    """Add an operation to a CIGAR, or lengthen its last one; return where it ends."""
     if length == 0:
         return end
     if end > first and as_int64(operations[end - 1]) & 15 == kind:
@@ -86,24 +71,7 @@ def add_operations(
     count: int,
     is_reversed: bool,
 ) -> int:
-    """Add the operations of a tail to a CIGAR; return where it ends.
-
-    Parameters
-    ----------
-    operations, first, end
-        As for `add_operation`.
-    tail : ndarray, dtype=uint32
-        The operations to add.
-    count : int
-        How many there are.
-    is_reversed : bool
-        Whether the last one is added first.
-
-    Returns
-    -------
-    int
-        Where the operations end now.
-    """
+    """Add the operations of a tail to a CIGAR; return where it ends."""
     for number in range(count):
         packed = as_int64(tail[count - 1 - number if is_reversed else number])
         end = add_operation(operations, first, end, packed & 15, packed >> 4)
@@ -123,22 +91,7 @@ def trace_candidate(
     cigars: OperationArray,
     first: int,
 ) -> int:
-    """Write the operations of a candidate without clips, gaps not yet moved to the left.
-
-    Parameters
-    ----------
-    reads, target, costs, scratch, table, tail, cigars
-        As for `trace_paths`.
-    read, row : int
-        The read and its candidate.
-    first : int
-        Where in `cigars` the operations begin.
-
-    Returns
-    -------
-    int
-        Where they end.
-    """
+    """Write the operations of a candidate without clips, gaps not yet moved to the left."""
     reference, record_starts, record_ends = target
     diagonals, numbers = table[2], table[3]
     begin, length = reads[0][read], read_length(reads, read)
@@ -180,25 +133,7 @@ def trace_paths(
     tail: OperationArray,
     paths: PathArrays,
 ) -> None:
-    """Write the CIGARs, positions and edit distances of chosen candidates.
-
-    Parameters
-    ----------
-    rows : tuple of ndarray, dtype=int64
-        The read of each row, and its candidate; -1 if it has none.
-    reads, target : tuple of ndarray
-        The reads and the reference (`candidates.Reads`, `candidates.Target`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    scratch : tuple of ndarray
-        As for `viterbi.extension.extend_path`.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    tail : ndarray, dtype=uint32
-        Scratch memory: the operations of a tail.
-    paths : tuple of ndarray
-        Output (`PathArrays`).
-    """
+    """Write the CIGARs, positions and edit distances of chosen candidates."""
     reference, numbers = target[0], table[3]
     cigar_offsets, cigars, begins, ends, edit_distances = paths
     end = 0
@@ -237,19 +172,7 @@ def trace_paths(
 
 @inline_without_refcounts
 def prefetch_candidate(reads: Reads, read: int, target: Target, table: Table, row: int) -> None:
-    """Have the memory fetch the reference beside a candidate that comes a little later.
-
-    Parameters
-    ----------
-    reads, target : tuple of ndarray
-        The reads and the reference (`candidates.Reads`, `candidates.Target`).
-    read : int
-        The read.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate; -1 for none.
-    """
+    """Have the memory fetch the reference beside a candidate that comes a little later."""
     if row >= 0:
         prefetch_bases(target[0], MARGIN + table[2][row], read_length(reads, read))
 
@@ -264,24 +187,7 @@ def measure_path(
     first: int,
     end: int,
 ) -> tuple[int, int]:
-    """Return where a path ends in the reference, and its edit distance.
-
-    Parameters
-    ----------
-    codes, reference : ndarray, dtype=uint8
-        The codes of the reads and of the reference.
-    at, reference_at : int
-        Where the path begins in both.
-    cigars : ndarray, dtype=uint32
-        The operations.
-    first, end : int
-        The operations of the path, without clips.
-
-    Returns
-    -------
-    tuple of int
-        The index in the reference after the last base, and the number of edits.
-    """
+    """Return where a path ends in the reference, and its edit distance."""
     edits = 0
     for operation in range(first, end):
         packed = as_int64(cigars[operation])

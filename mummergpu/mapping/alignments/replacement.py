@@ -70,23 +70,7 @@ def replace_rows(
     state: Int64Array,
     joined: AlignmentColumns,
 ) -> None:
-    """Join the rows of two sets of alignments, in the order of their reads.
-
-    Parameters
-    ----------
-    columns : AlignmentColumns
-        All alignments of a block.
-    reads : ndarray, dtype=int64
-        The reads whose rows are replaced, ascending.
-    other : AlignmentColumns
-        The rows that replace them; read i is ``reads[i]``.
-    places, other_places : ndarray, dtype=int64
-        Memory for the row that each row of `columns` and of `other` becomes.
-    state : ndarray, dtype=int64, shape=(3,)
-        Zeros at first. Output: the joined rows, and their operations.
-    joined : AlignmentColumns
-        Output; the first offset of its CIGARs is 0.
-    """
+    """Join the rows of two sets of alignments, in the order of their reads."""
     row = 0
     for replaced in range(reads.size):
         while row < columns.reads.size and columns.reads[row] < reads[replaced]:

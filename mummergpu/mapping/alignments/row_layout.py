@@ -60,28 +60,6 @@ def list_rows(
     """List the primary row of each read, and its supplementary and secondary ones after it.
 
     Secondary rows come after the supplementary one, or those that belong to the primary one before.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins.
-    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
-        What is chosen for each read.
-    extra : ndarray, dtype=int64, shape=(n_reads,)
-        The candidate of the supplementary row, or -1.
-    secondary : tuple of ndarray
-        The secondary alignments (`secondary.Secondary`).
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    rows : tuple of ndarray, dtype=int64, shape=(n_rows,)
-        Output: the read of each row, and its candidate; -1 if it has none.
-    primaries : ndarray, dtype=int64, shape=(n_reads,)
-        Output: the primary row of each read.
-
-    Returns
-    -------
-    int
-        The most operations that the CIGARs of all rows have.
     """
     reads, candidates = rows
     numbers = table[3]
@@ -112,15 +90,7 @@ def list_rows(
 
 @inline_without_refcounts
 def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
-    """Turn the soft clips of a CIGAR into hard ones.
-
-    Parameters
-    ----------
-    cigars : ndarray, dtype=uint32
-        The operations, as BAM packs them.
-    first, end : int
-        Those of the CIGAR.
-    """
+    """Turn the soft clips of a CIGAR into hard ones."""
     for place in range(first, end):
         if as_int64(cigars[place]) & 15 == _SOFT_CLIP:
             cigars[place] += np.uint32(_HARD_CLIP - _SOFT_CLIP)
@@ -141,33 +111,7 @@ def fill_rows(
     paths: PathArrays,
     columns: RowArrays,
 ) -> None:
-    """Fill the columns of alignments; make the clips of supplementary ones hard.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins.
-    is_paired : bool
-        Whether reads 2i and 2i + 1 are mates.
-    proper : tuple of int
-        The least and the largest size of a proper pair's template; zeros if no pair is proper.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
-        What is chosen for each read.
-    extra : tuple of ndarray
-        The supplementary alignments (`Extra`).
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    candidates, primaries : ndarray, dtype=int64
-        What `list_rows` has listed.
-    record_starts : ndarray, dtype=int64, shape=(n_records,)
-        Where each record of the reference begins.
-    paths : tuple of ndarray
-        The paths of the rows (`paths.PathArrays`).
-    columns : tuple of ndarray
-        Output (`RowArrays`), but for `reads`, which `list_rows` has filled.
-    """
+    """Fill the columns of alignments; make the clips of supplementary ones hard."""
     numbers = table[3]
     cigar_offsets, cigars, begins, ends, _ = paths
     reads, flags, records, positions, qualities, sizes, mate_rows, scores, seconds = columns

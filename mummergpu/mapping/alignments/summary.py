@@ -183,17 +183,7 @@ def count_alignments(
     quality_counts: Counts,
     insert_counts: Counts,
 ) -> None:
-    """Count alignments.
-
-    Parameters
-    ----------
-    flags, records, qualities, template_lengths, mate_rows : ndarray
-        Columns of `AlignmentColumns`.
-    counts : ndarray, dtype=int64, shape=(9,)
-        Output: the numbers of a `MappingSummary`, in the order of its fields; zeros at first.
-    quality_counts, insert_counts : ndarray, dtype=int64
-        Output: its distributions; zeros at first.
-    """
+    """Count alignments."""
     for row in range(flags.size):
         flag = as_int64(flags[row])
         counts[7] += flag & _SECONDARY != 0

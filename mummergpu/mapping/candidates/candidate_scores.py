@@ -54,25 +54,7 @@ def score_candidate(
     table: Table,
     row: int,
 ) -> None:
-    """Score a candidate without gaps, and bound its score with gaps.
-
-    Parameters
-    ----------
-    reads, target : tuple of ndarray
-        The reads and the reference (`Reads`, `Target`).
-    read : int
-        The read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    qualities : tuple of ndarray
-        The qualities of the reads, and the credits (`ungapped.Qualities`).
-    beside : tuple of int
-        What is known about the bases beside the core (`candidates.Beside`).
-    table : tuple of ndarray
-        The candidates, with their cores; the scores are set.
-    row : int
-        The candidate.
-    """
+    """Score a candidate without gaps, and bound its score with gaps."""
     reference, record_starts, record_ends = target
     diagonals, numbers = table[2], table[3]
     begin, length = reads[0][read], read_length(reads, read)
@@ -124,22 +106,6 @@ def bound_of_tail(length: int, windows: int, costs: CostTuple, beside: Beside) -
     A tail without matches of n bases has an edit for each n bases begun: the base beside the core
     differs or is in a gap, and so on after each match. And each whole window has an edit: one that
     is in a gap, or a base that differs; an insertion of two bases may lie in two windows.
-
-    Parameters
-    ----------
-    length : int
-        The bases of the tail.
-    windows : int
-        The whole windows among them, none of which is in a match.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    beside : tuple of int
-        What is known about the tail (`candidates.Beside`).
-
-    Returns
-    -------
-    int
-        The bound; one of the edits is a gap.
     """
     gap = min(
         costs[DELETION_OPEN] + costs[DELETION_EXTEND],
@@ -157,20 +123,7 @@ def bound_of_tail(length: int, windows: int, costs: CostTuple, beside: Beside) -
 
 @inline_without_refcounts
 def find_record(record_starts: Int64Array, position: int) -> int:
-    """Return the record that a position of the joined reference lies in.
-
-    Parameters
-    ----------
-    record_starts : ndarray, dtype=int64, shape=(n_records,)
-        Where each record begins.
-    position : int
-        The position, 0-based.
-
-    Returns
-    -------
-    int
-        The record, counted from 0.
-    """
+    """Return the record that a position of the joined reference lies in."""
     low, high = 0, record_starts.size
     while high - low > 1:
         middle = (low + high) // 2

@@ -116,33 +116,12 @@ the reference, and the lengths."""
 
 @inline_without_refcounts
 def read_length(reads: Reads, read: int) -> int:
-    """Return the number of bases of a read.
-
-    Parameters
-    ----------
-    reads : tuple of ndarray
-        The reads (`Reads`).
-    read : int
-        The read, counted from 0.
-
-    Returns
-    -------
-    int
-        Its bases.
-    """
+    """Return the number of bases of a read."""
     return as_int64(reads[0][read + 1]) - as_int64(reads[0][read])
 
 
 @inline_without_refcounts
 def prefetch_bases(codes: CodeArray, at: int, length: int) -> None:
-    """Have the memory fetch some codes, which are used a little later.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes.
-    at, length : int
-        The index of the first one, and how many.
-    """
+    """Have the memory fetch some codes, which are used a little later."""
     for place in range(at, at + length, CACHE_LINE):
         prefetch(codes, place)

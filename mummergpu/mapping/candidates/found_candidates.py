@@ -91,23 +91,7 @@ def spread_rows(
     match: int,
     table: Table,
 ) -> None:
-    """Write the candidates of each read to its rows of a table.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where the candidates of each read begin, and where the last ones end.
-    pairs : ndarray, dtype=int64, shape=(n_candidates, 6)
-        What they are made of (`CANDIDATE`), of which the first is the diagonal.
-    words : ndarray, dtype=int32, shape=(n_candidates, 12)
-        The same in halves.
-    rescue_rows : int
-        The rows that are kept free after the candidates of each read.
-    match : int
-        The score of a base that matches.
-    table : tuple of ndarray
-        Output: the arrays of `candidates.Candidates`.
-    """
+    """Write the candidates of each read to its rows of a table."""
     table_offsets, counts, table_diagonals, numbers = table
     filled = 0
     for read in range(counts.size):

@@ -8,15 +8,7 @@ from mummergpu.runtime.jit import inline_without_refcounts
 
 @inline_without_refcounts
 def sort_by_key(keys: Int64Array, values: Int64Array, count: int) -> None:
-    """Sort the first rows of two columns by key, those of one key by value.
-
-    Parameters
-    ----------
-    keys, values : ndarray, dtype=int64
-        The two columns; rows move as a whole.
-    count : int
-        The number of rows.
-    """
+    """Sort the first rows of two columns by key, those of one key by value."""
     gap = 1
     while gap < count // 9:
         gap = 3 * gap + 1

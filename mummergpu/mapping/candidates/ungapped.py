@@ -86,42 +86,7 @@ def score_tail(
     quality_at: int,
     quality_step: int,
 ) -> Tail:
-    """Return the best score of a tail without gaps.
-
-    Parameters
-    ----------
-    read : ndarray, dtype=uint8
-        The codes of reads, with margins.
-    at : int
-        The index of the tail's first base, or leftwards the index after it; it includes the margin.
-    length : int
-        The bases of the tail.
-    reference : ndarray, dtype=uint8
-        The codes of the reference, with margins.
-    reference_at : int
-        The index of the first base to compare, or leftwards the index after it.
-    most : int
-        The bases of the reference from there to the end of the record.
-    leftwards : bool
-        Whether the tail extends to the left.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    qualities : tuple of ndarray
-        The qualities of the reads, and the credits.
-    quality_at, quality_step : int
-        The quality of the base at an index of `read` is at `quality_at` plus `quality_step` times
-        that index.
-
-    Returns
-    -------
-    score : int
-        The best score of a part of the tail that begins beside the match, 0 or more. A part that
-        reaches the end of the read has the end bonus.
-    taken : int
-        The bases of that part; of two parts with one score, the longer one.
-    credit : int
-        The credits of the bases of that part that differ.
-    """
+    """Return the best score of a tail without gaps."""
     best, taken, score, credit, best_credit = 0, 0, 0, 0, 0
     base_qualities, credits = qualities
     end = min(length, most)

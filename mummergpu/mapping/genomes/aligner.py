@@ -133,17 +133,7 @@ class GenomeAligner:
     def _groups(
         self, block: QueryBlock, columns: MemColumns
     ) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array, Int64Array]]:
-        """Return the groups of matches: those of a query with a record of the reference.
-
-        Returns
-        -------
-        keys : ndarray, dtype=int64, shape=(n_groups, 2)
-            The query and the record of each group.
-        offsets : ndarray, dtype=int64, shape=(n_groups + 1,)
-            Where the matches of each begin.
-        matches : tuple of ndarray, dtype=int64
-            Where the matches begin in the codes with margins, and their lengths.
-        """
+        """Return the groups of matches: those of a query with a record of the reference."""
         starts = self._reference.record_starts
         queries = np.repeat(np.arange(block.query_count), np.diff(columns.offsets))
         records = np.searchsorted(starts, columns.reference_starts, side="right") - 1

@@ -32,16 +32,5 @@ def lists_for(count: int) -> int:
 
 @jit_without_refcounts
 def list_count(count: int) -> int:
-    """Return how many lists `join_groups` and `join_close_matches` need for so many matches.
-
-    Parameters
-    ----------
-    count : int
-        The most matches that are joined at once: those of the largest group.
-
-    Returns
-    -------
-    int
-        A power of two.
-    """
+    """Return how many lists `join_groups` and `join_close_matches` need for so many matches."""
     return lists_for(count)

@@ -49,31 +49,6 @@ def chain_sets(
 
     The chain with the best score is a cluster, if it has enough bases. What is left of the set is
     joined again, and each set of that is chained again.
-
-    Parameters
-    ----------
-    sets : tuple of ndarray, dtype=int64
-        Where the matches of each set begin, and the matches.
-    first, end : int
-        The range of sets.
-    matches : tuple of ndarray, dtype=int64
-        The matches of all groups.
-    rule : tuple of int
-        What is joined (`joining.join_rule`).
-    least_bases : int
-        The fewest bases of a cluster.
-    room : tuple of ndarray
-        Memory for the largest of these sets.
-    clusters : tuple of ndarray, dtype=int64
-        Output: the first match of each cluster, and how many anchors it has.
-    anchors : tuple of ndarray, dtype=int64
-        Output: the anchors of the clusters, behind each other from where the matches of the first
-        of these sets begin.
-
-    Returns
-    -------
-    int
-        The number of clusters.
     """
     offsets, members = sets
     (rows, listed, starts), columns, (joined, following, lists), (bases, sizes) = room

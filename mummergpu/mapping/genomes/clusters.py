@@ -92,23 +92,6 @@ def find_clusters(
     diagonals beside its own that begin in its last bases and are not joined with it. Chaining takes
     a step for each match of a set, and each that it may follow (`chains.MOST_PREDECESSORS` at
     most), and does that again with what a chain leaves of its set.
-
-    Parameters
-    ----------
-    group_offsets : ndarray, dtype=int64, shape=(n_groups + 1,)
-        Where the matches of each group begin: those of a query with a record of the reference.
-    matches : tuple of ndarray, dtype=int64
-        Where each begins in the query and in the reference, and its length. In a group they ascend
-        by their start in the query, then by that in the reference.
-    options : ClusterOptions
-        Which matches form a cluster.
-    map_function : callable
-        Called like `map`, to share the work among threads.
-
-    Returns
-    -------
-    Clusters
-        Those of each group ascend by their start in the reference, then in the query.
     """
     # No gap is longer than the last match is far from the first base.
     most_gap = min(options.most_gap, int(matches[0].max(initial=0)))

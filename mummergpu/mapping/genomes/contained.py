@@ -12,20 +12,7 @@ Extents = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 
 
 def not_contained(groups: Int64Array, extents: Extents) -> BoolArray:
-    """Return which alignments no other one of their group contains.
-
-    Parameters
-    ----------
-    groups : ndarray, dtype=int64, shape=(n,)
-        Only alignments of one group are compared.
-    extents : tuple of ndarray, dtype=int64
-        The ranges of each.
-
-    Returns
-    -------
-    ndarray, dtype=bool, shape=(n,)
-        Of several with the same ranges, the first one counts as not contained.
-    """
+    """Return which alignments no other one of their group contains."""
     _, _, begins, ends = extents
     order = np.lexsort((np.arange(groups.size), -ends, begins, groups))
     keep = np.ones(groups.size, dtype=np.bool_)
@@ -34,18 +21,7 @@ def not_contained(groups: Int64Array, extents: Extents) -> BoolArray:
 
 
 def not_repeated(groups: Int64Array, extents: Extents) -> BoolArray:
-    """Return which alignments are the first of their group with their ranges.
-
-    Parameters
-    ----------
-    groups, extents
-        As in `not_contained`.
-
-    Returns
-    -------
-    ndarray, dtype=bool, shape=(n,)
-        False for those that have the ranges of an earlier one.
-    """
+    """Return which alignments are the first of their group with their ranges."""
     _, firsts = np.unique(np.stack((groups, *extents)), axis=1, return_index=True)
     keep = np.zeros(groups.size, dtype=np.bool_)
     keep[firsts] = True

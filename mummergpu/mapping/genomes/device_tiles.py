@@ -39,24 +39,7 @@ def no_tiles() -> ReadyTiles:
 def align_tiles_ahead(
     linked: LinkedAnchors, sequences: Sequences, costs: Costs, align: TileAligner
 ) -> ReadyTiles:
-    """Align the tiles between anchors of which the matrix is needed, if they are many.
-
-    Parameters
-    ----------
-    linked : LinkedAnchors
-        The anchors of the alignments.
-    sequences : tuple of ndarray, dtype=uint8
-        The codes of the queries and of the reference.
-    costs : Costs
-        The scores.
-    align : callable
-        Aligns tiles.
-
-    Returns
-    -------
-    tuple of ndarray
-        The tiles that are aligned (`ReadyTiles`).
-    """
+    """Align the tiles between anchors of which the matrix is needed, if they are many."""
     total = int(linked.offsets[-1])
     anchors = np.empty(total, dtype=np.int64)
     count = list_tiles(linked.offsets, linked.anchors, sequences, costs.as_tuple(), anchors)
@@ -85,24 +68,7 @@ def list_tiles(
     costs: CostTuple,
     found: Int64Array,
 ) -> int:
-    """List the anchors behind which there is a tile that needs its matrix.
-
-    Parameters
-    ----------
-    offsets, anchors
-        The alignments (`LinkedAnchors`).
-    sequences : tuple of ndarray, dtype=uint8
-        The codes of the queries and of the reference.
-    costs : tuple of int
-        `Costs.as_tuple()`.
-    found : ndarray, dtype=int64, shape=(n_anchors,)
-        Output.
-
-    Returns
-    -------
-    int
-        Their number.
-    """
+    """List the anchors behind which there is a tile that needs its matrix."""
     query_starts, reference_starts, lengths = anchors
     query, reference = sequences
     end = 0

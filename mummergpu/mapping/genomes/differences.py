@@ -30,23 +30,7 @@ def count_differences(
     gap_bases: Int64Array,
     gaps: Int64Array,
 ) -> None:
-    """Count the differences of some alignments.
-
-    Parameters
-    ----------
-    operations : ndarray, dtype=uint32
-        The operations of all alignments.
-    offsets : ndarray, dtype=int64
-        Where those of each alignment begin.
-    query_begins, reference_begins : ndarray, dtype=int64
-        The first base of each alignment, as indexes of codes with margins.
-    sequences : tuple of ndarray, dtype=uint8
-        The codes.
-    first, end : int
-        The range of alignments.
-    mismatches, gap_bases, gaps : ndarray, dtype=int64
-        Output: the pairs of different bases, the bases of gaps, and the gaps.
-    """
+    """Count the differences of some alignments."""
     query, reference = sequences
     for row in range(first, end):
         i, j = query_begins[row], reference_begins[row]

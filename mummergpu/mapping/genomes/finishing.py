@@ -57,32 +57,7 @@ def finish_alignments(
     strand: Strand,
     map_function: Callable[..., Iterable[Any]],
 ) -> GenomeAlignments:
-    """Return traced alignments as columns.
-
-    Parameters
-    ----------
-    groups : ndarray, dtype=int64, shape=(n_alignments,)
-        The group of each alignment.
-    operations : ndarray, dtype=uint32
-        The operations of all alignments; those of a match may follow each other.
-    ends : tuple of ndarray
-        Where the operations of each alignment begin, and where it begins and ends.
-    sequences : tuple of ndarray, dtype=uint8
-        The codes of the queries and of the reference, with margins.
-    options : GenomeOptions
-        The scores, and whether alignments that lie inside another one are left out.
-    places : tuple of ndarray, dtype=int64
-        The query and the record of each group, where each query begins, where each record begins.
-    strand : Strand
-        The strand of the queries.
-    map_function : callable
-        Called like `map`, to share the work among threads.
-
-    Returns
-    -------
-    GenomeAlignments
-        The alignments.
-    """
+    """Return traced alignments as columns."""
     begins, query_begins, reference_begins, query_ends, reference_ends = ends
     extents = query_begins, query_ends, reference_begins, reference_ends
     choose = not_contained if options.simplify else not_repeated
@@ -137,18 +112,7 @@ def finish_alignments(
 
 
 def join_strands(found: Sequence[GenomeAlignments]) -> GenomeAlignments:
-    """Return alignments on several strands in the order of `GenomeAlignments`.
-
-    Parameters
-    ----------
-    found : sequence of GenomeAlignments
-        Those on each strand, one or more.
-
-    Returns
-    -------
-    GenomeAlignments
-        All of them.
-    """
+    """Return alignments on several strands in the order of `GenomeAlignments`."""
     sizes = np.concatenate([np.diff(one.cigar_offsets) for one in found])
 
     def column(name: str) -> npt.NDArray[Any]:

@@ -30,22 +30,7 @@ _MOST_DIFFERENCE: Final = 1 << 40
 
 
 def join_rule(most_gap: int, diagonal_difference: int, diagonal_factor: float) -> JoinRule:
-    """Return how matches are joined.
-
-    Parameters
-    ----------
-    most_gap : int
-        The most bases of the query between two matches that are joined.
-    diagonal_difference : int
-        How far apart their diagonals may be, in bases.
-    diagonal_factor : float
-        The same as a share of the gap between them; the larger of both counts.
-
-    Returns
-    -------
-    tuple of int
-        The rule.
-    """
+    """Return how matches are joined."""
     millionths = round(diagonal_factor * _MILLION)
     widest = min(max(diagonal_difference, millionths * most_gap // _MILLION), _MOST_DIFFERENCE)
     # Matches of a range so narrow are all joined with each other while they are near.
@@ -67,29 +52,7 @@ def join_groups(
     rows: Int64Array,
     sets: Int64Array,
 ) -> int:
-    """Join the matches of some groups, without those that lie inside a repeat.
-
-    Parameters
-    ----------
-    group_offsets : ndarray, dtype=int64, shape=(n_groups + 1,)
-        Where the matches of each group begin.
-    first, end : int
-        The range of groups.
-    matches : tuple of ndarray, dtype=int64
-        The matches of all groups.
-    rule : tuple of int
-        What is joined (`join_rule`).
-    room : tuple of ndarray
-        Memory for the matches of these groups.
-    rows, sets : ndarray, dtype=int64, shape=(n_matches,)
-        Output: the matches that are left, and for each the number of its set, which is the index in
-        `rows` of the set's first match. `n_matches` is the number of those of all these groups.
-
-    Returns
-    -------
-    int
-        How many matches are left.
-    """
+    """Join the matches of some groups, without those that lie inside a repeat."""
     count = 0
     for group in range(first, end):
         begin, size = group_offsets[group], group_offsets[group + 1] - group_offsets[group]
@@ -114,24 +77,7 @@ def join_close_matches(
     following: Int64Array,
     lists: Int64Array,
 ) -> None:
-    """Join some matches of a group.
-
-    Parameters
-    ----------
-    matches : tuple of ndarray, dtype=int64
-        The matches of all groups.
-    rows : ndarray, dtype=int64
-        The matches that are joined, ascending, from `begin` to `end`.
-    begin, end : int
-        The range of `rows`.
-    rule : tuple of int
-        What is joined (`join_rule`).
-    sets : ndarray, dtype=int64
-        Output, for each index of the range: the number of its set, which is the index of the set's
-        first match.
-    following, lists : ndarray, dtype=int64
-        Memory: as long as `rows`, and for `list_count` lists.
-    """
+    """Join some matches of a group."""
     _join(matches, rows, begin, end, rule, sets, following, lists)
 
 
@@ -146,29 +92,7 @@ def measure_sets(
     bases: Int64Array,
     sizes: Int64Array,
 ) -> int:
-    """Count the matches of each set that has enough bases.
-
-    Parameters
-    ----------
-    lengths : ndarray, dtype=int64
-        The lengths of the matches of all groups.
-    rows, begin, end
-        The matches that are joined, as for `join_close_matches`.
-    sets : ndarray, dtype=int64
-        The number of the set of each.
-    least_bases : int
-        The fewest bases of a set.
-    bases : ndarray, dtype=int64
-        Memory, as long as `rows`.
-    sizes : ndarray, dtype=int64
-        Output, for the first match of each set: how many matches the set has, 0 if it has too few
-        bases.
-
-    Returns
-    -------
-    int
-        The number of matches of these sets.
-    """
+    """Count the matches of each set that has enough bases."""
     for number in range(begin, end):
         bases[number], sizes[number] = 0, 0
         bases[sets[number]] += lengths[rows[number]]
@@ -191,26 +115,7 @@ def list_sets(
     starts: Int64Array,
     first: int,
 ) -> int:
-    """List the matches of each set that has enough bases.
-
-    Parameters
-    ----------
-    rows, begin, end, sets
-        As for `measure_sets`.
-    sizes : ndarray, dtype=int64
-        What `measure_sets` has found; it is overwritten.
-    members : ndarray, dtype=int64
-        Output, from `begin`: the matches, those of a set behind each other and in their order.
-    starts : ndarray, dtype=int64
-        Output, from `first`: where each set begins in `members`.
-    first : int
-        How many numbers there are in `starts` before.
-
-    Returns
-    -------
-    int
-        How many there are now.
-    """
+    """List the matches of each set that has enough bases."""
     filled, count = begin, first
     for number in range(begin, end):
         root = sets[number]

@@ -115,21 +115,7 @@ def find_targets(
     end: int,
     targets: TargetColumns,
 ) -> None:
-    """Find where some clusters may go on.
-
-    Parameters
-    ----------
-    groups, offsets, anchors
-        The clusters (`Clusters`); their positions are indexes of codes with margins.
-    bounds : tuple of ndarray, dtype=int64
-        Those of each group.
-    search : tuple
-        What an extension needs (`TargetSearch`).
-    first, end : int
-        The range of clusters.
-    targets : tuple of ndarray
-        Output: the fields of `Targets`.
-    """
+    """Find where some clusters may go on."""
     query_starts, reference_starts, lengths = anchors
     target_clusters, target_anchors, cuts, distances, reached = targets
     for cluster in range(first, end):
@@ -228,26 +214,7 @@ def _next_on_diagonal(
 def link_clusters(
     clusters: Clusters, bounds: Bounds, targets: Targets, break_length: int
 ) -> LinkedAnchors:
-    """Join clusters to alignments.
-
-    Parameters
-    ----------
-    clusters : Clusters
-        The clusters.
-    bounds : tuple of ndarray, dtype=int64
-        Those of each group.
-    targets : Targets
-        Where each cluster may go on. If several clusters reach one, the nearest of them is
-        continued by it, and of equally near ones the first.
-    break_length : int
-        As in `find_targets`.
-
-    Returns
-    -------
-    LinkedAnchors
-        The anchors of all alignments, in the order of their first clusters. An alignment extends up
-        to a cluster near its diagonal that it might have gone on with, but not into it.
-    """
+    """Join clusters to alignments."""
     count = clusters.count
     sources = np.full(count, NO_TARGET, dtype=np.int64)
     anchor_count = clusters.lengths.size
@@ -318,28 +285,7 @@ def _follow_links(
     tails: Int64Array,
     offsets: Int64Array,
 ) -> int:
-    """Write the anchors of each alignment, its first and its last cluster; return their number.
-
-    Parameters
-    ----------
-    cluster_offsets : ndarray, dtype=int64
-        Where the anchors of each cluster begin.
-    targets : tuple of ndarray
-        The fields of `Targets`.
-    sources : ndarray, dtype=int64, shape=(n_clusters,)
-        Receives the cluster that each one continues; `NO_TARGET` before.
-    near : ndarray, dtype=int64, shape=(n_clusters,)
-        Receives the nearest cluster with it as a target if it continues none; `NO_TARGET` before.
-    anchors : tuple of ndarray, dtype=int64, shape=(n_anchors,)
-        Output: the anchors, and how many of the first bases of each are cut off.
-    heads, tails, offsets : ndarray, dtype=int64
-        Output: the first and the last cluster of each alignment; where its anchors begin.
-
-    Returns
-    -------
-    int
-        The number of alignments.
-    """
+    """Write the anchors of each alignment, its first and its last cluster; return their number."""
     target_clusters, target_anchors, target_cuts, distances, reached = targets
     rows, cuts = anchors
     for cluster in range(sources.size):

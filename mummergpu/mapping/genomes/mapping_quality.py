@@ -52,20 +52,6 @@ def with_rivals(columns: GenomeAlignments, lengths: Int64Array, costs: Costs) ->
 
     A competing alignment that is worse by what a mismatch costs is right if the query has an error
     there, of one of three bases; errors are as many as in the better alignment.
-
-    Parameters
-    ----------
-    columns : GenomeAlignments
-        All alignments of some queries.
-    lengths : ndarray, dtype=int64, shape=(n_queries,)
-        The bases of the queries.
-    costs : Costs
-        The scores.
-
-    Returns
-    -------
-    GenomeAlignments
-        The same with `GenomeAlignments.rivals`.
     """
     better = find_rivals(columns.queries, *columns.forward_ends(lengths), columns.scores)
     is_rival = better != np.arange(columns.count)
@@ -136,20 +122,6 @@ def find_words(
 
     A word and its reverse complement are the same one. Whether a word is looked at is decided by
     its bases, so that a copy has the same ones.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    map_function : callable
-        Called like `map`, to share the work among threads.
-
-    Returns
-    -------
-    places : ndarray, dtype=int64, shape=(n_words,)
-        Where the words begin in `Reference.codes`, ascending.
-    unique_before : ndarray, dtype=int64, shape=(n_words + 1,)
-        How many of the words before each one occur once.
     """
     codes = writable(reference.codes)
     step = max(WORD_STEP, codes.size // MOST_WORDS)
@@ -176,24 +148,7 @@ def find_words(
 def sample_words(
     codes: CodeArray, first: int, end: int, limit: int, places: Int64Array, hashes: Int64Array
 ) -> int:
-    """Write the words whose hash is below a limit, of those that begin in a range.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes.
-    first, end : int
-        The range of the first bases; `WORD_BASES` - 1 codes or more come after it.
-    limit : int
-        The limit, at most 2**63.
-    places, hashes : ndarray, dtype=int64, shape=(end - first,)
-        Output: where each word begins, and its hash.
-
-    Returns
-    -------
-    int
-        How many there are.
-    """
+    """Write the words whose hash is below a limit, of those that begin in a range."""
     top = 2 * (WORD_BASES - 1)
     most = (1 << 2 * WORD_BASES) - 1
     forward, reverse, unbroken, count = 0, 0, 0, 0

@@ -46,22 +46,7 @@ def map_one_to_one(
 def best_cover(
     sequences: Int64Array, begins: Int64Array, ends: Int64Array, identities: FloatArray
 ) -> BoolArray:
-    """Return which alignments cover each sequence best.
-
-    Parameters
-    ----------
-    sequences : ndarray, dtype=int64
-        The sequence of each alignment.
-    begins, ends : ndarray, dtype=int64
-        Where it begins and ends there.
-    identities : ndarray, dtype=float64
-        The share of equal columns.
-
-    Returns
-    -------
-    ndarray, dtype=bool
-        True for those that are taken.
-    """
+    """Return which alignments cover each sequence best."""
     count = sequences.size
     order = np.lexsort((np.arange(count), ends, begins, sequences))
     firsts = np.flatnonzero(np.diff(sequences[order], prepend=-1))
@@ -81,20 +66,7 @@ def _cover(
     room: tuple[FloatArray, Int64Array, Int64Array],
     taken: BoolArray,
 ) -> None:
-    """Mark the best cover of a sequence.
-
-    Parameters
-    ----------
-    begins, ends, identities
-        As in `best_cover`.
-    order : ndarray, dtype=int64
-        The alignments of the sequence, ascending by their begin.
-    room : tuple of ndarray
-        For each alignment: the best score of a chain that it ends, and the one before it there. And
-        memory for the alignments that have begun and not ended.
-    taken : ndarray, dtype=bool
-        Output: True for those that are taken.
-    """
+    """Mark the best cover of a sequence."""
     scores, before, open_rows = room
     open_count = 0
     best, best_ended = -1, -1

@@ -52,20 +52,7 @@ def _find_better(
     room: tuple[Int64Array, Int64Array],
     better: Int64Array,
 ) -> None:
-    """Find what each alignment competes with, in the order of their scores.
-
-    Parameters
-    ----------
-    order : ndarray, dtype=int64
-        The alignments by query, and from the best one to the worst.
-    queries, begins, ends
-        As in `find_rivals`.
-    room : tuple of ndarray, dtype=int64
-        Memory for the alignments of a query that compete with none, and for the place of each in
-        `order`.
-    better : ndarray, dtype=int64
-        Output: the better one.
-    """
+    """Find what each alignment competes with, in the order of their scores."""
     # None of those that compete with none lies inside another one, and so they ascend by their
     # ends as by their begins.
     free, places = room

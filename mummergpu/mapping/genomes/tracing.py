@@ -66,38 +66,7 @@ def trace_anchors(
     ends: TracedEnds,
     ready: ReadyTiles,
 ) -> bool:
-    """Trace a range of anchors, and what lies between each and the next one of its alignment.
-
-    Parameters
-    ----------
-    offsets, anchors, bounds
-        The alignments (`LinkedAnchors`); positions are indexes of codes with margins.
-    sequences : tuple of ndarray, dtype=uint8
-        The codes of the queries and of the reference.
-    costs : tuple of int
-        `Costs.as_tuple()`; nothing is scored for an end.
-    window : int
-        The bases of the query in which an extension must get better; 0 for no extension.
-    scratch, matrix : tuple of ndarray
-        Memory to work in.
-    far_operations : ndarray, dtype=uint32
-        Memory for `FAR_OPERATIONS` operations.
-    end_anchor : int
-        Where the range of anchors ends.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them. Those of a match may follow each other.
-    state : ndarray, dtype=int64, shape=(3,)
-        The next anchor, its alignment, and how many operations there are; brought up to date.
-    ends : tuple of ndarray
-        Output, for the alignments that begin or end in the range.
-    ready : tuple of ndarray
-        The tiles that are aligned already.
-
-    Returns
-    -------
-    bool
-        Whether the range is finished; if not, `operations` has become too short.
-    """
+    """Trace a range of anchors, and what lies between each and the next one of its alignment."""
     query_starts, reference_starts, lengths = anchors
     begins, first_in_query, first_in_reference, end_in_query, end_in_reference = ends
     anchor, alignment, filled = state[NEXT_ANCHOR], state[ALIGNMENT], state[FILLED]

@@ -23,24 +23,7 @@ LEAST_PERCENT: Final = 80
 
 @inline_without_refcounts
 def least_score_beside(table: Table, row: int, length: int, costs: CostTuple) -> int:
-    """Return the least score of an alternative to a candidate.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-    length : int
-        The bases of the read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-
-    Returns
-    -------
-    int
-        `LEAST_PERCENT` of its score, rounded up.
-    """
+    """Return the least score of an alternative to a candidate."""
     score = reported_score(table, row, length, costs)
     return as_int64((score * LEAST_PERCENT + 99) // 100)
 
@@ -54,28 +37,7 @@ def owner_of(
     chosen: tuple[int, int],
     least: tuple[int, int],
 ) -> int:
-    """Return to which alignment of its read a candidate is an alternative.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-    length : int
-        The bases of the read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    chosen : tuple of int
-        The candidates of the primary alignment and of the supplementary one; -1 if there is none.
-    least : tuple of int
-        The least scores of an alternative to them.
-
-    Returns
-    -------
-    int
-        0 for the primary alignment, 1 for the supplementary one, 2 for neither.
-    """
+    """Return to which alignment of its read a candidate is an alternative."""
     owner = as_int64(0)
     if chosen[1] >= 0:
         part = read_interval(table, row, length)
@@ -99,19 +61,7 @@ def list_alternatives(
     chosen: tuple[Int64Array, Int64Array],
     secondary: Secondary,
 ) -> None:
-    """List the placements of each read that are nearly as good as those that are chosen.
-
-    Parameters
-    ----------
-    reads, target, costs, scratch, sorting, table, chosen
-        As for `secondary.list_secondary`.
-    limits : tuple of int
-        The least score of an alignment that is reported; and the most alternatives of one: if it
-        has more, none is listed.
-    secondary : tuple of ndarray, dtype=int64
-        Output (`secondary.Secondary`): those of the primary alignment come before the
-        supplementary one.
-    """
+    """List the placements of each read that are nearly as good as those that are chosen."""
     least_score, most = limits
     owners, rows = sorting
     filled = 0

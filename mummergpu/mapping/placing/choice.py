@@ -57,24 +57,7 @@ told of (`SECOND`): every read fits some place beside its mate a little. bwa mem
 
 @inline_without_refcounts
 def reported_score(table: Table, row: int, length: int, costs: CostTuple) -> int:
-    """Return the score of a candidate without the bonus of the ends that it reaches.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-    length : int
-        The bases of the read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-
-    Returns
-    -------
-    int
-        The score.
-    """
+    """Return the score of a candidate without the bonus of the ends that it reaches."""
     numbers = table[3]
     score = as_int64(numbers[row, SCORE])
     if numbers[row, CORE_BEGIN] == numbers[row, LEFT_TAKEN]:
@@ -86,20 +69,7 @@ def reported_score(table: Table, row: int, length: int, costs: CostTuple) -> int
 
 @inline_without_refcounts
 def is_eligible(table: Table, row: int, length: int, costs: CostTuple, least_score: int) -> bool:
-    """Return whether a candidate may be chosen.
-
-    Parameters
-    ----------
-    table, row, length, costs
-        As for `reported_score`.
-    least_score : int
-        The least score of an alignment that is reported.
-
-    Returns
-    -------
-    bool
-        Whether it is alive and scores enough.
-    """
+    """Return whether a candidate may be chosen."""
     if table[3][row, STATE] == DEAD:
         return False
     return reported_score(table, row, length, costs) >= least_score
@@ -109,30 +79,7 @@ def is_eligible(table: Table, row: int, length: int, costs: CostTuple, least_sco
 def best_single(
     read: int, reads: Reads, costs: CostTuple, least_score: int, table: Table, seed: np.uint64
 ) -> tuple[int, int]:
-    """Return the best candidate of a read, as if it had no mate.
-
-    Parameters
-    ----------
-    read : int
-        The read.
-    reads : tuple of ndarray
-        The reads (`candidates.Reads`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    least_score : int
-        The least score of an alignment that is reported.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    seed : uint64
-        The hash of the read's name, which chooses among equals.
-
-    Returns
-    -------
-    row : int
-        The candidate, -1 if there is none.
-    units : int
-        Its score in units; `NOTHING` if there is none.
-    """
+    """Return the best candidate of a read, as if it had no mate."""
     length = read_length(reads, read)
     chosen, best, rank = as_int64(-1), as_int64(NOTHING), np.uint64(0)
     for row in range(table[0][read], table[0][read] + table[1][read]):
@@ -157,26 +104,7 @@ def best_pair(
     least: int,
     other_best: int,
 ) -> tuple[int, int, int]:
-    """Return the best proper pair of two mates.
-
-    Parameters
-    ----------
-    read, reads, costs, least_score, table, seed
-        As for `best_single`; the first mate.
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    least : int
-        The least score of interest in units.
-    other_best : int
-        The units of the second mate's best candidate.
-
-    Returns
-    -------
-    row, other : int
-        The candidates of both mates, -1 if there is no such pair.
-    units : int
-        The joint score in units; `least` if there is none.
-    """
+    """Return the best proper pair of two mates."""
     length, other_length = read_length(reads, read), read_length(reads, read + 1)
     chosen, chosen_other, joint, rank = as_int64(-1), as_int64(-1), as_int64(least), np.uint64(0)
     for row in range(table[0][read], table[0][read] + table[1][read]):
@@ -201,24 +129,7 @@ def best_pair(
 
 @inline_without_refcounts
 def second_score(table: Table, read: int, chosen: int, length: int, costs: CostTuple) -> int:
-    """Return the best score of a rival of the chosen candidate, 0 if there is none.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    read, chosen : int
-        The read and its candidate.
-    length : int
-        The bases of the read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-
-    Returns
-    -------
-    int
-        The score without the bonus of the ends.
-    """
+    """Return the best score of a rival of the chosen candidate, 0 if there is none."""
     second = as_int64(LEAST_OF_MATE - 1)
     for row in range(table[0][read], table[0][read] + table[1][read]):
         if is_rival(table, row, chosen, length):
@@ -238,21 +149,7 @@ def choose_template(
     table: Table,
     choices: Int32Array,
 ) -> None:
-    """Choose the best joint placement of a template, and its mapping qualities.
-
-    Parameters
-    ----------
-    template : tuple of int
-        The template (`joint_scores.Template`).
-    reads, costs, least_score, table, seed
-        As for `best_single`.
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    odds : tuple of ndarray
-        What mapping qualities are computed from (`mapping_quality.Odds`).
-    choices : ndarray, dtype=int32, shape=(n_reads, CHOICE_NUMBERS)
-        Output: what is chosen for each read.
-    """
+    """Choose the best joint placement of a template, and its mapping qualities."""
     read, mates = template
     lowest = min(least_score, LEAST_OF_MATE)
     chosen0, best0 = best_single(read, reads, costs, lowest, table, seed)

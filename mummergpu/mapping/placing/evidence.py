@@ -33,20 +33,7 @@ BEST_QUALITY: Final = 60
 
 
 def credits_of_qualities(costs: Costs, has_qualities: bool) -> Int32Array:
-    """Return how much less than its cost a base that differs says, for each base quality.
-
-    Parameters
-    ----------
-    costs : Costs
-        The scores.
-    has_qualities : bool
-        Whether the reads have base qualities; without them all credits are 0.
-
-    Returns
-    -------
-    ndarray, dtype=int32, shape=(256,)
-        The credits in units of a point; negative if the base says more than its cost.
-    """
+    """Return how much less than its cost a base that differs says, for each base quality."""
     phred = np.minimum(np.arange(256) + PHRED_OF_BASE, HIGHEST_PHRED)
     points = costs.match + costs.mismatch - phred / PHRED_OF_POINT
     credits = np.rint(points * UNIT).astype(np.int32)
@@ -55,24 +42,12 @@ def credits_of_qualities(costs: Costs, has_qualities: bool) -> Int32Array:
 
 
 def weights_of_units() -> Float64Array:
-    """Return the odds of placements that are so many units worse than another.
-
-    Returns
-    -------
-    ndarray, dtype=float64, shape=(FARTHEST + 1,)
-        Numbers from 1 downwards; 32 units are a factor of 2.
-    """
+    """Return the odds of placements that are so many units worse than another."""
     return np.asarray(2.0 ** (-np.arange(FARTHEST + 1) / (UNIT // 2)))
 
 
 def quality_thresholds() -> Float64Array:
-    """Return the largest probability of an error that each mapping quality allows.
-
-    Returns
-    -------
-    ndarray, dtype=float64, shape=(BEST_QUALITY + 2,)
-        The element of a quality is compared; no error reaches the last.
-    """
+    """Return the largest probability of an error that each mapping quality allows."""
     errors = np.asarray(10.0 ** (-np.arange(BEST_QUALITY + 2) / 10))
     errors[-1] = -1.0
     return errors

@@ -43,28 +43,7 @@ def score_template(
     table: Table,
     tops: Tops,
 ) -> int:
-    """Return the best joint score from what is known, in units.
-
-    Parameters
-    ----------
-    template : tuple of int
-        The template (`Template`).
-    reads : tuple of ndarray
-        The reads (`candidates.Reads`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    tops : tuple of ndarray
-        Output: the best scores and bounds of each mate (`Tops`).
-
-    Returns
-    -------
-    int
-        The score.
-    """
+    """Return the best joint score from what is known, in units."""
     offsets, counts, _, numbers = table
     best, bounds = tops
     read, mates = template
@@ -101,26 +80,7 @@ def most_of_mate(
     top: Int64Array,
     field: int,
 ) -> int:
-    """Return the most that the other mate adds to a candidate, in units.
-
-    Parameters
-    ----------
-    template, reads, costs, pairing, table
-        As for `score_template`.
-    mate : int
-        The mate whose candidate it is, 0 or 1.
-    row : int
-        The candidate.
-    top : ndarray, dtype=int64, shape=(2,)
-        The most of `field` that a candidate of each mate has, in points.
-    field : int
-        What counts of the other mate: `candidates.SCORE` or `candidates.BOUND`.
-
-    Returns
-    -------
-    int
-        As a proper pair or not, whichever is more; 0 if there is no other mate.
-    """
+    """Return the most that the other mate adds to a candidate, in units."""
     read, mates = template
     if mates == 1 or top[1 - mate] == 0:
         return 0
@@ -133,20 +93,7 @@ def most_of_mate(
 
 @inline_without_refcounts
 def first_best(table: Table, read: int) -> int:
-    """Return the first candidate of a read with the best score.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    read : int
-        The read.
-
-    Returns
-    -------
-    int
-        The candidate; some other number if the read has none.
-    """
+    """Return the first candidate of a read with the best score."""
     offsets, counts, _, numbers = table
     top = offsets[read]
     for row in range(offsets[read], offsets[read] + counts[read]):
@@ -168,26 +115,7 @@ def refine_template(
     tops: Tops,
     joint: int,
 ) -> int:
-    """Score with gaps what may come within the margin of the best; return the joint score.
-
-    Parameters
-    ----------
-    template, reads, costs, pairing, table, tops
-        As for `score_template`; the scores of candidates and the best ones of mates are raised.
-    target : tuple of ndarray
-        The reference (`candidates.Target`).
-    margin : int
-        Placements that are so many points worse than the best do not matter.
-    scratch : tuple of ndarray
-        As for `viterbi.extension.extend_score`.
-    joint : int
-        The best joint score so far, in units.
-
-    Returns
-    -------
-    int
-        The best joint score, in units.
-    """
+    """Score with gaps what may come within the margin of the best; return the joint score."""
     offsets, counts, _, numbers = table
     best, bounds = tops
     for mate in range(template[1]):

@@ -60,40 +60,14 @@ Rivals = tuple[float, float]
 
 @inline_without_refcounts
 def units_of(table: Table, row: int) -> int:
-    """Return the score of a candidate in units, with its credit.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-
-    Returns
-    -------
-    int
-        What counts when placements are compared.
-    """
+    """Return the score of a candidate in units, with its credit."""
     numbers = table[3]
     return as_int64(numbers[row, SCORE]) * UNIT + as_int64(numbers[row, CREDIT])
 
 
 @inline_without_refcounts
 def weight_of(units: int, weights: Float64Array) -> float:
-    """Return the weight of a placement that is so many units worse than the best.
-
-    Parameters
-    ----------
-    units : int
-        By how much it is worse; less than 0 counts as 0.
-    weights : ndarray, dtype=float64
-        What `evidence.weights_of_units` returns.
-
-    Returns
-    -------
-    float
-        From 0 to 1, which is the weight of the best.
-    """
+    """Return the weight of a placement that is so many units worse than the best."""
     if units > FARTHEST:
         return 0.0
     return weights[max(0, units)]  # type: ignore[no-any-return]
@@ -101,20 +75,7 @@ def weight_of(units: int, weights: Float64Array) -> float:
 
 @inline_without_refcounts
 def kinship_of(units: int, weights: Float64Array) -> float:
-    """Return how much a placement that is so many units worse is a copy of the family of the best.
-
-    Parameters
-    ----------
-    units : int
-        By how much it is worse; less than 0 counts as 0.
-    weights : ndarray, dtype=float64
-        What `evidence.weights_of_units` returns.
-
-    Returns
-    -------
-    float
-        From 0 to 1, which an equal copy has. It falls with differences more slowly than the weight.
-    """
+    """Return how much a placement so many units worse is of the best one's family, from 0 to 1."""
     if units > FARTHEST:
         return 0.0
     return weight_of(units >> KINSHIP_SHIFT, weights)
@@ -124,26 +85,7 @@ def kinship_of(units: int, weights: Float64Array) -> float:
 def rivals_of(
     table: Table, read: int, length: int, chosen: int, best: int, weights: Float64Array
 ) -> Rivals:
-    """Return the weights of the candidates of a read that are rivals of the chosen one.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    read, length : int
-        The read, and its bases.
-    chosen : int
-        Its candidate that is chosen.
-    best : int
-        The units of the best candidate, whose weight is 1.
-    weights : ndarray, dtype=float64
-        What `evidence.weights_of_units` returns.
-
-    Returns
-    -------
-    tuple of float
-        The sums of their weights and of their kinships (`Rivals`).
-    """
+    """Return the weights of the candidates of a read that are rivals of the chosen one."""
     total, copies = 0.0, 0.0
     for row in range(table[0][read], table[0][read] + table[1][read]):
         if is_rival(table, row, chosen, length):
@@ -169,38 +111,6 @@ def weigh_pairs(
     """Return the weights of all placements of a pair, and of those unlike the chosen ones.
 
     Candidates that align another part of their read than the chosen one do not count.
-
-    Parameters
-    ----------
-    read : int
-        The first mate.
-    reads : tuple of ndarray
-        The reads (`candidates.Reads`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    weights : ndarray, dtype=float64
-        What `evidence.weights_of_units` returns.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    singles : tuple of int
-        The units of each mate's best candidate.
-    chosen : tuple of int
-        The chosen candidates.
-    joint : int
-        The units of the chosen pair, whose weight is 1.
-    is_proper : bool
-        Whether that is a proper pair: if so, only proper pairs are of its family.
-
-    Returns
-    -------
-    float
-        The sum of the weights of all placements.
-    tuple of float
-        What places the first mate elsewhere (`Rivals`).
-    tuple of float
-        What places the second mate elsewhere.
     """
     if table[1][read] == 1 and table[1][read + 1] == 1:
         return 1.0, (0.0, 0.0), (0.0, 0.0)
@@ -248,20 +158,7 @@ def weigh_pairs(
 
 @inline_without_refcounts
 def doubt_of(is_proper: bool, length: int) -> float:
-    """Return how many times likelier an error is than scores say.
-
-    Parameters
-    ----------
-    is_proper : bool
-        Whether the read is one of a proper pair.
-    length : int
-        The bases of the read.
-
-    Returns
-    -------
-    float
-        At least 1; more without the support of a mate than with it.
-    """
+    """Return how many times likelier an error is than scores say."""
     if is_proper:
         share = DOUBTFUL_LENGTH / length
         return min(MOST_PAIRED_DOUBT, 1.0 + share * share)
@@ -274,24 +171,7 @@ def doubt_of(is_proper: bool, length: int) -> float:
 def quality_of(
     rivals: Rivals, total: float, is_proper: bool, length: int, thresholds: Float64Array
 ) -> int:
-    """Return the mapping quality of a placement.
-
-    Parameters
-    ----------
-    rivals : tuple of float
-        The other placements (`Rivals`).
-    total : float
-        The weights of all placements, with this one's.
-    is_proper, length
-        As for `doubt_of`.
-    thresholds : ndarray, dtype=float64
-        What `evidence.quality_thresholds` returns.
-
-    Returns
-    -------
-    int
-        From 0 to `evidence.BEST_QUALITY`; at least 1 unless it is likely one of several.
-    """
+    """Return the mapping quality of a placement."""
     if rivals[0] == 0.0 and rivals[1] == 0.0:
         return BEST_QUALITY
     error = rivals[0] / total

@@ -49,55 +49,19 @@ def new_marks(longest: int) -> DiagonalMarks:
 
 @inline_without_refcounts
 def hash_of(word: int) -> int:
-    """Return the hash of a word.
-
-    Parameters
-    ----------
-    word : int
-        The word, two bits a base.
-
-    Returns
-    -------
-    int
-        A number of `HASH_BITS` bits.
-    """
+    """Return the hash of a word."""
     return (word * _HASH_FACTOR & _WORD_MASK) >> 2 * WORD_BASES - HASH_BITS
 
 
 @inline_without_refcounts
 def lengthened(word: int, known: int, code: int) -> tuple[int, int]:
-    """Return a word with one more base at its end, and one less at its beginning.
-
-    Parameters
-    ----------
-    word : int
-        The word, two bits a base.
-    known : int
-        How many of the bases up to its last one are no breaks, counted back to the nearest break.
-    code : int
-        The code of the next base.
-
-    Returns
-    -------
-    tuple of int
-        The word, which has a break unless `WORD_BASES` bases are known; and how many are.
-    """
+    """Return a word with one more base at its end, and one less at its beginning."""
     return (word << 2 | code & 3) & _WORD_MASK, 0 if code == BREAK else known + 1
 
 
 @jit_without_refcounts
 def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
-    """List the words of a read by their hashes, in place of those of another.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes of the reads, with margins.
-    at, length : int
-        Where the read begins in `codes`, and its bases.
-    marks : tuple of ndarray
-        Output (`DiagonalMarks`); no diagonal is marked.
-    """
+    """List the words of a read by their hashes, in place of those of another."""
     last, before, _ = marks
     last[:] = _NONE
     word, known = as_int64(0), as_int64(0)
@@ -122,17 +86,6 @@ def mark_diagonals(
     """Mark the diagonals on which the listed read has a match of a word.
 
     Some are marked that have none, since words with the same hash are not told apart.
-
-    Parameters
-    ----------
-    reference : ndarray, dtype=uint8
-        The codes of the reference, with margins.
-    begin, end : int
-        The half-open range of the joined reference in which the match must lie.
-    low, high : int
-        The half-open range of diagonals, at most `DIAGONALS_AT_ONCE`.
-    marks : tuple of ndarray
-        The words (`list_words`); output: the marks of the diagonals from `low` on, all 0 before.
     """
     last, before, marked = marks
     word, known = as_int64(0), as_int64(0)

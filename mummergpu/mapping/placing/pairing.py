@@ -44,22 +44,7 @@ NOTHING: Final = -(1 << 40)
 
 @inline_without_refcounts
 def first_not_before(table: Table, first: int, end: int, strand: int, diagonal: int) -> int:
-    """Return the first candidate of a read on a strand whose diagonal is not less.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    first, end : int
-        The candidates of the read to look at.
-    strand, diagonal : int
-        The strand and the diagonal.
-
-    Returns
-    -------
-    int
-        The candidate; `end` if there is none.
-    """
+    """Return the first candidate of a read on a strand whose diagonal is not less."""
     diagonals, numbers = table[2], table[3]
     low, high = first, end
     while low < high:
@@ -74,20 +59,7 @@ def first_not_before(table: Table, first: int, end: int, strand: int, diagonal: 
 
 @inline_without_refcounts
 def are_facing(table: Table, row: int, other: int) -> bool:
-    """Return whether two candidates are on different strands of one record.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row, other : int
-        A candidate of each mate.
-
-    Returns
-    -------
-    bool
-        Whether `template_size` means something.
-    """
+    """Return whether two candidates are on different strands of one record."""
     numbers = table[3]
     if numbers[row, RECORD] != numbers[other, RECORD]:
         return False
@@ -99,20 +71,6 @@ def template_size(table: Table, row: int, length: int, other: int, other_length:
     """Return the size of the template of two mates, from one 5' end to the other.
 
     Clipped bases count.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row, other : int
-        A candidate of each mate, on different strands.
-    length, other_length : int
-        The bases of both mates.
-
-    Returns
-    -------
-    int
-        In bases; negative if the 5' end on the reverse strand lies before the other one.
     """
     diagonals, numbers = table[2], table[3]
     if numbers[row, STRAND] == 0:
@@ -128,24 +86,7 @@ def template_size(table: Table, row: int, length: int, other: int, other_length:
 def is_proper_pair(
     table: Table, row: int, length: int, mate: int, mate_length: int, least: int, most: int
 ) -> bool:
-    """Return whether two mates are on one record, face each other, and are so far apart.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row, mate : int
-        The candidates of both mates, -1 for one that is not mapped.
-    length, mate_length : int
-        The bases of both mates.
-    least, most : int
-        The sizes of the template.
-
-    Returns
-    -------
-    bool
-        Whether the pair is proper.
-    """
+    """Return whether two mates are on one record, face each other, and are so far apart."""
     if row < 0 or mate < 0 or not are_facing(table, row, mate):
         return False
     return least <= template_size(table, row, length, mate, mate_length) <= most
@@ -155,24 +96,7 @@ def is_proper_pair(
 def pair_penalty(
     table: Table, row: int, length: int, other: int, other_length: int, pairing: Pairing
 ) -> int:
-    """Return the penalty of two candidates as a proper pair in units, -1 if they are none.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row, other : int
-        A candidate of each mate, on different strands.
-    length, other_length : int
-        The bases of both mates.
-    pairing : tuple
-        The sizes of templates (`Pairing`).
-
-    Returns
-    -------
-    int
-        The penalty, or -1.
-    """
+    """Return the penalty of two candidates as a proper pair in units, -1 if they are none."""
     if table[3][row, RECORD] != table[3][other, RECORD]:
         return -1
     size = template_size(table, row, length, other, other_length)
@@ -185,24 +109,7 @@ def pair_penalty(
 def mate_diagonals(
     table: Table, row: int, length: int, other_length: int, least: int, most: int
 ) -> tuple[int, int]:
-    """Return the first and the last diagonal of a mate without gaps, if sizes are bounded.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        A candidate.
-    length, other_length : int
-        The bases of its read and of the mate.
-    least, most : int
-        The sizes of the template.
-
-    Returns
-    -------
-    tuple of int
-        The diagonals, both included.
-    """
+    """Return the first and the last diagonal of a mate without gaps, if sizes are bounded."""
     diagonal = table[2][row]
     if table[3][row, STRAND] == 0:
         return diagonal + least - other_length, diagonal + most - other_length
@@ -219,28 +126,7 @@ def partner_range(
     pairing: Pairing,
     most_gap: int,
 ) -> tuple[int, int]:
-    """Return the candidates of the mate that may form a proper pair with a candidate.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        A candidate.
-    length : int
-        The bases of its read.
-    other_read, other_length : int
-        The mate, and its bases.
-    pairing : tuple
-        The sizes of templates (`Pairing`).
-    most_gap : int
-        How far from its diagonal an alignment may go, in bases.
-
-    Returns
-    -------
-    tuple of int
-        The first of these candidates, and the one after the last.
-    """
+    """Return the candidates of the mate that may form a proper pair with a candidate."""
     low, high = mate_diagonals(
         table, row, length, other_length, pairing[FIRST_SIZE], pairing[LAST_SIZE]
     )
@@ -262,30 +148,7 @@ def best_partner(
     costs: CostTuple,
     field: int,
 ) -> int:
-    """Return the most that a partner adds to a candidate in a proper pair, in units.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        A candidate.
-    reads : tuple of ndarray
-        The reads (`candidates.Reads`).
-    read, other_read : int
-        The candidate's read, and its mate.
-    pairing : tuple
-        The sizes of templates (`Pairing`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    field : int
-        What counts of the partner: `candidates.SCORE` or `candidates.BOUND`.
-
-    Returns
-    -------
-    int
-        The partner's score less the penalty of the pair; `NOTHING` if there is none.
-    """
+    """Return the most that a partner adds to a candidate in a proper pair, in units."""
     numbers = table[3]
     length, other_length = read_length(reads, read), read_length(reads, other_read)
     begin, end = partner_range(

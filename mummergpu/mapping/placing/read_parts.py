@@ -30,22 +30,7 @@ Interval = tuple[int, int]
 
 @inline_without_refcounts
 def read_interval(table: Table, row: int, length: int) -> Interval:
-    """Return the part of a read that a candidate aligns, on the read's own strand.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-    length : int
-        The bases of the read.
-
-    Returns
-    -------
-    tuple of int
-        A half-open range of bases of the read.
-    """
+    """Return the part of a read that a candidate aligns, on the read's own strand."""
     numbers = table[3]
     core_begin = as_int64(numbers[row, CORE_BEGIN])
     begin = core_begin - as_int64(numbers[row, LEFT_TAKEN])
@@ -57,35 +42,13 @@ def read_interval(table: Table, row: int, length: int) -> Interval:
 
 @inline_without_refcounts
 def shared_bases(one: Interval, other: Interval) -> int:
-    """Return how many bases of a read two parts of it share.
-
-    Parameters
-    ----------
-    one, other : tuple of int
-        The half-open ranges.
-
-    Returns
-    -------
-    int
-        The bases; negative or zero if they share none.
-    """
+    """Return how many bases of a read two parts of it share."""
     return as_int64(min(one[1], other[1]) - max(one[0], other[0]))
 
 
 @inline_without_refcounts
 def are_apart(one: Interval, other: Interval) -> bool:
-    """Return whether two parts of a read share little.
-
-    Parameters
-    ----------
-    one, other : tuple of int
-        The half-open ranges.
-
-    Returns
-    -------
-    bool
-        Whether they share less than the share of the shorter one that `MOST_SHARED` says.
-    """
+    """Return whether two parts of a read share little."""
     return shared_bases(one, other) * MOST_SHARED < min(one[1] - one[0], other[1] - other[0])
 
 

@@ -51,30 +51,7 @@ def refine(
     table: Table,
     row: int,
 ) -> bool:
-    """Score both tails of a candidate with gaps; return whether that raised its score.
-
-    Parameters
-    ----------
-    reads, target : tuple of ndarray
-        The reads and the reference (`candidates.Reads`, `candidates.Target`).
-    read : int
-        The read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    least : int
-        The least score that is of interest.
-    scratch : tuple of ndarray
-        As for `viterbi.extension.extend_score`.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`); the scores of the row are set.
-    row : int
-        The candidate.
-
-    Returns
-    -------
-    bool
-        Whether a tail has a gap now.
-    """
+    """Score both tails of a candidate with gaps; return whether that raised its score."""
     reference, record_starts, record_ends = target
     diagonals, numbers = table[2], table[3]
     begin, length = reads[0][read], read_length(reads, read)
@@ -125,17 +102,7 @@ def refine(
 
 @inline_without_refcounts
 def drop_same_paths(table: Table, read: int, row: int) -> None:
-    """Drop the worse ones of a candidate with a gap and those that share a diagonal with it.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    read : int
-        The read.
-    row : int
-        The candidate with a gap.
-    """
+    """Drop the worse ones of a candidate with a gap and those that share a diagonal with it."""
     offsets, counts, diagonals, numbers = table
     strand, score = numbers[row, STRAND], numbers[row, SCORE]
     left = diagonals[row] + numbers[row, LEFT_SHIFT]

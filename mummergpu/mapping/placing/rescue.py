@@ -63,22 +63,7 @@ MOST_TRIES: Final = 16
 def has_run(
     codes: CodeArray, at: int, length: int, reference: CodeArray, reference_at: int
 ) -> bool:
-    """Return whether there is a match of `LEAST_RUN` bases on a diagonal.
-
-    Parameters
-    ----------
-    codes, reference : ndarray, dtype=uint8
-        The codes of the reads and of the reference, with margins.
-    at, reference_at : int
-        The indices of the first bases to compare.
-    length : int
-        How many bases to compare.
-
-    Returns
-    -------
-    bool
-        Whether there is one.
-    """
+    """Return whether there is a match of `LEAST_RUN` bases on a diagonal."""
     before = np.uint64(0xFFFFFFFF)
     found = False
     done = 0
@@ -102,19 +87,7 @@ def has_run(
 def longest_run(
     codes: CodeArray, at: int, length: int, reference: CodeArray, reference_at: int
 ) -> tuple[int, int]:
-    """Return where the longest match on a diagonal begins, and its bases, if it is long enough.
-
-    Parameters
-    ----------
-    codes, at, length, reference, reference_at
-        As for `has_run`.
-
-    Returns
-    -------
-    begin, length : int
-        The match, counted from the first base that is compared; of several ones of that length
-        the first. Both are 0 if it has fewer than `LEAST_RUN` bases.
-    """
+    """Return where the longest match on a diagonal begins, and its bases, if it is long enough."""
     if not has_run(codes, at, length, reference, reference_at):
         return 0, 0
     best, best_begin, run = 0, 0, 0
@@ -131,20 +104,7 @@ def longest_run(
 
 @inline_without_refcounts
 def move_to_place(table: Table, read: int) -> bool:
-    """Move the candidate after those of a read to its place among them, unless they have it.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`), of which the read may have one more.
-    read : int
-        The read.
-
-    Returns
-    -------
-    bool
-        Whether the candidate is new; then the read has one more.
-    """
+    """Move the candidate after those of a read to its place among them, unless they have it."""
     offsets, counts, diagonals, numbers = table
     first = offsets[read]
     end = first + counts[read]
@@ -179,20 +139,7 @@ def add_diagonal(
     record: int,
     diagonal: int,
 ) -> int:
-    """Add a diagonal to the candidates of a read, if it has a match and a good score.
-
-    Parameters
-    ----------
-    read, reads, target, costs, qualities, table, strand, record
-        As for `rescue_mate`.
-    diagonal : int
-        The diagonal.
-
-    Returns
-    -------
-    int
-        1 if it was added, else 0; nothing is added to a read that has as many as there is room for.
-    """
+    """Add a diagonal to the candidates of a read, if it has a match and a good score."""
     reference, record_starts, record_ends = target
     begin, length = reads[0][read], read_length(reads, read)
     codes = reads[2] if strand == 1 else reads[1]
@@ -228,32 +175,7 @@ def rescue_mate(
     low: int,
     high: int,
 ) -> int:
-    """Add the diagonals of a window with a good score to the candidates of a read.
-
-    Parameters
-    ----------
-    read : int
-        The read.
-    reads, target : tuple of ndarray
-        The reads and the reference (`candidates.Reads`, `candidates.Target`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    qualities : tuple of ndarray
-        The qualities of the reads, and the credits (`ungapped.Qualities`).
-    marks : tuple of ndarray
-        Memory to work in, with no diagonal marked (`marked_diagonals.DiagonalMarks`).
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    strand, record : int
-        Where to look.
-    low, high : int
-        The half-open range of diagonals.
-
-    Returns
-    -------
-    int
-        How many candidates were added.
-    """
+    """Add the diagonals of a window with a good score to the candidates of a read."""
     reference, record_starts, record_ends = target
     begin, length = reads[0][read], read_length(reads, read)
     codes = reads[2] if strand == 1 else reads[1]
@@ -278,20 +200,7 @@ def rescue_mate(
 
 @inline_without_refcounts
 def best_marked(table: Table, read: int) -> int:
-    """Return the first of the candidates of a read that score best among those with a mark.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    read : int
-        The read.
-
-    Returns
-    -------
-    int
-        The candidate, -1 if none has a mark.
-    """
+    """Return the first of the candidates of a read that score best among those with a mark."""
     offsets, counts, _, numbers = table
     best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
@@ -306,20 +215,6 @@ def most_of_rescued(length: int, seed_length: int, costs: CostTuple) -> int:
     """Return the most that a mate may score which is found beside a read only.
 
     It has no match of the seed length: otherwise it would be a candidate already.
-
-    Parameters
-    ----------
-    length : int
-        The bases of the mate.
-    seed_length : int
-        The seed length.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-
-    Returns
-    -------
-    int
-        The score without gaps, in points.
     """
     edits = length // seed_length
     loss = costs[MISMATCH] + costs[MATCH]
@@ -339,26 +234,7 @@ def rescue_template(
     table: Table,
     joint: int,
 ) -> int:
-    """Look for mates beside placements that have none, beside the best ones first.
-
-    Parameters
-    ----------
-    template : int
-        The first read of the pair.
-    reads, target, costs, qualities, marks, table
-        As for `rescue_mate`.
-    limits : tuple of int
-        The seed length, and by how many points a placement may be worse than the best to matter.
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    joint : int
-        The best joint score so far, in units.
-
-    Returns
-    -------
-    int
-        How many candidates were added.
-    """
+    """Look for mates beside placements that have none, beside the best ones first."""
     offsets, counts, _, numbers = table
     seed_length, margin = limits
     added = 0

@@ -38,20 +38,6 @@ def most_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
     """Return the best score that a placement without a long match can have.
 
     A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
-
-    Parameters
-    ----------
-    length : int
-        The bases of the read.
-    seed_length : int
-        A placement without a match of so many bases is not found.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-
-    Returns
-    -------
-    int
-        The score, with the bonus of both ends.
     """
     match, mismatch, _, insertion_open, insertion_extend, deletion_open, deletion_extend = costs[:7]
     edits = max(0, -(-(length - seed_length + 1) // seed_length))
@@ -73,30 +59,7 @@ def list_badly_placed(
     costs: CostTuple,
     reads: Int64Array,
 ) -> int:
-    """List the reads that may have a better place, with their mates.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins.
-    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
-        What is chosen for each read.
-    numbers : ndarray, dtype=int32
-        The numbers of the candidates (`candidates.Candidates`).
-    reads_of_template : int
-        2 if reads 2i and 2i + 1 are mates, else 1.
-    seed_length : int
-        A placement without a match of so many bases is not found.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    reads : ndarray, dtype=int64, shape=(n_reads,)
-        Output: the reads, ascending.
-
-    Returns
-    -------
-    int
-        Their number.
-    """
+    """List the reads that may have a better place, with their mates."""
     end = 0
     for first in range(0, offsets.size - 1, reads_of_template):
         is_bad = False
@@ -204,17 +167,7 @@ def _part_of_bases(block: ReadBlock | WrittenReads, reads: Int64Array) -> Writte
 
 @jit_without_refcounts
 def add_lengths(offsets: Int64Array, chosen: Int64Array, own_offsets: Int64Array) -> int:
-    """Compute where some texts begin if they follow each other; return where the last one ends.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64
-        Where each of all texts begins, and where the last one ends.
-    chosen : ndarray, dtype=int64, shape=(n_chosen,)
-        Some of the texts.
-    own_offsets : ndarray, dtype=int64, shape=(n_chosen + 1,)
-        Output: where each of these begins, and where the last one ends.
-    """
+    """Compute where some texts begin if they follow each other; return where the last one ends."""
     end = 0
     for row in range(chosen.size):
         own_offsets[row] = end
@@ -227,19 +180,7 @@ def add_lengths(offsets: Int64Array, chosen: Int64Array, own_offsets: Int64Array
 def copy_parts(
     text: ByteArray, margin: int, offsets: Int64Array, chosen: Int64Array, copied: ByteArray
 ) -> None:
-    """Copy some texts, one after the other.
-
-    Parameters
-    ----------
-    text, copied : ndarray, dtype=uint8
-        All texts, and the output.
-    margin : int
-        How many bytes lie before the first text, in both.
-    offsets : ndarray, dtype=int64
-        Where each of all texts begins after the margin, and where the last one ends.
-    chosen : ndarray, dtype=int64
-        The texts to copy.
-    """
+    """Copy some texts, one after the other."""
     end = margin
     for row in range(chosen.size):
         for place in range(offsets[chosen[row]], offsets[chosen[row] + 1]):

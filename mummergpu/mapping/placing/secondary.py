@@ -47,20 +47,7 @@ end; how many of a read's come before its supplementary alignment; and the candi
 
 @inline_without_refcounts
 def reference_span(table: Table, row: int) -> Span:
-    """Return the bases of the reference that a candidate aligns.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row : int
-        The candidate.
-
-    Returns
-    -------
-    tuple of int
-        A half-open range of the joined reference.
-    """
+    """Return the bases of the reference that a candidate aligns."""
     numbers = table[3]
     core_begin = table[2][row] + numbers[row, CORE_BEGIN]
     core_end = core_begin + numbers[row, CORE_LENGTH]
@@ -70,18 +57,7 @@ def reference_span(table: Table, row: int) -> Span:
 
 @inline_without_refcounts
 def are_at_one_place(one: Span, other: Span) -> bool:
-    """Return whether two alignments on one strand share nearly all bases of the shorter one.
-
-    Parameters
-    ----------
-    one, other : tuple of int
-        The half-open ranges of the reference.
-
-    Returns
-    -------
-    bool
-        Whether they share more than `PARTS_OF_PLACE` allows.
-    """
+    """Return whether two alignments on one strand share nearly all bases of the shorter one."""
     shared = min(one[1], other[1]) - max(one[0], other[0])
     shorter = min(one[1] - one[0], other[1] - other[0])
     return shared * PARTS_OF_PLACE > shorter * (PARTS_OF_PLACE - 1)
@@ -89,22 +65,7 @@ def are_at_one_place(one: Span, other: Span) -> bool:
 
 @inline_without_refcounts
 def is_place_listed(table: Table, read: int, row: int, reach: int) -> bool:
-    """Return whether an alignment at the place of a candidate is listed already.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`), of which those that are listed have a mark.
-    read, row : int
-        The read and its candidate.
-    reach : int
-        Candidates at one place have diagonals that are at most so far apart.
-
-    Returns
-    -------
-    bool
-        Whether a listed candidate is there.
-    """
+    """Return whether an alignment at the place of a candidate is listed already."""
     offsets, counts, diagonals, numbers = table
     span = reference_span(table, row)
     for step in (-1, 1):
@@ -131,17 +92,7 @@ def refine_fully(
     table: Table,
     row: int,
 ) -> None:
-    """Score a candidate with gaps, even if that was done as far as the best place needs it.
-
-    Parameters
-    ----------
-    reads, target, costs, scratch, table
-        As for `collect_others`.
-    read, row : int
-        The read and its candidate.
-    least : int
-        The least score that is of interest.
-    """
+    """Score a candidate with gaps, even if that was done as far as the best place needs it."""
     numbers = table[3]
     gapped = numbers[row, GAPPED]
     refine(reads, read, target, costs, least, scratch, table, row)
@@ -163,32 +114,6 @@ def collect_others(
     """Collect the placements of a read besides those that are chosen, the best ones first.
 
     Of several candidates at one place only the best one counts, and of equal ones the first.
-
-    Parameters
-    ----------
-    reads, target : tuple of ndarray
-        The reads and the reference (`candidates.Reads`, `candidates.Target`).
-    read : int
-        The read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    limits : tuple of int
-        The least score of an alignment that is reported; the least score that is of interest, which
-        is not smaller; and the most candidates that are collected.
-    scratch : tuple of ndarray
-        As for `viterbi.extension.extend_score`.
-    sorting : tuple of ndarray, dtype=int64
-        Two arrays to write to, each as long as the most candidates of a read; the second one
-        receives the candidates.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`), which are scored with gaps.
-    chosen : tuple of int
-        The candidates of the primary alignment and of the supplementary one; -1 if there is none.
-
-    Returns
-    -------
-    int
-        The number of candidates.
     """
     offsets, counts, _, numbers = table
     keys, rows = sorting
@@ -233,20 +158,7 @@ def list_secondary(
     chosen: tuple[Int64Array, Int64Array],
     secondary: Secondary,
 ) -> None:
-    """List the placements of each read besides those that are chosen, the best ones first.
-
-    Parameters
-    ----------
-    reads, target, costs, scratch, sorting, table
-        As for `collect_others`.
-    limits : tuple of int
-        The least score of an alignment that is reported, and the most that are listed of a read.
-    chosen : tuple of ndarray, dtype=int64, shape=(n_reads,)
-        The candidate of each read's primary alignment, and that of its supplementary one; -1 if
-        there is none.
-    secondary : tuple of ndarray, dtype=int64
-        Output (`Secondary`): all of them come after the supplementary alignment.
-    """
+    """List the placements of each read besides those that are chosen, the best ones first."""
     least_score, most = limits
     _, rows = sorting
     filled = 0

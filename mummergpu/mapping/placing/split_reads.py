@@ -32,26 +32,7 @@ LEAST_CLIPPED: Final = 20
 def best_apart(
     table: Table, read: int, length: int, aligned: Interval, costs: CostTuple, least_score: int
 ) -> int:
-    """Return the best candidate of a read that aligns another part of it.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    read, length : int
-        The read, and its bases.
-    aligned : tuple of int
-        The part that is aligned already.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    least_score : int
-        The least score of the candidate, as it is reported.
-
-    Returns
-    -------
-    int
-        The candidate, -1 if there is none.
-    """
+    """Return the best candidate of a read that aligns another part of it."""
     offsets, counts, _, numbers = table
     best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
@@ -67,24 +48,7 @@ def best_apart(
 
 @inline_without_refcounts
 def rivals_of_part(table: Table, read: int, length: int, row: int, weights: Float64Array) -> Rivals:
-    """Return the weights of the other candidates that align the part of the read that one does.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    read, length : int
-        The read, and its bases.
-    row : int
-        The candidate, whose weight is 1.
-    weights : ndarray, dtype=float64
-        What `evidence.weights_of_units` returns.
-
-    Returns
-    -------
-    tuple of float
-        The sums of their weights and of their kinships (`mapping_quality.Rivals`).
-    """
+    """Return the weights of the other candidates that align the part of the read that one does."""
     offsets, counts, _, numbers = table
     score = as_int64(numbers[row, SCORE])
     total, copies = 0.0, 0.0
@@ -106,25 +70,7 @@ def split_reads(
     odds: Odds,
     extra: tuple[Int64Array, ByteArray],
 ) -> None:
-    """Choose for each read with a long clip a candidate that covers what is clipped.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
-        What is chosen for each read.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    least_score : int
-        The least score of an alignment that is reported.
-    odds : tuple of ndarray
-        What mapping qualities are computed from (`mapping_quality.Odds`).
-    extra : tuple of ndarray, dtype=int64 and uint8, shape=(n_reads,)
-        Output: the other candidate, or -1, and its mapping quality.
-    """
+    """Choose for each read with a long clip a candidate that covers what is clipped."""
     rows, qualities = extra
     for read in range(offsets.size - 1):
         rows[read], qualities[read] = -1, 0

@@ -18,24 +18,7 @@ WELL_PLACED: Final = 20
 def measure_templates(
     offsets: Int64Array, choices: Int32Array, table: Table, sizes: Int64Array
 ) -> int:
-    """Measure the templates whose mates are well placed and face each other; return how many.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(2 * n_pairs + 1,)
-        Where each read begins; reads 2i and 2i + 1 are mates.
-    choices : ndarray, dtype=int32, shape=(2 * n_pairs, choice.CHOICE_NUMBERS)
-        What is chosen for each read.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    sizes : ndarray, dtype=int64, shape=(n_pairs,)
-        Output: the sizes in bases, in the order of the pairs.
-
-    Returns
-    -------
-    int
-        The number of sizes.
-    """
+    """Measure the templates whose mates are well placed and face each other; return how many."""
     count = 0
     for read in range(0, offsets.size - 1, 2):
         row, mate = as_int64(choices[read, CHOSEN]), as_int64(choices[read + 1, CHOSEN])

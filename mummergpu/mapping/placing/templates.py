@@ -37,40 +37,7 @@ def map_templates(
     table: Table,
     choices: Int32Array,
 ) -> None:
-    """Choose a placement and a mapping quality for each read.
-
-    Parameters
-    ----------
-    mates : int
-        The reads of a template: 1 or 2.
-    reads : tuple of ndarray
-        The reads (`candidates.Reads`).
-    names : tuple of ndarray
-        Their names (`tie_breaks.Names`).
-    target : tuple of ndarray
-        The reference (`candidates.Target`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    qualities : tuple of ndarray
-        The qualities of the reads, and the credits (`ungapped.Qualities`).
-    limits : tuple of int
-        The seed length, the margin and the least score (`Limits`).
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    odds : tuple of ndarray
-        What mapping qualities are computed from (`mapping_quality.Odds`).
-    scratch : tuple of ndarray
-        As for `viterbi.extension.extend_score`.
-    tops : tuple of ndarray
-        More memory to write to, from `joint_scores.new_tops`.
-    marks : tuple of ndarray
-        And more, from `marked_diagonals.new_marks`.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`) that `candidate_search.find_candidates` wrote;
-        their scores with gaps are set, and the candidates of rescued mates are added.
-    choices : ndarray, dtype=int32, shape=(n_reads, choice.CHOICE_NUMBERS)
-        Output: what is chosen for each read.
-    """
+    """Choose a placement and a mapping quality for each read."""
     seed_length, margin, least_score = limits
     for number in range((reads[0].size - 1) // mates):
         template = (number * mates, mates)

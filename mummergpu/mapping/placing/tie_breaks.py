@@ -13,20 +13,7 @@ Names = tuple[ByteArray, Int64Array]
 
 @inline_without_refcounts
 def hash_of_name(names: Names, read: int) -> np.uint64:
-    """Return the hash of a read's name (FNV-1a).
-
-    Parameters
-    ----------
-    names : tuple of ndarray
-        The names (`Names`).
-    read : int
-        The read.
-
-    Returns
-    -------
-    uint64
-        The hash.
-    """
+    """Return the hash of a read's name (FNV-1a)."""
     letters, offsets = names
     value = np.uint64(14695981039346656037)
     for place in range(offsets[read], offsets[read + 1]):
@@ -36,20 +23,7 @@ def hash_of_name(names: Names, read: int) -> np.uint64:
 
 @inline_without_refcounts
 def mix(seed: np.uint64, one: int, other: int) -> np.uint64:
-    """Return a number that looks random, for a choice among equals.
-
-    Parameters
-    ----------
-    seed : uint64
-        The hash of the name.
-    one, other : int
-        What tells the equals apart.
-
-    Returns
-    -------
-    uint64
-        The equal with the largest number is chosen.
-    """
+    """Return a number that looks random, for a choice among equals."""
     number = seed ^ (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15))
     number ^= np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F)
     number ^= number >> np.uint64(29)

@@ -39,15 +39,7 @@ def known_beside(options: MappingOptions) -> Beside:
 
 
 class CandidateFinder:
-    """Finds candidates; several threads share one.
-
-    Parameters
-    ----------
-    target : tuple of ndarray
-        The reference (`candidates.Target`).
-    options : MappingOptions
-        How to map.
-    """
+    """Finds candidates; several threads share one."""
 
     def __init__(self, target: Target, options: MappingOptions) -> None:
         self._target = target
@@ -71,28 +63,7 @@ class CandidateFinder:
         earlier: Candidates,
         sizes: PairSizes,
     ) -> Candidates:
-        """Return the candidates of a block that may matter.
-
-        Parameters
-        ----------
-        block : ReadBlock
-            The reads.
-        reads : tuple of ndarray
-            Their codes on both strands (`candidates.Reads`).
-        qualities : tuple of ndarray
-            Their qualities, and the credits (`ungapped.Qualities`).
-        mems : dict of Strand to MemColumns
-            Their matches: at least the seeds (`seeds_of`).
-        earlier : Candidates
-            Candidates that are scored already, in memory of their own.
-        sizes : PairSizes
-            The sizes of the templates of pairs.
-
-        Returns
-        -------
-        Candidates
-            Valid until the same thread asks for those of another block.
-        """
+        """Return the candidates of a block that may matter."""
         options = self._options
         forward, reverse = (
             (one.offsets, one.query_starts, one.reference_starts, one.lengths)
@@ -121,20 +92,7 @@ class CandidateFinder:
         return table
 
     def spread(self, block: ReadBlock, found: FoundCandidates) -> Candidates:
-        """Return candidates that a device has found.
-
-        Parameters
-        ----------
-        block : ReadBlock
-            The reads.
-        found : FoundCandidates
-            Their candidates.
-
-        Returns
-        -------
-        Candidates
-            Valid until the same thread asks for those of another block.
-        """
+        """Return candidates that a device has found."""
         rescue_rows = RESCUE_ROWS if block.paired else 0
         table = self.new_table(block.query_count, found.rows.size, rescue_rows)
         found.spread(rescue_rows, self._costs, table)

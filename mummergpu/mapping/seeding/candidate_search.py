@@ -58,38 +58,7 @@ def find_candidates(
     tops: Tops,
     table: Table,
 ) -> None:
-    """Find the candidates of all reads, and keep those that may matter.
-
-    Parameters
-    ----------
-    matches : tuple
-        The matches on the forward and on the reverse strand (`MatchColumns`).
-    earlier : tuple of ndarray
-        The candidates of an earlier pass; those of each read are kept as they are.
-    reads, target : tuple of ndarray
-        The reads and the reference (`Reads`, `Target`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    qualities : tuple of ndarray
-        The qualities of the reads, and the credits (`ungapped.Qualities`).
-    beside : tuple of int
-        What is known about the bases beside a match without others near it (`candidates.Beside`).
-    mates : int
-        The reads of a template: 1 or 2.
-    pruning : tuple
-        Which candidates are kept (`pruning.Pruning`).
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    rescue_rows : int
-        The rows that are kept free after the candidates of each read.
-    scratch : tuple of ndarray, dtype=int64
-        Two arrays to write to, each as long as the most matches of a read.
-    tops : tuple of ndarray
-        More memory to write to, from `joint_scores.new_tops`.
-    table : tuple of ndarray
-        Output: the arrays of `Candidates`; the last two have a row for each match, and
-        `rescue_rows` more for each read.
-    """
+    """Find the candidates of all reads, and keep those that may matter."""
     filled = 0
     for read in range(table[1].size):
         prefetch_reference(matches, read, read_length(reads, read), target[0])
@@ -119,22 +88,7 @@ def score_diagonals(
     table: Table,
     filled: int,
 ) -> int:
-    """Merge the matches of a read by diagonal, and score each diagonal without gaps.
-
-    Parameters
-    ----------
-    matches, earlier, reads, target, costs, qualities, beside, scratch, table
-        As for `find_candidates`.
-    read : int
-        The read.
-    filled : int
-        The first free row of the table.
-
-    Returns
-    -------
-    int
-        The row after those of the read.
-    """
+    """Merge the matches of a read by diagonal, and score each diagonal without gaps."""
     candidate_offsets, counts, diagonals, numbers = table
     keys, values = scratch
     has_break = has_breaks(reads, read)
@@ -181,20 +135,7 @@ def score_diagonals(
 
 @inline_without_refcounts
 def has_breaks(reads: Reads, read: int) -> bool:
-    """Return whether a read has unknown bases, which cost less than bases that differ.
-
-    Parameters
-    ----------
-    reads : tuple of ndarray
-        The reads (`candidates.Reads`).
-    read : int
-        The read.
-
-    Returns
-    -------
-    bool
-        Whether a base is unknown.
-    """
+    """Return whether a read has unknown bases, which cost less than bases that differ."""
     found = False
     begin = MARGIN + reads[0][read]
     for place in range(begin, begin + read_length(reads, read)):
@@ -206,17 +147,7 @@ def has_breaks(reads: Reads, read: int) -> bool:
 def prefetch_reference(
     matches: tuple[MatchColumns, MatchColumns], read: int, length: int, reference: CodeArray
 ) -> None:
-    """Have the memory fetch the reference beside matches that come a little later.
-
-    Parameters
-    ----------
-    matches : tuple
-        The matches on both strands (`MatchColumns`).
-    read, length : int
-        The read that is looked at now, and its bases.
-    reference : ndarray, dtype=uint8
-        The codes of the reference, with margins.
-    """
+    """Have the memory fetch the reference beside matches that come a little later."""
     for strand in range(2):
         offsets, starts, reference_starts, _ = matches[0] if strand == 0 else matches[1]
         end = min(offsets[read + 1] + MATCHES_AHEAD, starts.size)
@@ -228,24 +159,7 @@ def prefetch_reference(
 def collect_matches(
     matches: tuple[MatchColumns, MatchColumns], read: int, keys: Int64Array, values: Int64Array
 ) -> int:
-    """Write a key and a value for each match of a read; return how many there are.
-
-    Parameters
-    ----------
-    matches : tuple
-        The matches on both strands (`MatchColumns`).
-    read : int
-        The read.
-    keys : ndarray, dtype=int64
-        Output: the strand and the diagonal of each match, by which matches are sorted.
-    values : ndarray, dtype=int64
-        Output: where the match begins in the read, in the upper half, and its bases.
-
-    Returns
-    -------
-    int
-        The number of matches.
-    """
+    """Write a key and a value for each match of a read; return how many there are."""
     count = 0
     for strand in range(2):
         offsets, starts, reference_starts, lengths = matches[0] if strand == 0 else matches[1]

@@ -64,33 +64,7 @@ def prune_template(
     rescue_rows: int,
     table: Table,
 ) -> int:
-    """Drop the candidates of a template that do not matter; return where the next ones begin.
-
-    Parameters
-    ----------
-    template : tuple of int
-        The template (`joint_scores.Template`), whose candidates are the last ones of the table.
-    reads : tuple of ndarray
-        The reads (`candidates.Reads`).
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    pruning : tuple
-        What candidates are judged by (`Pruning`).
-    pairing : tuple
-        The sizes of templates (`pairing.Pairing`).
-    tops : tuple of ndarray
-        Memory to write to, from `joint_scores.new_tops`.
-    rescue_rows : int
-        The rows that are kept free after the candidates of each read.
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`), scored without gaps; those that are kept move
-        together.
-
-    Returns
-    -------
-    int
-        The row.
-    """
+    """Drop the candidates of a template that do not matter; return where the next ones begin."""
     joint = score_template(template, reads, costs, pairing, table, tops)
     units = best_units(template, 0, table), best_units(template, 1, table)
     for mate in range(template[1]):
@@ -100,20 +74,7 @@ def prune_template(
 
 @inline_without_refcounts
 def best_units(template: Template, mate: int, table: Table) -> int:
-    """Return the most units of a candidate of a mate, `pairing.NOTHING` if it has none.
-
-    Parameters
-    ----------
-    template, table
-        As for `prune_template`.
-    mate : int
-        The mate, 0 or 1.
-
-    Returns
-    -------
-    int
-        The units.
-    """
+    """Return the most units of a candidate of a mate, `pairing.NOTHING` if it has none."""
     best = as_int64(NOTHING)
     if mate < template[1]:
         read = template[0] + mate
@@ -135,19 +96,7 @@ def mark_candidates(
     joint: int,
     table: Table,
 ) -> None:
-    """Mark the candidates of a mate that may matter.
-
-    Parameters
-    ----------
-    template, reads, costs, pruning, pairing, tops, table
-        As for `prune_template`; the best scores and bounds are known.
-    mate : int
-        The mate, 0 or 1.
-    units : tuple of int
-        The most units of a candidate of each mate.
-    joint : int
-        The best joint score of the template, in units.
-    """
+    """Mark the candidates of a mate that may matter."""
     offsets, counts, _, numbers = table
     read = template[0] + mate
     length = read_length(reads, read)
@@ -184,20 +133,7 @@ def support_of(
     units: tuple[int, int],
     table: Table,
 ) -> Support:
-    """Return the most that the other mate adds to a candidate.
-
-    Parameters
-    ----------
-    template, mate, reads, costs, pairing, tops, units, table
-        As for `mark_candidates`.
-    row : int
-        The candidate.
-
-    Returns
-    -------
-    tuple of int
-        As a proper pair or not, whichever is more; 0 if the other mate has no candidates.
-    """
+    """Return the most that the other mate adds to a candidate."""
     other_best = units[1 - mate]
     if template[1] == 1 or other_best == NOTHING:
         return 0, 0
@@ -220,20 +156,7 @@ def support_of(
 
 @inline_without_refcounts
 def clipped_bases(table: Table, row: int, length: int) -> int:
-    """Return the bases that a candidate clips at the end where it clips more.
-
-    Parameters
-    ----------
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    row, length : int
-        The candidate, and the bases of its read.
-
-    Returns
-    -------
-    int
-        The number of bases.
-    """
+    """Return the bases that a candidate clips at the end where it clips more."""
     numbers = table[3]
     core_begin = as_int64(numbers[row, CORE_BEGIN])
     end = core_begin + as_int64(numbers[row, CORE_LENGTH]) + as_int64(numbers[row, RIGHT_TAKEN])
@@ -242,17 +165,7 @@ def clipped_bases(table: Table, row: int, length: int) -> int:
 
 @inline_without_refcounts
 def mark_best(read: int, length: int, costs: CostTuple, table: Table) -> None:
-    """Mark the `BEST_KEPT` candidates of a read with the best reported scores; first ones first.
-
-    Parameters
-    ----------
-    read, length : int
-        The read, and its bases.
-    costs : tuple of int
-        The scores (`viterbi.model.Costs`).
-    table : tuple of ndarray
-        The candidates (`candidates.Candidates`).
-    """
+    """Mark the `BEST_KEPT` candidates of a read with the best reported scores; first ones first."""
     offsets, counts, _, numbers = table
     last_score, last_row = as_int64(1 << 40), as_int64(-1)
     for _ in range(BEST_KEPT):
@@ -270,18 +183,7 @@ def mark_best(read: int, length: int, costs: CostTuple, table: Table) -> None:
 
 @inline_without_refcounts
 def move_marked(template: Template, rescue_rows: int, table: Table) -> int:
-    """Move the marked candidates of a template together; return where the next ones begin.
-
-    Parameters
-    ----------
-    template, rescue_rows, table
-        As for `prune_template`.
-
-    Returns
-    -------
-    int
-        The row.
-    """
+    """Move the marked candidates of a template together; return where the next ones begin."""
     offsets, counts, diagonals, numbers = table
     filled = as_int64(offsets[template[0]])
     for read in range(template[0], template[0] + template[1]):

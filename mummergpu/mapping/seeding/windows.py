@@ -20,20 +20,7 @@ def shortest_sure_match(window: int) -> int:
 
 
 def matches_of_windows(matches: MemColumns, window: int) -> MemColumns:
-    """Return the matches that contain a whole window.
-
-    Parameters
-    ----------
-    matches : MemColumns
-        The matches of a block of reads on one strand.
-    window : int
-        The bases of a window.
-
-    Returns
-    -------
-    MemColumns
-        In the same order.
-    """
+    """Return the matches that contain a whole window."""
     count = matches.lengths.size
     kept = MemColumns(
         np.empty_like(matches.offsets),
@@ -51,22 +38,7 @@ def matches_of_windows(matches: MemColumns, window: int) -> MemColumns:
 
 @jit_without_refcounts
 def keep_windows(matches: MatchColumns, window: int, kept: MatchColumns) -> int:
-    """Copy the matches that contain a whole window; return how many there are.
-
-    Parameters
-    ----------
-    matches : tuple of ndarray, dtype=int64
-        The matches (`candidates.MatchColumns`).
-    window : int
-        The bases of a window.
-    kept : tuple of ndarray, dtype=int64
-        Output: the matches that are kept.
-
-    Returns
-    -------
-    int
-        Their number.
-    """
+    """Copy the matches that contain a whole window; return how many there are."""
     offsets, query_starts, reference_starts, lengths = matches
     kept[0][0] = 0
     end = 0
